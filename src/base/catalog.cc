@@ -1,0 +1,214 @@
+#include "base/catalog.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace berth {
+namespace {
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Calls visit(position) for each character outside quotes and parentheses; false when these do not balance.
+template <typename Visit>
+bool ForEachOutside(std::string_view text, const Visit& visit) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (depth < 0) return false;
+    if (depth == 0) visit(i);
+  }
+  return depth == 0 && !quoted;
+}
+
+std::string Unquote(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  return std::string(text);
+}
+
+std::string TypeName(const Parameter& parameter) {
+  switch (parameter.type) {
+    case ParameterType::kInt: return "a whole number";
+    case ParameterType::kReal: return "a number";
+    case ParameterType::kBool: return "true or false";
+    case ParameterType::kText: return "text";
+    case ParameterType::kChoice: return fmt::format("one of {}", fmt::join(parameter.choices, ", "));
+    case ParameterType::kSpec: return "a name with parameters";
+    case ParameterType::kSpecs: return "names with parameters";
+  }
+  return "";
+}
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number& number) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+// Whether `text` is a value of the parameter.
+bool Fits(const Parameter& parameter, std::string_view text) {
+  const auto within = [&](double value) { return value >= parameter.least && value <= parameter.most; };
+  switch (parameter.type) {
+    case ParameterType::kInt: {
+      int64_t value = 0;
+      return ParseNumber(text, value) && within(static_cast<double>(value));
+    }
+    case ParameterType::kReal: {
+      double value = 0;
+      return ParseNumber(text, value) && std::isfinite(value) && within(value);
+    }
+    case ParameterType::kBool: return text == "true" || text == "false";
+    case ParameterType::kChoice: return std::ranges::count(parameter.choices, text) > 0;
+    case ParameterType::kText:
+    case ParameterType::kSpec:
+    case ParameterType::kSpecs: return true;
+  }
+  return false;
+}
+
+std::string Range(const Parameter& parameter) {
+  if (parameter.least > -1e300 && parameter.most < 1e300) return fmt::format(" from {} to {}", parameter.least, parameter.most);
+  if (parameter.least > -1e300) return fmt::format(" of at least {}", parameter.least);
+  if (parameter.most < 1e300) return fmt::format(" of at most {}", parameter.most);
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> SplitList(std::string_view text) {
+  std::vector<std::string> parts;
+  size_t start = 0;
+  const bool balanced = ForEachOutside(text, [&](size_t i) {
+    if (text[i] != ',') return;
+    parts.emplace_back(Trim(text.substr(start, i - start)));
+    start = i + 1;
+  });
+  if (!balanced) throw Error("'{}': parentheses or quotes do not balance", text);
+  const std::string_view last = Trim(text.substr(start));
+  if (!last.empty() || !parts.empty()) parts.emplace_back(last);
+  return parts;
+}
+
+Spec Spec::Parse(std::string_view text) {
+  Spec spec;
+  const std::string_view whole = Trim(text);
+  size_t end = 0;
+  while (end < whole.size() && IsNameCharacter(whole[end])) ++end;
+  spec.name = whole.substr(0, end);
+  if (spec.name.empty()) throw Error("'{}': a name was expected, like heft or local_search(restarts=3)", text);
+  std::string_view rest = Trim(whole.substr(end));
+  if (rest.empty()) return spec;
+  if (rest.front() != '(' || rest.back() != ')') {
+    throw Error("'{}': after the name '{}' only (key=value, ...) may follow", text, spec.name);
+  }
+  for (const std::string& part : SplitList(rest.substr(1, rest.size() - 2))) {
+    if (part.empty()) throw Error("'{}': an empty parameter; write key=value between the commas", text);
+    size_t equals = 0;
+    while (equals < part.size() && IsNameCharacter(part[equals])) ++equals;
+    const size_t key = equals;
+    while (equals < part.size() && part[equals] == ' ') ++equals;
+    if (key > 0 && equals < part.size() && part[equals] == '=') {
+      spec.parameters.emplace_back(part.substr(0, key), Unquote(Trim(std::string_view(part).substr(equals + 1))));
+    } else {
+      spec.arguments.push_back(Unquote(part));
+    }
+  }
+  return spec;
+}
+
+Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::string_view what) {
+  const auto there_are = [&] {
+    if (declared.empty()) return std::string("it takes none");
+    std::vector<std::string> names;
+    for (const Parameter& parameter : declared) {
+      names.push_back(parameter.type == ParameterType::kSpecs ? parameter.name + "..." : parameter.name + "=" + parameter.default_value);
+    }
+    return fmt::format("there are: {}", fmt::join(names, ", "));
+  };
+  for (const Parameter& parameter : declared) values_[parameter.name] = {parameter.type, parameter.default_value, {}, false};
+  for (const auto& [name, text] : spec.parameters) {
+    const auto found = std::ranges::find(declared, name, &Parameter::name);
+    if (found == declared.end() || found->type == ParameterType::kSpecs) {
+      throw Error("{} {} has no parameter '{}'; {}", what, spec.name, name, there_are());
+    }
+    Value& value = values_.find(name)->second;
+    if (value.given) throw Error("{} {}: parameter {} is given twice", what, spec.name, name);
+    if (!Fits(*found, text)) {
+      throw Error("{} {}: {}={} is not {}{}", what, spec.name, name, text, TypeName(*found), Range(*found));
+    }
+    value.text = text;
+    value.given = true;
+  }
+  if (!spec.arguments.empty()) {
+    const auto rest = std::ranges::find(declared, ParameterType::kSpecs, &Parameter::type);
+    if (rest == declared.end()) {
+      throw Error("{} {}: '{}' has no key; write key=value, {}", what, spec.name, spec.arguments.front(), there_are());
+    }
+    Value& value = values_.find(rest->name)->second;
+    value.specs = spec.arguments;
+    value.given = true;
+  }
+  std::vector<std::string> shown;
+  for (const Parameter& parameter : declared) {
+    const Value& value = values_.find(parameter.name)->second;
+    if (!value.given) continue;
+    if (parameter.type == ParameterType::kSpecs) {
+      shown.insert(shown.end(), value.specs.begin(), value.specs.end());
+    } else if (value.text != parameter.default_value) {
+      const bool quote = parameter.type == ParameterType::kText && value.text.find_first_of(",()=\" ") != std::string::npos;
+      shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text) : fmt::format("{}={}", parameter.name, value.text));
+    }
+  }
+  canonical_ = shown.empty() ? spec.name : fmt::format("{}({})", spec.name, fmt::join(shown, ","));
+}
+
+const Params::Value& Params::Get(std::string_view name, ParameterType type) const {
+  const auto found = values_.find(name);
+  BERTH_CHECK(found != values_.end(), "parameter {} is read but not declared", name);
+  const ParameterType declared = found->second.type;
+  const bool texts = type == ParameterType::kText && (declared == ParameterType::kChoice || declared == ParameterType::kSpec);
+  BERTH_CHECK(declared == type || texts, "parameter {} is read as another type than declared", name);
+  return found->second;
+}
+
+int64_t Params::Int(std::string_view name) const {
+  int64_t value = 0;
+  BERTH_CHECK(ParseNumber(Get(name, ParameterType::kInt).text, value), "default of {}", name);
+  return value;
+}
+
+double Params::Real(std::string_view name) const {
+  double value = 0;
+  BERTH_CHECK(ParseNumber(Get(name, ParameterType::kReal).text, value), "default of {}", name);
+  return value;
+}
+
+bool Params::Bool(std::string_view name) const { return Get(name, ParameterType::kBool).text == "true"; }
+
+const std::string& Params::Text(std::string_view name) const { return Get(name, ParameterType::kText).text; }
+
+std::vector<std::string> Params::Specs(std::string_view name) const { return Get(name, ParameterType::kSpecs).specs; }
+
+bool Params::Given(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() && found->second.given;
+}
+
+void ThrowUnknownName(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
+  const std::string_view near = Closest(name, known);
+  throw Error("there is no {} '{}'{}; there are: {}", what, name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
+              fmt::join(known, ", "));
+}
+
+}  // namespace berth

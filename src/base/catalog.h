@@ -1,0 +1,133 @@
+// Things named by strings: heft(rank=upward), parallel(contention=ports), best_of(heft,local_search(restarts=3)).
+// One grammar for the command line, tests, logs and reports. A Catalog is a list that somebody fills by explicit calls;
+// a wrong name prints what there is, a wrong parameter the parameters there are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace berth {
+
+// A parsed name: `name(argument, key=value, ...)`. Values keep their text; nested parentheses and "quoted text" are whole.
+struct Spec {
+  std::string name;
+  std::vector<std::string> arguments;                          // without a key, in order
+  std::vector<std::pair<std::string, std::string>> parameters;  // with a key, in order
+
+  // Throws Error that shows the place.
+  static Spec Parse(std::string_view text);
+};
+
+// Splits "a,b(c=1,d=2),e" at the commas outside parentheses and quotes; spaces around the parts are dropped.
+std::vector<std::string> SplitList(std::string_view text);
+
+enum class ParameterType { kInt, kReal, kBool, kText, kChoice, kSpec, kSpecs };
+
+// One declared parameter of a catalog entry.
+struct Parameter {
+  std::string name;
+  ParameterType type = ParameterType::kText;
+  std::string default_value;         // as text; what Params answers when it is not given
+  std::string sentence;              // what it does, with its unit
+  std::vector<std::string> choices;  // kChoice only
+  double least = -1e300;             // kInt, kReal: the smallest and largest value that is accepted
+  double most = 1e300;
+};
+
+// The values given to one instance, checked against the declaration when made. kSpecs takes the arguments without a key.
+class Params {
+ public:
+  // `what` names the instance's family in errors, like "planner".
+  Params(const Spec& spec, const std::vector<Parameter>& declared, std::string_view what);
+
+  int64_t Int(std::string_view name) const;
+  double Real(std::string_view name) const;
+  bool Bool(std::string_view name) const;
+  const std::string& Text(std::string_view name) const;        // also kChoice and kSpec
+  std::vector<std::string> Specs(std::string_view name) const;  // kSpecs
+  bool Given(std::string_view name) const;                     // false where the default answers
+
+  // The instance's own name again, canonical: parameters in declared order, defaults left out.
+  const std::string& canonical() const { return canonical_; }
+
+ private:
+  struct Value {
+    ParameterType type;
+    std::string text;
+    std::vector<std::string> specs;
+    bool given;
+  };
+  const Value& Get(std::string_view name, ParameterType type) const;
+
+  std::map<std::string, Value, std::less<>> values_;
+  std::string canonical_;
+};
+
+// What a list command shows of an entry.
+struct EntryInfo {
+  std::string name;
+  std::string sentence;
+  std::string source;  // paper with section, or "-"
+  std::vector<Parameter> parameters;
+};
+
+// Throws the Error for a name that is not there.
+[[noreturn]] void ThrowUnknownName(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
+template <typename Signature>
+class Catalog;
+
+template <typename Product, typename... Arguments>
+class Catalog<Product(Arguments...)> {
+ public:
+  using Factory = std::function<Product(const Params&, Arguments...)>;
+
+  struct Entry {
+    EntryInfo info;
+    Factory factory;
+  };
+
+  // `what` is the family's name in errors and lists: "planner", "evaluator".
+  explicit Catalog(std::string what) : what_(std::move(what)) {}
+
+  void Add(EntryInfo info, Factory factory) {
+    BERTH_CHECK(Find(info.name) == nullptr, "{} {} is registered twice", what_, info.name);
+    entries_.push_back({std::move(info), std::move(factory)});
+  }
+
+  Product Make(std::string_view text, Arguments... arguments) const {
+    const Spec spec = Spec::Parse(text);
+    const Entry* entry = Find(spec.name);
+    if (entry == nullptr) ThrowUnknownName(what_, spec.name, Names());
+    return entry->factory(Params(spec, entry->info.parameters, what_), std::forward<Arguments>(arguments)...);
+  }
+
+  const Entry* Find(std::string_view name) const {
+    for (const Entry& entry : entries_) {
+      if (entry.info.name == name) return &entry;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const Entry& entry : entries_) names.push_back(entry.info.name);
+    return names;
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  const std::string& what() const { return what_; }
+
+ private:
+  std::string what_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace berth

@@ -1,0 +1,45 @@
+#include "base/error.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace berth {
+namespace {
+
+// Levenshtein distance, two rows. O(|a| |b|).
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void CheckFailed(const char* file, int line, const char* condition, const std::string& text) {
+  std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, condition, text.empty() ? "" : ": ", text.c_str());
+  std::abort();
+}
+
+std::string_view Closest(std::string_view wrong, const std::vector<std::string>& known) {
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(2, wrong.size() / 3) + 1;
+  for (const std::string& name : known) {
+    if (const size_t distance = EditDistance(wrong, name); distance < best_distance) {
+      best = name;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace berth

@@ -1,0 +1,91 @@
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr std::array kTimeUnits = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"µs", 1e-6}, Unit{"ns", 1e-9}, Unit{"min", 60}, Unit{"h", 3600}};
+constexpr std::array kByteUnits = {Unit{"", 1}, Unit{"B", 1}, Unit{"kB", 1e3}, Unit{"KB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12},
+                                   Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40}};
+constexpr std::array kBandwidthUnits = {Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"KB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12},
+                                        Unit{"KiB/s", 0x1p10}, Unit{"MiB/s", 0x1p20}, Unit{"GiB/s", 0x1p30}, Unit{"TiB/s", 0x1p40},
+                                        Unit{"Mbit/s", 1e6 / 8}, Unit{"Gbit/s", 1e9 / 8}};
+constexpr std::array kFlopUnits = {Unit{"FLOP/s", 1}, Unit{"MFLOP/s", 1e6}, Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15},
+                                   Unit{"OP/s", 1}, Unit{"GOP/s", 1e9}, Unit{"TOP/s", 1e12}, Unit{"TOPS", 1e12}};
+
+// A number with a unit; what stands in `units` and is at least 0, or an Error that gives an example.
+double ParseQuantity(std::string_view text, std::span<const Unit> units, std::string_view what, std::string_view example) {
+  const auto fail = [&] { return Error("'{}' is not {}: write a number and a unit, like {}", text, what, example); };
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || !std::isfinite(number) || number < 0) throw fail();
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  for (const Unit& known : units) {
+    if (known.name == unit) return number * known.factor;
+  }
+  throw fail();
+}
+
+}  // namespace
+
+std::string ToString(Seconds time) {
+  const double t = time.value;
+  const double magnitude = std::abs(t);
+  if (t == 0) return "0 s";
+  if (!std::isfinite(t)) return fmt::format("{}", t);
+  if (magnitude < 0.9995e-6) return fmt::format("{:.3g} ns", t * 1e9);
+  if (magnitude < 0.9995e-3) return fmt::format("{:.3g} us", t * 1e6);
+  if (magnitude < 0.9995) return fmt::format("{:.3g} ms", t * 1e3);
+  if (magnitude < 999.5) return fmt::format("{:.3g} s", t);
+  return fmt::format("{:.0f} s", t);
+}
+
+std::string ToString(Bytes bytes) {
+  static constexpr std::array kNames = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes.value);
+  size_t unit = 0;
+  while (std::abs(value) >= 999.5 && unit + 1 < kNames.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", value, kNames[unit]);
+}
+
+std::string WithPrefix(double value, std::string_view unit) {
+  static constexpr std::array kNames = {"", "k", "M", "G", "T", "P", "E"};
+  size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < kNames.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.3g} {}{}", value, kNames[prefix], unit);
+}
+
+Seconds ParseSeconds(std::string_view text) { return {ParseQuantity(text, kTimeUnits, "a time", "20us, 1.5ms or 10s")}; }
+
+Bytes ParseBytes(std::string_view text) {
+  const double bytes = ParseQuantity(text, kByteUnits, "an amount of memory", "512MiB or 16GiB");
+  if (bytes > 0x1p62) throw Error("'{}' is more memory than can be counted: write at most 4194304TiB", text);
+  return {static_cast<int64_t>(bytes)};
+}
+
+double ParseBytesPerSecond(std::string_view text) { return ParseQuantity(text, kBandwidthUnits, "a bandwidth", "12GB/s or 100Gbit/s"); }
+
+double ParseFlopsPerSecond(std::string_view text) { return ParseQuantity(text, kFlopUnits, "a compute rate", "8.2TFLOP/s or 10TOP/s"); }
+
+}  // namespace berth

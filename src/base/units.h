@@ -1,0 +1,93 @@
+// Quantities and identities that cannot be mixed up.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace berth {
+
+// Identities. An enum class is its own type, costs nothing and lies in flat arrays as 32 bits; Index() opens it.
+enum class OpId : int32_t {};
+enum class TensorId : int32_t {};
+enum class ParameterId : int32_t {};
+enum class InputId : int32_t {};
+enum class DeviceId : int32_t {};
+
+template <typename Id>
+concept Identity = std::is_enum_v<Id> && sizeof(Id) == sizeof(int32_t);
+
+template <Identity Id>
+constexpr size_t Index(Id id) {
+  return static_cast<size_t>(id);
+}
+
+template <Identity Id>
+constexpr Id MakeId(size_t index) {
+  return static_cast<Id>(index);
+}
+
+// for (OpId op : Ids<OpId>(count)) ...
+template <Identity Id>
+class Ids {
+ public:
+  explicit constexpr Ids(size_t count) : count_(count) {}
+
+  struct Iterator {
+    size_t index;
+    constexpr Id operator*() const { return MakeId<Id>(index); }
+    constexpr Iterator& operator++() {
+      ++index;
+      return *this;
+    }
+    constexpr bool operator==(const Iterator&) const = default;
+  };
+
+  constexpr Iterator begin() const { return {0}; }
+  constexpr Iterator end() const { return {count_}; }
+  constexpr size_t size() const { return count_; }
+
+ private:
+  size_t count_;
+};
+
+// Time as people and files give it. Inside a Problem and its evaluators times are plain doubles in the Problem's own
+// time unit (see Problem::seconds_per_unit), because some published sums are exact only in the unit of their data set.
+struct Seconds {
+  double value = 0;
+  constexpr auto operator<=>(const Seconds&) const = default;
+};
+constexpr Seconds operator+(Seconds a, Seconds b) { return {a.value + b.value}; }
+constexpr Seconds operator-(Seconds a, Seconds b) { return {a.value - b.value}; }
+constexpr Seconds operator*(Seconds a, double factor) { return {a.value * factor}; }
+constexpr double operator/(Seconds a, Seconds b) { return a.value / b.value; }
+
+struct Bytes {
+  int64_t value = 0;
+  constexpr auto operator<=>(const Bytes&) const = default;
+  constexpr Bytes& operator+=(Bytes other) {
+    value += other.value;
+    return *this;
+  }
+};
+constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
+constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
+
+// "7.81 ms", "12.0 us", "0 s": three significant digits.
+std::string ToString(Seconds time);
+// "97.5 MiB", "512 B": binary prefixes.
+std::string ToString(Bytes bytes);
+// "8.21 GFLOP": 1000-based prefix before `unit`.
+std::string WithPrefix(double value, std::string_view unit);
+
+// "20us", "1.5 ms", "0.1s" -> seconds. "16GiB", "1.5 MB", "4096" -> bytes. "12GB/s" -> bytes per second (also in bit:
+// "100Gbit/s"). "8.2TFLOP/s" -> operations per second. Each throws Error naming `text` and an example of what is expected.
+Seconds ParseSeconds(std::string_view text);
+Bytes ParseBytes(std::string_view text);
+double ParseBytesPerSecond(std::string_view text);
+double ParseFlopsPerSecond(std::string_view text);
+
+}  // namespace berth

@@ -1,0 +1,29 @@
+#include "cli/catalogs.h"
+
+#include "plan/planners.h"
+#include "sim/simulators.h"
+
+namespace berth {
+
+Catalogs::Catalogs() {
+  RegisterSyntheticModels(models);
+
+  RegisterClusterPresets(clusters);
+
+  RegisterParallel(evaluators);
+  RegisterSerial(evaluators);
+
+  RegisterSingle(planners);
+  RegisterRandom(planners);
+  RegisterRoundRobin(planners);
+  RegisterFixed(planners);
+  RegisterHeft(planners);
+  RegisterOneCut(planners);
+  RegisterLocalSearch(planners);
+  RegisterAnnealing(planners);
+  RegisterExhaustive(planners);
+  RegisterMinCut(planners);
+  RegisterBestOf(planners);
+}
+
+}  // namespace berth

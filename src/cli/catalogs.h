@@ -1,0 +1,20 @@
+// The one list of everything that exists.
+#pragma once
+
+#include "cluster/presets.h"
+#include "import/import.h"
+#include "placement/evaluator.h"
+#include "placement/planner.h"
+
+namespace berth {
+
+struct Catalogs {
+  ModelCatalog models{"model"};
+  ClusterCatalog clusters{"cluster"};
+  EvaluatorCatalog evaluators{"evaluator"};
+  PlannerCatalog planners;
+
+  Catalogs();  // registers all, by explicit calls
+};
+
+}  // namespace berth

@@ -1,0 +1,43 @@
+// The one door through which models come in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/catalog.h"
+#include "graph/graph.h"
+
+namespace berth {
+
+// Graphs made by a formula: "lstm_grid(layers=8,steps=40)".
+using ModelCatalog = Catalog<Graph()>;
+void RegisterSyntheticModels(ModelCatalog& catalog);
+
+struct ImportOptions {
+  // Sizes for model inputs, by input name: replaces symbolic and fixed dimensions alike.
+  std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
+  // "onnx", "berth", ...; empty: known by content.
+  std::string format;
+};
+
+// Parses "input=32,3,224,224"; throws Error with an example.
+void ParseShape(std::string_view text, ImportOptions& options);
+
+// `model` is a file, the name of a model that ships with Berth ("resnet50"), or a catalog name with parameters, looked for in
+// this order: an existing file, a shipped model, the catalog. Throws Error when it is none, naming what there is.
+Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
+
+// The models that ship: name and path, by name.
+std::vector<std::pair<std::string, std::string>> ShippedModels();
+
+// One reader each. `content` is the file's, `path` is its name in errors.
+Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOptions& options);
+Graph ReadGraphJson(std::string_view content, const std::string& path);
+
+// Berth's own format (docs/graph-format.md): reading it back gives an equal graph.
+std::string WriteGraphJson(const Graph& graph);
+
+}  // namespace berth

@@ -1,0 +1,28 @@
+// What no plan can beat.
+#pragma once
+
+#include <string>
+
+#include "placement/evaluator.h"
+
+namespace berth {
+
+// A lower bound on Score::time of every placement under an execution model, in time units.
+struct Bound {
+  double time = 0;
+  std::string reason;  // "longest path with communication", "work over devices", "every op on its fastest device"
+};
+
+// The best of the bounds that hold for the evaluator's model (research notes: planners, section 8).
+//  parallel: communication-aware longest path L(v,p) = w(v,p) + max over consumers u min over q (transfer(v,p,q) + L(u,q)),
+//            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least times
+//            over devices as its simplest form). O(E D^2).
+//  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner mincut).
+//  measured: none (time = 0).
+// A bound never exceeds an achieved score, not by one bit: sums are rounded down where rounding could matter.
+Bound LowerBound(const Evaluator& evaluator);
+
+// (score - bound) / score, at least 0; 0 when both are 0.
+double Gap(double score, double bound);
+
+}  // namespace berth

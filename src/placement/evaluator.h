@@ -1,0 +1,90 @@
+// Turns a Plan into a Score, quickly, or into a Timeline, fully.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/catalog.h"
+#include "placement/plan.h"
+#include "placement/problem.h"
+#include "placement/timeline.h"
+
+namespace berth {
+
+enum class Contention : uint8_t { kNone, kEgress, kPorts, kLinks };
+
+// What an evaluator is; wrappers forward it. `mincut`, the bounds and Verify ask.
+struct EvaluatorFacts {
+  enum class Model : uint8_t { kParallel, kSerial, kPlaceto, kPipeline, kPieces, kMeasured };
+  Model model = Model::kParallel;
+  Contention contention = Contention::kNone;  // kParallel only
+  double subgraph_overhead = 0;               // kSerial only, in time units
+  bool io_on_host = false;                    // graph inputs start on, and outputs return to, device 0
+  bool deterministic = true;
+  bool thread_safe = true;
+  bool tracks_memory = true;
+  bool uses_priorities = true;  // plans may carry priorities and sequences that change the score
+};
+
+// Scratch memory of one thread; made by an Evaluator, used with that one only. After the first Score no call allocates.
+class Workspace {
+ public:
+  virtual ~Workspace() = default;
+};
+
+// A plan that is changed by moves, scored as it changes. Not thread-safe.
+class Session {
+ public:
+  virtual ~Session() = default;
+  // The score with `op` on `device`, all else as committed; changes nothing.
+  virtual Score Try(OpId op, DeviceId device) = 0;
+  // The same for a set of moves at once.
+  virtual Score Try(std::span<const std::pair<OpId, DeviceId>> moves) = 0;
+  // Makes the last Try permanent.
+  virtual void Commit() = 0;
+  virtual const Score& score() const = 0;  // of what is committed
+  virtual std::span<const DeviceId> device() const = 0;
+};
+
+// Bound to one Problem, which must outlive it. Const calls are safe from many threads when facts().thread_safe.
+class Evaluator {
+ public:
+  explicit Evaluator(const Problem& problem) : problem_(problem) {}
+  virtual ~Evaluator() = default;
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  const Problem& problem() const { return problem_; }
+  virtual const EvaluatorFacts& facts() const = 0;
+  // Its own string again, canonical: "parallel(contention=ports)".
+  virtual const std::string& name() const = 0;
+
+  virtual std::unique_ptr<Workspace> NewWorkspace() const = 0;
+
+  // The score of a plan without FindViolation (not checked here). `starts`, when not empty, receives each op's start time.
+  // This is the inner loop of every search: no allocation after the workspace's first call.
+  virtual Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts = {}) const = 0;
+
+  // Everything. score is bit for bit that of ScorePlan.
+  virtual Timeline Trace(const PlanView& plan) const = 0;
+
+  // Moves scored one after another; the default scores each in full.
+  virtual std::unique_ptr<Session> NewSession(const PlanView& start) const;
+
+ private:
+  const Problem& problem_;
+};
+
+using EvaluatorCatalog = Catalog<std::unique_ptr<Evaluator>(const Problem&)>;
+
+// What breaks the rules of `evaluator`'s execution model in a timeline that it made for `plan`: two ops at once on a device,
+// an op before its inputs have arrived, a port with two transfers, wrong lengths, memory that does not add up, a score that
+// is not what the timeline shows. One line each; empty when it holds. Independent of the simulators' code.
+std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline);
+
+}  // namespace berth

@@ -1,0 +1,136 @@
+// Answers a Problem with a Plan, within a Budget, and keeps the best so far at any time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/catalog.h"
+#include "base/random.h"
+#include "placement/evaluator.h"
+#include "placement/plan.h"
+
+namespace berth {
+
+// The same for every planner, so that comparisons are fair. Whichever ends first.
+struct Budget {
+  int64_t evaluations = std::numeric_limits<int64_t>::max();
+  double seconds = std::numeric_limits<double>::infinity();
+  const std::atomic<bool>* cancelled = nullptr;  // Ctrl-C: stop and keep the best
+
+  // "200evals", "10s", "200evals,10s"; throws Error with an example.
+  static Budget Parse(std::string_view text);
+  std::string ToString() const;
+};
+
+// Called now and then with what a progress line shows.
+struct Progress {
+  int64_t evaluations;
+  double seconds;
+  double best;  // objective value
+};
+using ProgressCallback = std::function<void(const Progress&)>;
+
+struct PlanRequest {
+  const Problem& problem;
+  const Evaluator& evaluator;
+  Budget budget;
+  Random random;
+  ProgressCallback progress;  // may be empty
+};
+
+struct PlanResult {
+  Plan plan;
+  Score score;
+  int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
+  double wall_seconds = 0;
+  bool optimal = false;     // proven so, in the planner's own space
+  std::string note;         // one line for the report: what the planner found out, or why it stopped
+};
+
+// Better means: feasible before infeasible, then less excess memory, then less time.
+bool Better(const Score& a, const Score& b);
+
+// The one way in which planners ask for scores: counts each, minds the budget, and remembers the best plan.
+class Search {
+ public:
+  explicit Search(const PlanRequest& request);
+
+  const Problem& problem() const { return request_.problem; }
+  const Evaluator& evaluator() const { return request_.evaluator; }
+  Random& random() { return random_; }
+
+  // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an answer.
+  bool Done();
+  int64_t evaluations() const { return evaluations_; }
+  int64_t evaluations_left() const { return request_.budget.evaluations - evaluations_; }
+
+  // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the plan
+  // itself brings none.
+  Score Evaluate(const PlanView& plan, std::string_view cause);
+  Score Evaluate(const Plan& plan);
+
+  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far.
+  Score Try(Session& session, OpId op, DeviceId device);
+  Score Try(Session& session, std::span<const std::pair<OpId, DeviceId>> moves);
+  void Offer(const Session& session, std::string_view cause);
+
+  bool has_best() const { return has_best_; }
+  const Plan& best() const { return best_; }
+  const Score& best_score() const { return best_score_; }
+
+  // What another planner found, run with what is left of this budget (composites).
+  PlanRequest Remaining(uint64_t stream) const;
+  PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
+  void Adopt(const PlanResult& result);
+
+  PlanResult Finish(bool optimal = false, std::string note = {});
+
+ private:
+  void Keep(const PlanView& plan, const Score& score, std::string_view cause);
+  void Count();
+
+  const PlanRequest& request_;
+  Random random_;
+  std::unique_ptr<Workspace> workspace_;
+  std::chrono::steady_clock::time_point start_;
+  double last_progress_ = 0;
+  int64_t evaluations_ = 0;
+  bool has_best_ = false;
+  Plan best_;
+  Score best_score_;
+};
+
+// What a planner promises; the conformance tests hold it to that.
+struct PlannerFacts {
+  enum class Space : uint8_t { kPlacement, kPriorities, kSequence };
+  Space space = Space::kPlacement;  // what its plans may carry
+  bool deterministic_without_seed = false;
+};
+
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  // Its own string again, canonical: "heft(rank=upward)".
+  virtual const std::string& name() const = 0;
+  virtual PlannerFacts facts() const { return {}; }
+  // Why it cannot answer this problem under this evaluator (a device count, a constraint); empty when it can. Asked first.
+  virtual std::optional<std::string> Refuses(const Problem&, const Evaluator&) const { return std::nullopt; }
+  virtual PlanResult MakePlan(const PlanRequest& request) = 0;
+};
+
+// Composites are given the catalog; they include no sibling.
+class PlannerCatalog : public Catalog<std::unique_ptr<Planner>(const PlannerCatalog&)> {
+ public:
+  PlannerCatalog() : Catalog("planner") {}
+  std::unique_ptr<Planner> MakePlanner(std::string_view text) const { return Make(text, *this); }
+};
+
+}  // namespace berth

@@ -1,0 +1,109 @@
+// Graph + Cluster + costs + constraints: the question a Planner answers.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+
+namespace berth {
+
+// Per op and device, in the Problem's time unit: row-major, num_ops x num_devices, contiguous. kCannotRun (infinity) where
+// the device cannot or must not run the op.
+inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
+
+struct OpTimes {
+  std::vector<double> time;
+  // Same shape: 1 where the number was measured (a profile), 0 where a model predicted it. Empty: all predicted.
+  std::vector<uint8_t> measured;
+  std::string source;  // how they were made, canonical: "roofline", "profile(file=...)+roofline"
+};
+
+// Constraints on placements; all data, so that planners can look at them.
+struct Constraints {
+  // Groups of ops that share a device.
+  std::vector<std::vector<OpId>> colocate;
+  // Pairs of ops that must not share a device.
+  std::vector<std::pair<OpId, OpId>> separate;
+  bool empty() const { return colocate.empty() && separate.empty(); }
+};
+
+// Immutable; cheap to move, and copied only on purpose. Flat arrays, O(1) accessors.
+class Problem {
+ public:
+  struct Options {
+    double seconds_per_unit = 1;             // the time unit of all costs: 1e-6 for a data set in microseconds
+    std::vector<double> explicit_transfers;  // see explicit_transfer(); empty for everyone but such data sets
+    Constraints constraints;                 // pins and forbids stand in OpTimes as kCannotRun
+    std::vector<int64_t> memory_limits;      // per device; empty: the cluster's
+  };
+
+  // Throws Error naming the op when some op can run on no device at all.
+  Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times);
+  Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options);
+
+  const Graph& graph() const { return *graph_; }
+  const Cluster& cluster() const { return *cluster_; }
+  const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
+  const std::shared_ptr<const Cluster>& shared_cluster() const { return cluster_; }
+  size_t num_ops() const { return graph_->num_ops(); }
+  size_t num_devices() const { return num_devices_; }
+
+  // Duration of an op on a device, in time units; kCannotRun where it cannot run.
+  double op_time(OpId op, DeviceId device) const { return times_.time[Index(op) * num_devices_ + Index(device)]; }
+  std::span<const double> op_times(OpId op) const { return {times_.time.data() + Index(op) * num_devices_, num_devices_}; }
+  bool can_run(OpId op, DeviceId device) const { return op_time(op, device) < kCannotRun; }
+  bool measured(OpId op, DeviceId device) const {
+    return !times_.measured.empty() && times_.measured[Index(op) * num_devices_ + Index(device)] != 0;
+  }
+  const std::string& cost_source() const { return times_.source; }
+
+  // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to.
+  double transfer_time(TensorId tensor, DeviceId from, DeviceId to) const {
+    const size_t route = Index(from) * num_devices_ + Index(to);
+    if (!explicit_transfers_.empty()) [[unlikely]] return explicit_transfers_[Index(tensor) * num_devices_ * num_devices_ + route];
+    return latency_[route] + static_cast<double>(graph_->tensor_bytes(tensor)) / bandwidth_[route];
+  }
+  // The same for a number of bytes that is no tensor's (graph inputs).
+  double transfer_time(int64_t bytes, DeviceId from, DeviceId to) const {
+    const size_t route = Index(from) * num_devices_ + Index(to);
+    return latency_[route] + static_cast<double>(bytes) / bandwidth_[route];
+  }
+  // Row-major num_devices x num_devices, in time units and bytes per time unit; the diagonal is 0 and infinity.
+  std::span<const double> latency() const { return latency_; }
+  std::span<const double> bandwidth() const { return bandwidth_; }
+  bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }
+
+  // Bytes; INT64_MAX when unlimited.
+  int64_t memory_limit(DeviceId device) const { return memory_limits_[Index(device)]; }
+  bool has_memory_limits() const;
+
+  const Constraints& constraints() const { return constraints_; }
+
+  double seconds_per_unit() const { return seconds_per_unit_; }
+  Seconds ToSeconds(double units) const { return {units * seconds_per_unit_}; }
+
+  // A hash of all numbers that enter a score: the graph's, the cluster's, the op times.
+  uint64_t fingerprint() const;
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const Cluster> cluster_;
+  OpTimes times_;
+  size_t num_devices_;
+  double seconds_per_unit_;
+  std::vector<double> latency_, bandwidth_;
+  std::vector<double> explicit_transfers_;
+  std::vector<int64_t> memory_limits_;
+  Constraints constraints_;
+};
+
+}  // namespace berth

@@ -1,0 +1,69 @@
+// What ran where, from when to when. One type for simulated and for measured runs, so that judging a simulator is a diff.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace berth {
+
+// Times are in the Problem's time unit (Problem::ToSeconds).
+struct OpRun {
+  DeviceId device{};
+  double start = 0;
+  double end = 0;
+  bool operator==(const OpRun&) const = default;
+};
+
+struct TransferRun {
+  TensorId tensor{};  // with is_input: the number of a graph input
+  DeviceId from{};
+  DeviceId to{};
+  double start = 0;
+  double end = 0;
+  bool is_input = false;
+  bool operator==(const TransferRun&) const = default;
+};
+
+// One thing that occupies memory at the moment of the peak.
+struct MemoryHolder {
+  enum class Kind : uint8_t { kParameter, kTensor, kCopy, kWorkspace, kInput };
+  Kind kind;
+  int32_t id;  // of the parameter, tensor, op or input
+  int64_t bytes;
+  bool operator==(const MemoryHolder&) const = default;
+};
+
+struct MemoryStep {
+  double time;
+  int64_t bytes;  // from here on
+  bool operator==(const MemoryStep&) const = default;
+};
+
+struct DeviceMemory {
+  int64_t peak_bytes = 0;
+  double peak_time = 0;                   // when the peak is first reached
+  std::vector<MemoryHolder> holders;      // at that moment, largest first
+  std::vector<MemoryStep> steps;          // the level over time
+};
+
+// The answer of an Evaluator's Score: data, also for a plan that does not fit.
+struct Score {
+  double time = 0;              // makespan, serial sum, largest load, measured mean: in the Problem's time unit
+  bool feasible = true;         // within every memory limit (where the evaluator tracks memory), and a valid sequence
+  int64_t excess_bytes = 0;     // summed over devices, above their memory
+  bool operator==(const Score&) const = default;
+};
+
+struct Timeline {
+  Score score;
+  std::string infeasible_because;       // empty, or one line: the device, its peak, its limit, the moment
+  std::vector<OpRun> ops;               // by op
+  std::vector<TransferRun> transfers;   // by start, then tensor and destination
+  std::vector<DeviceMemory> memory;     // by device; empty when not tracked
+  size_t subgraphs = 0;                 // serial: how many the runtime would make; else 0
+};
+
+}  // namespace berth

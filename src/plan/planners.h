@@ -1,0 +1,20 @@
+// The factories of this folder, one line each; every planner is one headerless .cc.
+#pragma once
+
+#include "placement/planner.h"
+
+namespace berth {
+
+void RegisterSingle(PlannerCatalog& catalog);
+void RegisterRandom(PlannerCatalog& catalog);
+void RegisterRoundRobin(PlannerCatalog& catalog);
+void RegisterFixed(PlannerCatalog& catalog);
+void RegisterHeft(PlannerCatalog& catalog);
+void RegisterOneCut(PlannerCatalog& catalog);
+void RegisterLocalSearch(PlannerCatalog& catalog);
+void RegisterAnnealing(PlannerCatalog& catalog);
+void RegisterExhaustive(PlannerCatalog& catalog);
+void RegisterMinCut(PlannerCatalog& catalog);
+void RegisterBestOf(PlannerCatalog& catalog);
+
+}  // namespace berth
