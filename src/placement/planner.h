@@ -71,6 +71,7 @@ class Search {
   bool Done();
   int64_t evaluations() const { return evaluations_; }
   int64_t evaluations_left() const { return request_.budget.evaluations - evaluations_; }
+  double seconds() const;  // since the search began
 
   // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the plan
   // itself brings none.
@@ -86,7 +87,8 @@ class Search {
   const Plan& best() const { return best_; }
   const Score& best_score() const { return best_score_; }
 
-  // What another planner found, run with what is left of this budget (composites).
+  // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of its own;
+  // and what that planner found, adopted.
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
   void Adopt(const PlanResult& result);
@@ -97,7 +99,7 @@ class Search {
   void Keep(const PlanView& plan, const Score& score, std::string_view cause);
   void Count();
 
-  const PlanRequest& request_;
+  const PlanRequest request_;
   Random random_;
   std::unique_ptr<Workspace> workspace_;
   std::chrono::steady_clock::time_point start_;

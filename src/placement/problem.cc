@@ -1,0 +1,75 @@
+#include "placement/problem.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace berth {
+
+Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times)
+    : Problem(std::move(graph), std::move(cluster), std::move(times), Options{}) {}
+
+Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options)
+    : graph_(std::move(graph)),
+      cluster_(std::move(cluster)),
+      times_(std::move(times)),
+      num_devices_(cluster_->num_devices()),
+      seconds_per_unit_(options.seconds_per_unit),
+      explicit_transfers_(std::move(options.explicit_transfers)),
+      memory_limits_(std::move(options.memory_limits)),
+      constraints_(std::move(options.constraints)) {
+  const size_t routes = num_devices_ * num_devices_;
+  BERTH_CHECK(times_.time.size() == num_ops() * num_devices_, "{} op times for {} ops on {} devices", times_.time.size(), num_ops(), num_devices_);
+  BERTH_CHECK(times_.measured.empty() || times_.measured.size() == times_.time.size());
+  BERTH_CHECK(explicit_transfers_.empty() || explicit_transfers_.size() == graph_->num_tensors() * routes);
+  BERTH_CHECK(seconds_per_unit_ > 0);
+  for (const OpId op : graph_->ops()) {
+    const std::span<const double> row = op_times(op);
+    BERTH_CHECK(std::ranges::all_of(row, [](double t) { return t >= 0; }), "a time of op {} is negative or no number", graph_->op_name(op));
+    if (std::ranges::all_of(row, [](double t) { return t == kCannotRun; })) {
+      throw Error("op {} ({}) can run on no device of cluster {}; add a device that supports it, or relax what forbids it",
+                  graph_->op_name(op), graph_->op_type(op), cluster_->name());
+    }
+  }
+  latency_.assign(routes, 0);
+  bandwidth_.assign(routes, std::numeric_limits<double>::infinity());
+  for (const DeviceId from : cluster_->ids()) {
+    for (const DeviceId to : cluster_->ids()) {
+      if (from == to) continue;
+      const Link& link = cluster_->link(from, to);
+      const size_t route = Index(from) * num_devices_ + Index(to);
+      // Dividing by 1 keeps every bit, so that problems in seconds mean exactly what the device file says.
+      latency_[route] = link.latency.value / seconds_per_unit_;
+      bandwidth_[route] = link.bandwidth.value * seconds_per_unit_;
+    }
+  }
+  if (memory_limits_.empty()) {
+    for (const DeviceId id : cluster_->ids()) {
+      const std::optional<Quantity>& memory = cluster_->device(id).memory;
+      memory_limits_.push_back(memory ? static_cast<int64_t>(memory->value) : std::numeric_limits<int64_t>::max());
+    }
+  }
+  BERTH_CHECK(memory_limits_.size() == num_devices_);
+}
+
+bool Problem::has_memory_limits() const {
+  return std::ranges::any_of(memory_limits_, [](int64_t limit) { return limit < std::numeric_limits<int64_t>::max(); });
+}
+
+uint64_t Problem::fingerprint() const {
+  Hasher hasher;
+  hasher.Add(graph_->structural_fingerprint()).Add(cluster_->fingerprint()).Add(seconds_per_unit_);
+  for (const double time : times_.time) hasher.Add(time);
+  for (const double time : explicit_transfers_) hasher.Add(time);
+  for (const int64_t limit : memory_limits_) hasher.Add(static_cast<uint64_t>(limit));
+  for (const auto& group : constraints_.colocate) {
+    hasher.Add(uint64_t{group.size()});
+    for (const OpId op : group) hasher.Add(uint64_t{Index(op)});
+  }
+  for (const auto& [a, b] : constraints_.separate) hasher.Add(uint64_t{Index(a)}).Add(uint64_t{Index(b)});
+  return hasher.value();
+}
+
+}  // namespace berth
