@@ -17,9 +17,9 @@ namespace berth {
 
 // A parsed name: `name(argument, key=value, ...)`. Values keep their text; nested parentheses and "quoted text" are whole.
 struct Spec {
-  std::string name;
-  std::vector<std::string> arguments;                          // without a key, in order
-  std::vector<std::pair<std::string, std::string>> parameters;  // with a key, in order
+  std::string name{};
+  std::vector<std::string> arguments{};                          // without a key, in order
+  std::vector<std::pair<std::string, std::string>> parameters{};  // with a key, in order
 
   // Throws Error that shows the place.
   static Spec Parse(std::string_view text);
@@ -32,11 +32,11 @@ enum class ParameterType { kInt, kReal, kBool, kText, kChoice, kSpec, kSpecs };
 
 // One declared parameter of a catalog entry.
 struct Parameter {
-  std::string name;
+  std::string name{};
   ParameterType type = ParameterType::kText;
-  std::string default_value;         // as text; what Params answers when it is not given
-  std::string sentence;              // what it does, with its unit
-  std::vector<std::string> choices;  // kChoice only
+  std::string default_value{};        // as text; what Params answers when it is not given
+  std::string sentence{};              // what it does, with its unit
+  std::vector<std::string> choices{};  // kChoice only
   double least = -1e300;             // kInt, kReal: the smallest and largest value that is accepted
   double most = 1e300;
 };
@@ -72,10 +72,10 @@ class Params {
 
 // What a list command shows of an entry.
 struct EntryInfo {
-  std::string name;
-  std::string sentence;
-  std::string source;  // paper with section, or "-"
-  std::vector<Parameter> parameters;
+  std::string name{};
+  std::string sentence{};
+  std::string source{};  // paper with section, or "-"
+  std::vector<Parameter> parameters{};
 };
 
 // Throws the Error for a name that is not there.

@@ -13,19 +13,39 @@
 namespace berth {
 namespace {
 
+// Decimal units move the point in the text, so that 20us is the double nearest to 0.00002; binary ones multiply.
 struct Unit {
   std::string_view name;
-  double factor;
+  int exponent;  // of ten
+  double factor = 1;
 };
 
-constexpr std::array kTimeUnits = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"µs", 1e-6}, Unit{"ns", 1e-9}, Unit{"min", 60}, Unit{"h", 3600}};
-constexpr std::array kByteUnits = {Unit{"", 1}, Unit{"B", 1}, Unit{"kB", 1e3}, Unit{"KB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12},
-                                   Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40}};
-constexpr std::array kBandwidthUnits = {Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"KB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12},
-                                        Unit{"KiB/s", 0x1p10}, Unit{"MiB/s", 0x1p20}, Unit{"GiB/s", 0x1p30}, Unit{"TiB/s", 0x1p40},
-                                        Unit{"Mbit/s", 1e6 / 8}, Unit{"Gbit/s", 1e9 / 8}};
-constexpr std::array kFlopUnits = {Unit{"FLOP/s", 1}, Unit{"MFLOP/s", 1e6}, Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15},
-                                   Unit{"OP/s", 1}, Unit{"GOP/s", 1e9}, Unit{"TOP/s", 1e12}, Unit{"TOPS", 1e12}};
+constexpr std::array kTimeUnits = {Unit{"s", 0},   Unit{"ms", -3}, Unit{"us", -6},     Unit{"µs", -6},
+                                   Unit{"ns", -9}, Unit{"min", 0, 60}, Unit{"h", 0, 3600}};
+constexpr std::array kByteUnits = {Unit{"", 0},   Unit{"B", 0},          Unit{"kB", 3},         Unit{"KB", 3},
+                                   Unit{"MB", 6}, Unit{"GB", 9},         Unit{"TB", 12},        Unit{"KiB", 0, 0x1p10},
+                                   Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30}, Unit{"TiB", 0, 0x1p40}};
+constexpr std::array kBandwidthUnits = {
+    Unit{"B/s", 0},   Unit{"kB/s", 3},  Unit{"KB/s", 3},           Unit{"MB/s", 6},           Unit{"GB/s", 9},
+    Unit{"TB/s", 12}, Unit{"KiB/s", 0, 0x1p10}, Unit{"MiB/s", 0, 0x1p20}, Unit{"GiB/s", 0, 0x1p30}, Unit{"TiB/s", 0, 0x1p40},
+    Unit{"Mbit/s", 6, 0.125}, Unit{"Gbit/s", 9, 0.125}};
+constexpr std::array kFlopUnits = {Unit{"FLOP/s", 0},   Unit{"MFLOP/s", 6},  Unit{"GFLOP/s", 9},
+                                   Unit{"TFLOP/s", 12}, Unit{"PFLOP/s", 15}, Unit{"OP/s", 0},
+                                   Unit{"GOP/s", 9},    Unit{"TOP/s", 12},   Unit{"TOPS", 12}};
+
+// A number text times ten to a power, rounded once.
+double Scaled(std::string_view number, int exponent) {
+  const size_t e = number.find_first_of("eE");
+  int own = 0;
+  if (e != std::string_view::npos) {
+    const char* first = number.data() + e + 1 + (number[e + 1] == '+' ? 1 : 0);
+    std::from_chars(first, number.data() + number.size(), own);
+  }
+  const std::string shifted = fmt::format("{}e{}", number.substr(0, e), own + exponent);
+  double value = 0;
+  const auto [end, code] = std::from_chars(shifted.data(), shifted.data() + shifted.size(), value);
+  return code == std::errc() ? value : std::numeric_limits<double>::infinity();
+}
 
 // A number with a unit; what stands in `units` and is at least 0, or an Error that gives an example.
 double ParseQuantity(std::string_view text, std::span<const Unit> units, std::string_view what, std::string_view example) {
@@ -33,10 +53,14 @@ double ParseQuantity(std::string_view text, std::span<const Unit> units, std::st
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || !std::isfinite(number) || number < 0) throw fail();
-  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  const std::string_view digits = text.substr(0, static_cast<size_t>(end - text.data()));
+  std::string_view unit = text.substr(digits.size());
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   for (const Unit& known : units) {
-    if (known.name == unit) return number * known.factor;
+    if (known.name != unit) continue;
+    const double value = Scaled(digits, known.exponent) * known.factor;
+    if (!std::isfinite(value)) break;
+    return value;
   }
   throw fail();
 }

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -32,17 +33,21 @@ constexpr Id MakeId(size_t index) {
 
 // for (OpId op : Ids<OpId>(count)) ...
 template <Identity Id>
-class Ids {
+class Ids : public std::ranges::view_interface<Ids<Id>> {
  public:
+  constexpr Ids() = default;
   explicit constexpr Ids(size_t count) : count_(count) {}
 
   struct Iterator {
-    size_t index;
+    using value_type = Id;
+    using difference_type = std::ptrdiff_t;
+    size_t index = 0;
     constexpr Id operator*() const { return MakeId<Id>(index); }
     constexpr Iterator& operator++() {
       ++index;
       return *this;
     }
+    constexpr Iterator operator++(int) { return {index++}; }
     constexpr bool operator==(const Iterator&) const = default;
   };
 
@@ -51,7 +56,7 @@ class Ids {
   constexpr size_t size() const { return count_; }
 
  private:
-  size_t count_;
+  size_t count_ = 0;
 };
 
 // Time as people and files give it. Inside a Problem and its evaluators times are plain doubles in the Problem's own

@@ -157,6 +157,7 @@ std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const 
   }
   walk.erase(walk.begin(), std::ranges::find(walk, op));
   std::ranges::reverse(walk);
+  std::ranges::rotate(walk, std::ranges::min_element(walk));
   std::vector<std::string> names;
   for (size_t i = 0; i < walk.size() && i < 6; ++i) {
     const Op& member = ops_[walk[i]];

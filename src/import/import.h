@@ -18,9 +18,9 @@ void RegisterSyntheticModels(ModelCatalog& catalog);
 
 struct ImportOptions {
   // Sizes for model inputs, by input name: replaces symbolic and fixed dimensions alike.
-  std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
+  std::map<std::string, std::vector<int64_t>, std::less<>> shapes{};
   // "onnx", "berth", ...; empty: known by content.
-  std::string format;
+  std::string format{};
 };
 
 // Parses "input=32,3,224,224"; throws Error with an example.

@@ -16,8 +16,8 @@ namespace berth {
 // A strict order: each device runs its ops, and each port its transfers, in this order, waiting for the next one even if
 // others could start. Published optima need that.
 struct Sequence {
-  std::vector<OpId> ops;                                    // all ops, once each
-  std::vector<std::pair<TensorId, DeviceId>> transfers;     // (tensor, destination), every transfer of the placement
+  std::vector<OpId> ops{};                                  // all ops, once each
+  std::vector<std::pair<TensorId, DeviceId>> transfers{};   // (tensor, destination), every transfer of the placement
   bool operator==(const Sequence&) const = default;
 };
 
@@ -30,12 +30,12 @@ struct PlanView {
 
 // A value. Causes answer "why is this op there" in a few words.
 struct Plan {
-  std::vector<DeviceId> device;
-  std::vector<double> priority;
-  std::optional<Sequence> sequence;
+  std::vector<DeviceId> device{};
+  std::vector<double> priority{};
+  std::optional<Sequence> sequence{};
   // Empty, or one per op: an index into cause_texts.
-  std::vector<uint16_t> cause;
-  std::vector<std::string> cause_texts;
+  std::vector<uint16_t> cause{};
+  std::vector<std::string> cause_texts{};
 
   PlanView view() const { return {device, priority, sequence ? &*sequence : nullptr}; }
 

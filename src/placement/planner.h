@@ -43,16 +43,16 @@ struct PlanRequest {
   const Evaluator& evaluator;
   Budget budget;
   Random random;
-  ProgressCallback progress;  // may be empty
+  ProgressCallback progress{};  // may be empty
 };
 
 struct PlanResult {
-  Plan plan;
-  Score score;
+  Plan plan{};
+  Score score{};
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
   double wall_seconds = 0;
   bool optimal = false;     // proven so, in the planner's own space
-  std::string note;         // one line for the report: what the planner found out, or why it stopped
+  std::string note{};       // one line for the report: what the planner found out, or why it stopped
 };
 
 // Better means: feasible before infeasible, then less excess memory, then less time.

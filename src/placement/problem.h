@@ -20,18 +20,18 @@ namespace berth {
 inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
 
 struct OpTimes {
-  std::vector<double> time;
+  std::vector<double> time{};
   // Same shape: 1 where the number was measured (a profile), 0 where a model predicted it. Empty: all predicted.
-  std::vector<uint8_t> measured;
-  std::string source;  // how they were made, canonical: "roofline", "profile(file=...)+roofline"
+  std::vector<uint8_t> measured{};
+  std::string source{};  // how they were made, canonical: "roofline", "profile(file=...)+roofline"
 };
 
 // Constraints on placements; all data, so that planners can look at them.
 struct Constraints {
   // Groups of ops that share a device.
-  std::vector<std::vector<OpId>> colocate;
+  std::vector<std::vector<OpId>> colocate{};
   // Pairs of ops that must not share a device.
-  std::vector<std::pair<OpId, OpId>> separate;
+  std::vector<std::pair<OpId, OpId>> separate{};
   bool empty() const { return colocate.empty() && separate.empty(); }
 };
 
@@ -40,9 +40,9 @@ class Problem {
  public:
   struct Options {
     double seconds_per_unit = 1;             // the time unit of all costs: 1e-6 for a data set in microseconds
-    std::vector<double> explicit_transfers;  // see explicit_transfer(); empty for everyone but such data sets
-    Constraints constraints;                 // pins and forbids stand in OpTimes as kCannotRun
-    std::vector<int64_t> memory_limits;      // per device; empty: the cluster's
+    std::vector<double> explicit_transfers{};  // tensors x devices x devices; empty for all but data sets that give it
+    Constraints constraints{};                // pins and forbids stand in OpTimes as kCannotRun
+    std::vector<int64_t> memory_limits{};     // per device; empty: the cluster's
   };
 
   // Throws Error naming the op when some op can run on no device at all.

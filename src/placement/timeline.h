@@ -45,8 +45,8 @@ struct MemoryStep {
 struct DeviceMemory {
   int64_t peak_bytes = 0;
   double peak_time = 0;                   // when the peak is first reached
-  std::vector<MemoryHolder> holders;      // at that moment, largest first
-  std::vector<MemoryStep> steps;          // the level over time
+  std::vector<MemoryHolder> holders{};     // at that moment, largest first
+  std::vector<MemoryStep> steps{};         // the level over time
 };
 
 // The answer of an Evaluator's Score: data, also for a plan that does not fit.
@@ -58,11 +58,11 @@ struct Score {
 };
 
 struct Timeline {
-  Score score;
-  std::string infeasible_because;       // empty, or one line: the device, its peak, its limit, the moment
-  std::vector<OpRun> ops;               // by op
-  std::vector<TransferRun> transfers;   // by start, then tensor and destination
-  std::vector<DeviceMemory> memory;     // by device; empty when not tracked
+  Score score{};
+  std::string infeasible_because{};      // empty, or one line: the device, its peak, its limit, the moment
+  std::vector<OpRun> ops{};             // by op
+  std::vector<TransferRun> transfers{}; // by start, then tensor and destination
+  std::vector<DeviceMemory> memory{};   // by device; empty when not tracked
   size_t subgraphs = 0;                 // serial: how many the runtime would make; else 0
 };
 

@@ -1,0 +1,217 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/catalog.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/units.h"
+
+namespace berth {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// The text of the Error that `call` throws, or "no error".
+template <typename Call>
+std::string ErrorOf(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Units, ReadsQuantitiesWithTheirUnits) {
+  EXPECT_EQ(ParseSeconds("20us").value, 20e-6);
+  EXPECT_EQ(ParseSeconds("1.5 ms").value, 1.5e-3);
+  EXPECT_EQ(ParseBytes("16GiB").value, int64_t{16} << 30);
+  EXPECT_EQ(ParseBytes("4096").value, 4096);
+  EXPECT_EQ(ParseBytesPerSecond("12GB/s"), 12e9);
+  EXPECT_EQ(ParseBytesPerSecond("100Gbit/s"), 12.5e9);
+  EXPECT_EQ(ParseFlopsPerSecond("8.2TFLOP/s"), 8.2e12);
+  EXPECT_EQ(ParseSeconds("1.1e2us").value, 1.1e-4);
+}
+
+TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
+  for (const char* text : {"", "fast", "-1ms", "1", "nan s", "inf s", "1 parsec"}) {
+    EXPECT_THAT(ErrorOf([&] { ParseSeconds(text); }), HasSubstr("20us")) << text;
+  }
+  EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }), HasSubstr("16GiB"));
+  EXPECT_THAT(ErrorOf([] { ParseBytes("1e300 TiB"); }), HasSubstr("more memory"));
+}
+
+TEST(Units, PrintsThreeDigits) {
+  EXPECT_EQ(ToString(Seconds{0.00781}), "7.81 ms");
+  EXPECT_EQ(ToString(Seconds{12e-6}), "12 us");
+  EXPECT_EQ(ToString(Seconds{0.9996e-3}), "1 ms");
+  EXPECT_EQ(ToString(Seconds{1234}), "1234 s");
+  EXPECT_EQ(ToString(Bytes{0}), "0 B");
+  EXPECT_EQ(ToString(Bytes{102236160}), "97.5 MiB");
+  EXPECT_EQ(WithPrefix(8.21e9, "FLOP"), "8.21 GFLOP");
+}
+
+TEST(Random, RepeatsForASeed) {
+  Random a(1), b(1), c(2);
+  const uint64_t first = a.Next();
+  EXPECT_EQ(first, b.Next());
+  EXPECT_NE(first, c.Next());
+  // Written down so that another compiler or machine would be noticed.
+  EXPECT_EQ(Random(1).Next(), 12966619160104079557ull);
+}
+
+TEST(Random, ForksDoNotDependOnWhatWasDrawn) {
+  Random a(7);
+  const uint64_t before = a.Fork(3, 4).Next();
+  a.Next();
+  EXPECT_EQ(a.Fork(3, 4).Next(), before);
+  EXPECT_NE(a.Fork(4, 3).Next(), before);
+  std::set<uint64_t> firsts;
+  for (uint64_t i = 0; i < 30; ++i) {
+    for (uint64_t k = 0; k < 30; ++k) firsts.insert(a.Fork(i, k).Next());
+  }
+  EXPECT_EQ(firsts.size(), 900u);
+}
+
+TEST(Random, DrawsEvenlyBelowACount) {
+  Random random(5);
+  std::vector<int> counts(6);
+  for (int i = 0; i < 60000; ++i) ++counts[random.Below(6)];
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 500);
+}
+
+TEST(Random, NormalsHaveTheirMeanAndSpread) {
+  Random random(5);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 50000; ++i) {
+    const double x = random.Normal();
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / 50000, 0, 0.02);
+  EXPECT_NEAR(squares / 50000, 1, 0.03);
+}
+
+TEST(Hasher, TellsOrderAndBoundariesApart) {
+  EXPECT_EQ(Hasher().Add("ab").Add("c").value(), Hasher().Add("ab").Add("c").value());
+  EXPECT_NE(Hasher().Add("ab").Add("c").value(), Hasher().Add("a").Add("bc").value());
+  EXPECT_NE(Hasher().Add(uint64_t{1}).Add(uint64_t{2}).value(), Hasher().Add(uint64_t{2}).Add(uint64_t{1}).value());
+  EXPECT_EQ(Hasher().Text().size(), 16u);
+}
+
+TEST(Spec, ReadsNestedNames) {
+  const Spec spec = Spec::Parse("on(group=colocation, planner=hsdag(episodes=100,steps=20), heft, file=\"a b,c\")");
+  EXPECT_EQ(spec.name, "on");
+  EXPECT_THAT(spec.parameters, ElementsAre(std::pair<std::string, std::string>("group", "colocation"),
+                                           std::pair<std::string, std::string>("planner", "hsdag(episodes=100,steps=20)"),
+                                           std::pair<std::string, std::string>("file", "a b,c")));
+  EXPECT_THAT(spec.arguments, ElementsAre("heft"));
+}
+
+TEST(Spec, RefusesWhatDoesNotBalance) {
+  for (const char* text : {"", "(", "a(", "a)", "a(b=1))", "a(b=(1)", "a(b=\"x)", "a b", "a(x=1)b", "a(,)", "a(x=1,,y=2)"}) {
+    EXPECT_NE(ErrorOf([&] { Spec::Parse(text); }), "no error") << text;
+  }
+}
+
+TEST(SplitList, SplitsOutsideParentheses) {
+  EXPECT_THAT(SplitList("a, b(c=1,d=2) ,e"), ElementsAre("a", "b(c=1,d=2)", "e"));
+  EXPECT_TRUE(SplitList("").empty());
+}
+
+struct Toy {
+  std::string text;
+};
+
+Catalog<Toy()> MakeToys() {
+  Catalog<Toy()> toys("toy");
+  toys.Add({.name = "ball",
+            .sentence = "It rolls.",
+            .source = "-",
+            .parameters = {{.name = "size", .type = ParameterType::kInt, .default_value = "3", .sentence = "cm", .least = 1, .most = 9},
+                           {.name = "colour", .type = ParameterType::kChoice, .default_value = "red", .sentence = "paint", .choices = {"red", "blue"}},
+                           {.name = "bounce", .type = ParameterType::kReal, .default_value = "0.5", .sentence = "share"}}},
+           [](const Params& params) {
+             return Toy{fmt::format("{} {} {}", params.Int("size"), params.Text("colour"), params.Real("bounce"))};
+           });
+  toys.Add({.name = "box", .sentence = "It holds.", .source = "-",
+            .parameters = {{.name = "toys", .type = ParameterType::kSpecs, .default_value = "", .sentence = "what is in it"}}},
+           [](const Params& params) { return Toy{fmt::format("{} | {}", fmt::join(params.Specs("toys"), ";"), params.canonical())}; });
+  return toys;
+}
+
+TEST(Catalog, MakesThingsFromTheirNames) {
+  const auto toys = MakeToys();
+  EXPECT_EQ(toys.Make("ball").text, "3 red 0.5");
+  EXPECT_EQ(toys.Make("ball(colour=blue,size=4)").text, "4 blue 0.5");
+  EXPECT_EQ(toys.Make("box(ball, ball(size=2))").text, "ball;ball(size=2) | box(ball,ball(size=2))");
+}
+
+TEST(Catalog, LeavesDefaultsOutOfTheCanonicalName) {
+  const Spec spec = Spec::Parse("ball(colour=red, size=4)");
+  EXPECT_EQ(Params(spec, MakeToys().Find("ball")->info.parameters, "toy").canonical(), "ball(size=4)");
+}
+
+TEST(Catalog, NamesWhatThereIsWhenAskedForSomethingElse) {
+  const auto toys = MakeToys();
+  EXPECT_THAT(ErrorOf([&] { toys.Make("bal"); }), AllOf(HasSubstr("did you mean 'ball'"), HasSubstr("ball, box")));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(weight=1)"); }), AllOf(HasSubstr("no parameter 'weight'"), HasSubstr("size=3")));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=12)"); }), HasSubstr("from 1 to 9"));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=1.5)"); }), HasSubstr("a whole number"));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(bounce=nan)"); }), HasSubstr("a number"));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(colour=green)"); }), HasSubstr("red, blue"));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=1,size=2)"); }), HasSubstr("twice"));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(7)"); }), HasSubstr("has no key"));
+}
+
+class FileTest : public ::testing::Test {
+ protected:
+  FileTest() { std::filesystem::create_directories(folder_); }
+  ~FileTest() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_ / name; }
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / fmt::format("berth-file-test-{}", ::getpid());
+};
+
+TEST_F(FileTest, ReadsBackWhatItWrote) {
+  const std::string content("one\0two\n", 8);
+  WriteFile(Path("a"), content);
+  EXPECT_EQ(ReadFile(Path("a")), content);
+  WriteFile(Path("a"), "");
+  EXPECT_EQ(ReadFile(Path("a")), "");
+}
+
+TEST_F(FileTest, LeavesNothingBehindWhenItCannotWrite) {
+  EXPECT_THAT(ErrorOf([&] { WriteFile(Path("missing/a"), "x"); }), HasSubstr("missing/a: cannot be written"));
+  EXPECT_THAT(ErrorOf([&] { WriteFile(folder_.string(), "x"); }), HasSubstr("is a directory"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FileTest, NamesTheFileThatCannotBeRead) {
+  EXPECT_THAT(ErrorOf([&] { ReadFile(Path("b")); }), HasSubstr("No such file"));
+  EXPECT_THAT(ErrorOf([&] { ReadFile(folder_.string()); }), HasSubstr("is a directory"));
+}
+
+TEST(Json, NamesLineAndColumnOfAMistake) {
+  EXPECT_THAT(ErrorOf([] { ParseJson("{\n \"a\": [1,\n 2", "x.json"); }), HasSubstr("x.json:3:"));
+  EXPECT_THAT(ErrorOf([] { ParseJson("", "x.json"); }), HasSubstr("is empty"));
+  EXPECT_EQ(ParseJson("[1, 2]", "x.json").size(), 2u);
+}
+
+TEST(Closest, FindsTheNearestNameOrNone) {
+  EXPECT_EQ(Closest("hefft", {"heft", "random"}), "heft");
+  EXPECT_EQ(Closest("quantum", {"heft", "random"}), "");
+}
+
+}  // namespace
+}  // namespace berth
