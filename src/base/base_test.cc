@@ -49,7 +49,7 @@ TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
     EXPECT_THAT(ErrorOf([&] { ParseSeconds(text); }), HasSubstr("20us")) << text;
   }
   EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }), HasSubstr("16GiB"));
-  EXPECT_THAT(ErrorOf([] { ParseBytes("1e300 TiB"); }), HasSubstr("more memory"));
+  EXPECT_THAT(ErrorOf([] { ParseBytes("1e30 TiB"); }), HasSubstr("more memory"));
 }
 
 TEST(Units, PrintsThreeDigits) {
