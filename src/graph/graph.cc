@@ -191,9 +191,11 @@ Graph GraphBuilder::Build(std::string_view file) {
   for (size_t p = 0; p < ops_.size(); ++p) {
     names[p] = op_names.Make(std::move(ops_[p].name), graph.op_types_[static_cast<size_t>(ops_[p].type)], p);
   }
+  const bool any_backward = std::ranges::any_of(ops_, &Op::is_backward);
   for (const size_t p : op_order) {
     graph.op_names_.Add(names[p]);
     graph.op_work_.push_back(ops_[p].work);
+    if (any_backward) graph.is_backward_.push_back(ops_[p].is_backward ? 1 : 0);
     graph.op_type_ids_.push_back(static_cast<Graph::TypeId>(ops_[p].type));
   }
   graph.first_output_.assign(ops_.size() + 1, 0);
@@ -237,6 +239,7 @@ Graph GraphBuilder::Build(std::string_view file) {
     const OpWork& work = graph.work(op);
     hasher.Add(graph.op_type(op)).Add(work.flops).Add(static_cast<uint64_t>(work.bytes_read)).Add(static_cast<uint64_t>(work.bytes_written));
     hasher.Add(static_cast<uint64_t>(work.workspace_bytes)).Add(static_cast<uint64_t>(work.data_type));
+    if (graph.is_backward(op)) hasher.Add("backward");
   }
   const auto add_uses = [&](int64_t bytes, std::span<const OpId> consumers) {
     hasher.Add(static_cast<uint64_t>(bytes)).Add(uint64_t{consumers.size()});

@@ -63,6 +63,8 @@ class Graph {
   size_t op_type_index(OpId op) const { return Index(op_type_ids_[Index(op)]); }
   const std::vector<std::string>& op_types() const { return op_types_; }
   const OpWork& work(OpId op) const { return op_work_[Index(op)]; }
+  // An op of a training graph's backward pass (data sets mark them; `pipeline` counts both passes of a device).
+  bool is_backward(OpId op) const { return !is_backward_.empty() && is_backward_[Index(op)] != 0; }
 
   // The tensors that an op consumes, each once, ascending.
   std::span<const TensorId> inputs_of(OpId op) const { return inputs_of_[Index(op)]; }
@@ -130,6 +132,7 @@ class Graph {
 
   std::string name_;
   std::vector<OpWork> op_work_;
+  std::vector<uint8_t> is_backward_;  // empty when none is
   Names op_names_;
   std::vector<std::string> op_types_;
   std::vector<TypeId> op_type_ids_;
@@ -165,6 +168,7 @@ class GraphBuilder {
   void Consume(size_t tensor, size_t op);
   void UseParameter(size_t parameter, size_t op);
   void UseInput(size_t input, size_t op);
+  void MarkBackward(size_t op) { ops_[op].is_backward = true; }
   void AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
   OpWork& work(size_t op) { return ops_[op].work; }
@@ -180,6 +184,7 @@ class GraphBuilder {
     std::string name;
     int32_t type;
     OpWork work;
+    bool is_backward = false;
   };
   struct Entity {
     size_t producer;  // tensors only

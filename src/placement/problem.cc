@@ -18,12 +18,14 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
       num_devices_(cluster_->num_devices()),
       seconds_per_unit_(options.seconds_per_unit),
       explicit_transfers_(std::move(options.explicit_transfers)),
+      staging_(std::move(options.staging)),
       memory_limits_(std::move(options.memory_limits)),
       constraints_(std::move(options.constraints)) {
   const size_t routes = num_devices_ * num_devices_;
   BERTH_CHECK(times_.time.size() == num_ops() * num_devices_, "{} op times for {} ops on {} devices", times_.time.size(), num_ops(), num_devices_);
   BERTH_CHECK(times_.measured.empty() || times_.measured.size() == times_.time.size());
   BERTH_CHECK(explicit_transfers_.empty() || explicit_transfers_.size() == graph_->num_tensors() * routes);
+  BERTH_CHECK(staging_.empty() || staging_.size() == graph_->num_tensors());
   BERTH_CHECK(seconds_per_unit_ > 0);
   for (const OpId op : graph_->ops()) {
     const std::span<const double> row = op_times(op);
@@ -63,6 +65,7 @@ uint64_t Problem::fingerprint() const {
   hasher.Add(graph_->structural_fingerprint()).Add(cluster_->fingerprint()).Add(seconds_per_unit_);
   for (const double time : times_.time) hasher.Add(time);
   for (const double time : explicit_transfers_) hasher.Add(time);
+  for (const double time : staging_) hasher.Add(time);
   for (const int64_t limit : memory_limits_) hasher.Add(static_cast<uint64_t>(limit));
   for (const auto& group : constraints_.colocate) {
     hasher.Add(uint64_t{group.size()});

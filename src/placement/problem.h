@@ -41,6 +41,9 @@ class Problem {
   struct Options {
     double seconds_per_unit = 1;             // the time unit of all costs: 1e-6 for a data set in microseconds
     std::vector<double> explicit_transfers{};  // tensors x devices x devices; empty for all but data sets that give it
+    // Per tensor, in time units: what a device pays to send it to, or to fetch it from, the host's memory. A data set's own
+    // rule (Tarnawski et al. 2020, section 3); empty for all others.
+    std::vector<double> staging{};
     Constraints constraints{};                // pins and forbids stand in OpTimes as kCannotRun
     std::vector<int64_t> memory_limits{};     // per device; empty: the cluster's
   };
@@ -79,6 +82,8 @@ class Problem {
   // Row-major num_devices x num_devices, in time units and bytes per time unit; the diagonal is 0 and infinity.
   std::span<const double> latency() const { return latency_; }
   std::span<const double> bandwidth() const { return bandwidth_; }
+  bool has_staging() const { return !staging_.empty(); }
+  double staging(TensorId tensor) const { return staging_[Index(tensor)]; }
   bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }
 
   // Bytes; INT64_MAX when unlimited.
@@ -101,6 +106,7 @@ class Problem {
   double seconds_per_unit_;
   std::vector<double> latency_, bandwidth_;
   std::vector<double> explicit_transfers_;
+  std::vector<double> staging_;
   std::vector<int64_t> memory_limits_;
   Constraints constraints_;
 };
