@@ -1,0 +1,110 @@
+#include "import/training.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace berth {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+// image -> conv(w) -> relu -> { left matmul(u), right matmul(u) } -> add -> out; u is shared.
+Graph Network() {
+  GraphBuilder builder("network");
+  const auto op = [&](const char* name, const char* type, OpClass op_class) {
+    return builder.AddOp(name, type, {.flops = 100, .bytes_read = 40, .bytes_written = 40, .op_class = op_class});
+  };
+  const size_t conv = op("conv", "Conv", OpClass::kConv), relu = op("relu", "Relu", OpClass::kElementwise);
+  const size_t left = op("left", "MatMul", OpClass::kMatMul), right = op("right", "MatMul", OpClass::kMatMul);
+  const size_t add = op("add", "Add", OpClass::kElementwise);
+  const auto flow = [&](size_t from, std::initializer_list<size_t> to, int64_t bytes, const char* name) {
+    const size_t tensor = builder.AddTensor(from, bytes, name, to.size() == 0);
+    for (const size_t consumer : to) builder.Consume(tensor, consumer);
+  };
+  flow(conv, {relu}, 400, "c");
+  flow(relu, {left, right}, 400, "r");
+  flow(left, {add}, 40, "l");
+  flow(right, {add}, 40, "m");
+  flow(add, {}, 40, "out");
+  builder.UseInput(builder.AddInput(1000, "image"), conv);
+  builder.UseParameter(builder.AddParameter(800, "w"), conv);
+  const size_t u = builder.AddParameter(80, "u");
+  builder.UseParameter(u, left);
+  builder.UseParameter(u, right);
+  return builder.Build();
+}
+
+OpId Find(const Graph& graph, std::string_view name) {
+  for (const OpId op : graph.ops()) {
+    if (graph.op_name(op) == name) return op;
+  }
+  ADD_FAILURE() << "no op " << name;
+  return OpId{0};
+}
+
+std::set<std::string> InputsOf(const Graph& graph, std::string_view op) {
+  std::set<std::string> names;
+  for (const TensorId tensor : graph.inputs_of(Find(graph, op))) names.emplace(graph.tensor_name(tensor));
+  return names;
+}
+
+TEST(TrainingGraph, HasAGradientPerOpASumPerSharedTensorAndAnUpdatePerParameter) {
+  const Graph graph = MakeTrainingGraph(Network(), Optimizer::kAdam).graph;
+  std::set<std::string> added;
+  for (const OpId op : graph.ops()) {
+    if (graph.is_backward(op)) added.emplace(graph.op_name(op));
+  }
+  EXPECT_THAT(added, UnorderedElementsAre("loss", "grad/add", "grad/left", "grad/right", "sum/r", "grad/relu", "grad/conv", "sum/u", "update/u", "update/w"));
+  EXPECT_EQ(graph.num_ops(), 15u);
+}
+
+TEST(TrainingGraph, KeepsTheActivationsThatADerivativeNeeds) {
+  const Graph graph = MakeTrainingGraph(Network(), Optimizer::kSgd).graph;
+  EXPECT_THAT(InputsOf(graph, "grad/left"), UnorderedElementsAre("r", "grad/add/l"));   // a product needs its input
+  EXPECT_THAT(InputsOf(graph, "grad/relu"), UnorderedElementsAre("r", "sum/r"));        // a ReLU its output
+  EXPECT_THAT(InputsOf(graph, "grad/add"), UnorderedElementsAre("grad/out"));           // a sum nothing
+  EXPECT_THAT(InputsOf(graph, "update/u"), UnorderedElementsAre("sum/u"));
+}
+
+TEST(TrainingGraph, CountsTwoProductsWhereInputAndWeightWantAGradientAndOneElsewhere) {
+  const Graph graph = MakeTrainingGraph(Network(), Optimizer::kSgd).graph;
+  EXPECT_EQ(graph.work(Find(graph, "grad/left")).flops, 200);
+  EXPECT_EQ(graph.work(Find(graph, "grad/conv")).flops, 100);  // the image needs none
+  EXPECT_EQ(graph.work(Find(graph, "grad/relu")).flops, 100);
+  EXPECT_EQ(graph.work(Find(graph, "sum/r")).flops, 100);      // 400 bytes of f32, once
+  // grad of l, kept r, u; grad of r and of u
+  EXPECT_EQ(graph.work(Find(graph, "grad/left")).bytes_read, 40 + 400 + 80);
+  EXPECT_EQ(graph.work(Find(graph, "grad/left")).bytes_written, 400 + 80);
+}
+
+TEST(TrainingGraph, HoldsTheOptimisersState) {
+  const int64_t weights = 880;
+  EXPECT_EQ(MakeTrainingGraph(Network(), Optimizer::kSgd).graph.total_parameter_bytes(), weights);
+  EXPECT_EQ(MakeTrainingGraph(Network(), Optimizer::kMomentum).graph.total_parameter_bytes(), 2 * weights);
+  EXPECT_EQ(MakeTrainingGraph(Network(), Optimizer::kAdam).graph.total_parameter_bytes(), 3 * weights);
+}
+
+TEST(TrainingGraph, KeepsAGradientWithItsForwardOp) {
+  const TrainingGraph training = MakeTrainingGraph(Network(), Optimizer::kSgd);
+  std::map<std::string, std::set<std::string>> groups;
+  size_t ops = 0;
+  for (const std::vector<OpId>& group : training.colocate) {
+    std::set<std::string>& names = groups[std::string(training.graph.op_name(group.front()))];
+    for (const OpId op : group) names.emplace(training.graph.op_name(op));
+    ops += group.size();
+  }
+  EXPECT_EQ(ops, training.graph.num_ops());
+  EXPECT_THAT(groups["left"], UnorderedElementsAre("left", "grad/left", "sum/u", "update/u"));
+  EXPECT_THAT(groups["relu"], UnorderedElementsAre("relu", "grad/relu", "sum/r"));
+}
+
+TEST(TrainingGraph, OfAGraphWithoutResultsIsTheGraph) {
+  EXPECT_EQ(MakeTrainingGraph(GraphBuilder("nothing").Build(), Optimizer::kSgd).graph.num_ops(), 0u);
+}
+
+}  // namespace
+}  // namespace berth
