@@ -165,9 +165,8 @@ inline std::vector<DeviceId> RandomPlacement(const Problem& problem, Random& ran
 }
 
 // A random topological order of the ops, and the transfers in the order in which it makes them: a sequence that can be
-// kept. With `outputs_to_host` output tensors go to device 0 too.
-inline Sequence RandomSequence(const Problem& problem, std::span<const DeviceId> device, Random& random,
-                               bool outputs_to_host = false) {
+// kept.
+inline Sequence RandomSequence(const Problem& problem, std::span<const DeviceId> device, Random& random) {
   const Graph& graph = problem.graph();
   Sequence sequence;
   std::vector<size_t> missing;
@@ -184,7 +183,6 @@ inline Sequence RandomSequence(const Problem& problem, std::span<const DeviceId>
     for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
       const auto tensor = MakeId<TensorId>(t);
       std::vector<DeviceId> destinations;
-      if (outputs_to_host && graph.is_output(tensor)) destinations.push_back(DeviceId{0});
       for (const OpId c : graph.consumers(tensor)) {
         destinations.push_back(device[Index(c)]);
         if (--missing[Index(c)] == 0) ready.push_back(c);
