@@ -1,0 +1,208 @@
+#include "cluster/cluster.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace berth {
+namespace {
+
+void CheckNumber(const std::string& cluster, const std::string& place, std::string_view what, double value) {
+  if (std::isnan(value) || value < 0) {
+    throw Error("cluster {}, {}: {} is {}, expected a number of at least 0", cluster, place, what, value);
+  }
+}
+
+void CheckDevice(const std::string& cluster, const Device& device) {
+  const std::string place = "device " + device.name;
+  if (device.memory) CheckNumber(cluster, place, "memory", device.memory->value);
+  for (const auto& [type, peak] : device.peak) CheckNumber(cluster, place, "peak " + type, peak.value);
+  for (const auto& [op_class, share] : device.efficiency) {
+    CheckNumber(cluster, place, "efficiency " + op_class, share.value);
+  }
+  CheckNumber(cluster, place, "memory_bandwidth", device.memory_bandwidth.value);
+  CheckNumber(cluster, place, "op_overhead", device.op_overhead.value);
+  CheckNumber(cluster, place, "watts idle", device.watts_idle.value);
+  CheckNumber(cluster, place, "watts busy", device.watts_busy.value);
+}
+
+void AddRates(const std::map<std::string, Quantity, std::less<>>& rates, Hasher& hasher) {
+  hasher.Add(uint64_t{rates.size()});
+  for (const auto& [name, rate] : rates) hasher.Add(name).Add(rate.value);
+}
+
+void AddPatterns(const std::vector<std::string>& patterns, Hasher& hasher) {
+  hasher.Add(uint64_t{patterns.size()});
+  for (const std::string& pattern : patterns) hasher.Add(pattern);
+}
+
+// Of all that makes two devices behave alike.
+uint64_t HashOf(const Device& device) {
+  Hasher hasher;
+  hasher.Add(device.kind).Add(device.memory ? device.memory->value : -1.0);
+  AddRates(device.peak, hasher);
+  AddRates(device.efficiency, hasher);
+  AddPatterns(device.supports, hasher);
+  AddPatterns(device.lacks, hasher);
+  hasher.Add(device.memory_bandwidth.value).Add(device.op_overhead.value);
+  hasher.Add(device.watts_idle.value).Add(device.watts_busy.value);
+  return hasher.value();
+}
+
+bool SameNumbers(const Link& a, const Link& b) {
+  return a.latency.value == b.latency.value && a.bandwidth.value == b.bandwidth.value &&
+         a.domain.empty() == b.domain.empty();
+}
+
+// Which devices may change places. That is an equivalence: where (a b) and (b c) leave all numbers equal, so does (a
+// c), which is (a b)(b c)(a b). So comparing with one device of each class is enough.
+class SymmetryFinder {
+ public:
+  SymmetryFinder(std::span<const Device> devices, std::span<const Link> links) : links_(links), count_(devices.size()) {
+    for (const Device& device : devices) hashes_.push_back(HashOf(device));
+    for (size_t from = 0; from < count_; ++from) {
+      for (size_t to = 0; to < count_; ++to) {
+        if (from != to) ++domain_size_[LinkOf(from, to).domain];
+      }
+    }
+  }
+
+  std::vector<DeviceId> Classes() const {
+    std::vector<DeviceId> class_of;
+    std::vector<size_t> representatives;
+    for (size_t device = 0; device < count_; ++device) {
+      const auto same = std::ranges::find_if(representatives, [&](size_t other) { return MaySwap(other, device); });
+      class_of.push_back(MakeId<DeviceId>(same == representatives.end() ? device : *same));
+      if (same == representatives.end()) representatives.push_back(device);
+    }
+    return class_of;
+  }
+
+ private:
+  const Link& LinkOf(size_t from, size_t to) const { return links_[from * count_ + to]; }
+
+  bool MaySwap(size_t a, size_t b) const {
+    if (hashes_[a] != hashes_[b] || !SameNumbers(LinkOf(a, b), LinkOf(b, a))) return false;
+    for (size_t other = 0; other < count_; ++other) {
+      if (other == a || other == b) continue;
+      if (!SameNumbers(LinkOf(a, other), LinkOf(b, other)) || !SameNumbers(LinkOf(other, a), LinkOf(other, b)))
+        return false;
+    }
+    return SwapKeepsDomains(a, b);
+  }
+
+  // The swap moves links from one contention domain to another. That changes nothing when whole domains move: each goes
+  // to one other, and one that is moved has no link that stays where it is.
+  bool SwapKeepsDomains(size_t a, size_t b) const {
+    std::map<std::string_view, std::string_view> image;
+    std::map<std::string_view, size_t> touched;
+    const auto move = [&](size_t from, size_t to, size_t new_from, size_t new_to) {
+      const std::string& domain = LinkOf(from, to).domain;
+      const std::string& target = LinkOf(new_from, new_to).domain;
+      ++touched[domain];
+      return image.emplace(domain, target).first->second == target;
+    };
+    bool one_image = move(a, b, b, a) && move(b, a, a, b);
+    for (size_t other = 0; other < count_ && one_image; ++other) {
+      if (other == a || other == b) continue;
+      one_image =
+          move(a, other, b, other) && move(b, other, a, other) && move(other, a, other, b) && move(other, b, other, a);
+    }
+    // One-to-one by itself: the swap is its own inverse.
+    return one_image && std::ranges::all_of(image, [&](const auto& entry) {
+             return entry.first == entry.second || touched.at(entry.first) == domain_size_.at(entry.first);
+           });
+  }
+
+  std::span<const Link> links_;
+  size_t count_;
+  std::vector<uint64_t> hashes_;
+  std::map<std::string_view, size_t> domain_size_;
+};
+
+}  // namespace
+
+Cluster::Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links)
+    : name_(std::move(name)), devices_(std::move(devices)), links_(std::move(links)) {
+  if (devices_.empty()) throw Error("cluster {} has no devices: expected at least one", name_);
+  BERTH_CHECK(links_.size() == devices_.size() * devices_.size(), "{} links for {} devices", links_.size(),
+              devices_.size());
+  std::set<std::string_view> names;
+  for (const Device& device : devices_) {
+    if (!names.insert(device.name).second) throw Error("cluster {} has two devices named {}", name_, device.name);
+    CheckDevice(name_, device);
+  }
+  for (const DeviceId from : ids()) {
+    for (const DeviceId to : ids()) {
+      if (from == to) continue;
+      const std::string place = fmt::format("link {} -> {}", device(from).name, device(to).name);
+      CheckNumber(name_, place, "latency", link(from, to).latency.value);
+      if (!(link(from, to).bandwidth.value > 0)) {
+        throw Error("cluster {}, {}: bandwidth is {}, expected more than 0", name_, place,
+                    link(from, to).bandwidth.value);
+      }
+    }
+  }
+  class_of_ = SymmetryFinder(devices_, links_).Classes();
+}
+
+DeviceId Cluster::Find(std::string_view name) const {
+  for (const DeviceId id : ids()) {
+    if (device(id).name == name) return id;
+  }
+  size_t number = 0;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (code == std::errc() && end == name.data() + name.size() && number < num_devices())
+    return MakeId<DeviceId>(number);
+  std::vector<std::string> names;
+  for (const Device& device : devices_) names.push_back(device.name);
+  const std::string_view closest = Closest(name, names);
+  throw Error("cluster {} has no device '{}'{}; it has {}", name_, name,
+              closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), fmt::join(names, ", "));
+}
+
+uint64_t Cluster::fingerprint() const {
+  Hasher hasher;
+  hasher.Add(uint64_t{num_devices()});
+  for (const Device& device : devices_) hasher.Add(HashOf(device));
+  // Domains by first appearance, so that their names do not matter.
+  std::map<std::string_view, uint64_t> domain_number = {{"", 0}};
+  for (const DeviceId from : ids()) {
+    for (const DeviceId to : ids()) {
+      if (from == to) continue;
+      const Link& route = link(from, to);
+      const uint64_t domain = domain_number.emplace(route.domain, domain_number.size()).first->second;
+      hasher.Add(route.latency.value).Add(route.bandwidth.value).Add(domain);
+    }
+  }
+  return hasher.value();
+}
+
+bool GlobMatches(std::string_view pattern, std::string_view text) {
+  // Backtracks to the last star only: O(pattern * text).
+  size_t p = 0, t = 0;
+  size_t star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace berth

@@ -1,0 +1,138 @@
+#include "placement/costs.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+using ClassShares = std::array<double, kOpClasses>;
+
+struct KindShares {
+  std::string_view kind;
+  ClassShares share;
+};
+
+// In the order of OpClass: matmul, conv, elementwise, normalization, reduction, data movement, recurrent, other.
+constexpr std::array kShares = {
+    KindShares{"cpu", {0.7, 0.6, 0.1, 0.1, 0.1, 0.1, 0.4, 0.1}},
+    KindShares{"gpu", {0.6, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1}},
+    KindShares{"igpu", {0.5, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1}},
+    KindShares{"npu", {0.4, 0.6, 0.05, 0.05, 0.05, 0.05, 0.1, 0.02}},
+};
+constexpr ClassShares kUnknownKind = {0.5, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1};
+
+// One device's part of the roofline, looked up instead of computed: per op only two divisions remain.
+struct Roof {
+  std::array<std::array<double, kOpClasses>, kDataTypes> flops_per_second;
+  double bytes_per_second;
+  double overhead;
+  std::vector<uint8_t> runs;  // by op type
+};
+
+double Share(const Device& device, OpClass op_class) {
+  const auto own = device.efficiency.find(kOpClassNames[static_cast<size_t>(op_class)]);
+  return own != device.efficiency.end() ? own->second.value : DefaultEfficiency(device.kind, op_class);
+}
+
+bool Runs(const Device& device, std::string_view op_type) {
+  const auto fits = [&](const std::string& pattern) { return GlobMatches(pattern, op_type); };
+  return (device.supports.empty() || std::ranges::any_of(device.supports, fits)) &&
+         std::ranges::none_of(device.lacks, fits);
+}
+
+Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster) {
+  const auto f32 = device.peak.find("f32");
+  const auto missing = [&](std::string_view what) {
+    return Error("cluster {}, device {}: no {}; the roofline needs it", cluster, device.name, what);
+  };
+  if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");
+  if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");
+
+  Roof roof{.flops_per_second = {},
+            .bytes_per_second = device.memory_bandwidth.value,
+            .overhead = device.op_overhead.value,
+            .runs = {}};
+  for (size_t type = 0; type < kDataTypes; ++type) {
+    const auto own = device.peak.find(kDataTypeNames[type]);
+    const double peak = own != device.peak.end() ? own->second.value : f32->second.value;
+    for (size_t c = 0; c < kOpClasses; ++c)
+      roof.flops_per_second[type][c] = peak * Share(device, static_cast<OpClass>(c));
+  }
+  for (const std::string& op_type : graph.op_types()) roof.runs.push_back(Runs(device, op_type) ? 1 : 0);
+  return roof;
+}
+
+double TimeUnder(const Roof& roof, const OpWork& work) {
+  const double bytes = static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
+  if (work.flops == 0 && bytes == 0) return 0;
+  const double rate = roof.flops_per_second[static_cast<size_t>(work.data_type)][static_cast<size_t>(work.op_class)];
+  // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
+  const double compute = work.flops == 0 ? 0 : work.flops / rate;
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+}
+
+}  // namespace
+
+double DefaultEfficiency(std::string_view device_kind, OpClass op_class) {
+  const auto known = std::ranges::find(kShares, device_kind, &KindShares::kind);
+  return (known != kShares.end() ? known->share : kUnknownKind)[static_cast<size_t>(op_class)];
+}
+
+OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster) {
+  std::vector<Roof> roofs;
+  for (const DeviceId id : cluster.ids()) roofs.push_back(RoofOf(cluster.device(id), graph, cluster.name()));
+
+  OpTimes times{.time = {}, .measured = {}, .source = "roofline"};
+  times.time.reserve(graph.num_ops() * cluster.num_devices());
+  for (const OpId op : graph.ops()) {
+    for (const Roof& roof : roofs) {
+      times.time.push_back(roof.runs[graph.op_type_index(op)] != 0 ? TimeUnder(roof, graph.work(op)) : kCannotRun);
+    }
+  }
+  return times;
+}
+
+size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const std::vector<DeviceId>& devices,
+                    OpTimes& times) {
+  std::vector<std::pair<OpId, double>> found;
+  for (const OpId op : graph.ops()) {
+    const auto entry = profile.time_by_op.find(graph.op_name(op));
+    if (entry != profile.time_by_op.end()) found.emplace_back(op, entry->second.value);
+  }
+  if (found.empty()) {
+    throw Error("{}: none of its {} ops is an op of {}: is it a profile of another model?", profile.path,
+                profile.time_by_op.size(), graph.name());
+  }
+
+  const size_t num_devices = graph.num_ops() == 0 ? 0 : times.time.size() / graph.num_ops();
+  if (times.measured.empty()) times.measured.assign(times.time.size(), 0);
+  for (const DeviceId device : devices) {
+    const auto at = [&](OpId op) { return Index(op) * num_devices + Index(device); };
+    std::vector<double> ratios;
+    for (const auto& [op, seconds] : found) {
+      const double predicted = times.time[at(op)];
+      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(seconds / predicted);
+    }
+    double scale = 1;
+    if (!ratios.empty()) {
+      const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+      std::ranges::nth_element(ratios, middle);
+      scale = *middle;
+    }
+    for (const OpId op : graph.ops()) {
+      if (times.time[at(op)] < kCannotRun) times.time[at(op)] *= scale;
+    }
+    for (const auto& [op, seconds] : found) {
+      if (times.time[at(op)] == kCannotRun) continue;
+      times.time[at(op)] = seconds;
+      times.measured[at(op)] = 1;
+    }
+  }
+  return found.size();
+}
+
+}  // namespace berth
