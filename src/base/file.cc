@@ -85,6 +85,8 @@ nlohmann::json ParseJson(std::string_view text, const std::string& path) {
     std::string what = error.what();
     if (const size_t at = what.rfind(": "); at != std::string::npos) what = what.substr(at + 2);
     throw Error("{}:{}:{}: not valid JSON: {}", path, line, column, what);
+  } catch (const nlohmann::json::exception&) {
+    throw Error("{}: holds a number beyond what a double can hold; use one below 1e308", path);
   }
 }
 
