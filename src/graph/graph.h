@@ -168,6 +168,7 @@ class GraphBuilder {
   void Consume(size_t tensor, size_t op);
   void UseParameter(size_t parameter, size_t op);
   void UseInput(size_t input, size_t op);
+  void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }
   void AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
