@@ -63,6 +63,14 @@ double JsonObject::Number(std::string_view key) {
   return value.get<double>();
 }
 
+double JsonObject::Number(std::string_view key, double least, double most) {
+  const double value = Number(key);
+  if (!(value >= least && value <= most)) {
+    throw Mistake(key, fmt::format("is {}; expected a number from {} to {}", value, least, most));
+  }
+  return value;
+}
+
 int64_t JsonObject::Int(std::string_view key, int64_t least, int64_t most) {
   const std::string expected = fmt::format("expected an integer from {} to {}", least, most);
   const json& value = Get(key, expected.substr(9));

@@ -22,6 +22,7 @@ class JsonObject {
   // Each throws Error when the key is not there or holds something else.
   std::string Text(std::string_view key);
   double Number(std::string_view key);
+  double Number(std::string_view key, double least, double most);
   int64_t Int(std::string_view key, int64_t least, int64_t most);
   uint64_t Word(std::string_view key);  // any non-negative integer
   bool Bool(std::string_view key);

@@ -24,6 +24,9 @@ struct EvaluatorFacts {
   Model model = Model::kParallel;
   Contention contention = Contention::kNone;  // kParallel only
   double subgraph_overhead = 0;               // kSerial only, in time units
+  bool overlap = false;                       // kPipeline only: computing, sending and receiving at the same time
+  bool separate_passes = false;               // kPipeline only: the largest forward load plus the largest backward load
+  size_t pieces = 0;                          // kPieces only: how many an accelerator may hold; 0: any number
   bool io_on_host = false;                    // graph inputs start on, and outputs return to, device 0
   bool deterministic = true;
   bool thread_safe = true;

@@ -47,6 +47,7 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
       bandwidth_[route] = link.bandwidth.value * seconds_per_unit_;
     }
   }
+  for (const DeviceId id : cluster_->ids()) on_host_.push_back(cluster_->device(id).kind == "cpu" ? 1 : 0);
   if (memory_limits_.empty()) {
     for (const DeviceId id : cluster_->ids()) {
       const std::optional<Quantity>& memory = cluster_->device(id).memory;

@@ -83,6 +83,9 @@ class Problem {
   std::span<const double> latency() const { return latency_; }
   std::span<const double> bandwidth() const { return bandwidth_; }
   bool has_staging() const { return !staging_.empty(); }
+  // Devices of kind "cpu" work in the host's memory: to them staging costs nothing, and `pieces` gives them as many cores as
+  // there are ops.
+  bool on_host(DeviceId device) const { return on_host_[Index(device)] != 0; }
   double staging(TensorId tensor) const { return staging_[Index(tensor)]; }
   bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }
 
@@ -107,6 +110,7 @@ class Problem {
   std::vector<double> latency_, bandwidth_;
   std::vector<double> explicit_transfers_;
   std::vector<double> staging_;
+  std::vector<uint8_t> on_host_;
   std::vector<int64_t> memory_limits_;
   Constraints constraints_;
 };

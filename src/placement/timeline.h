@@ -17,6 +17,10 @@ struct OpRun {
   bool operator==(const OpRun&) const = default;
 };
 
+// Of a transfer, what the interval shows. Where the ends are busy at different times (`pipeline`, `pieces`), each has an
+// interval of its own: on `from` when it sends, on `to` when it receives. What goes to the host's memory has from == to.
+enum class TransferPart : uint8_t { kWhole, kSend, kReceive };
+
 struct TransferRun {
   TensorId tensor{};  // with is_input: the number of a graph input
   DeviceId from{};
@@ -24,6 +28,7 @@ struct TransferRun {
   double start = 0;
   double end = 0;
   bool is_input = false;
+  TransferPart part = TransferPart::kWhole;
   bool operator==(const TransferRun&) const = default;
 };
 
