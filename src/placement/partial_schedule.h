@@ -7,13 +7,49 @@
 #include <vector>
 
 #include "placement/evaluator.h"
+#include "placement/plan.h"
 #include "placement/problem.h"
 
 namespace berth {
 
+// The free times of a device or a port, from 0 on: gaps in blocks, each block with its longest gap, so that a search skips
+// what is too short without looking at it.
+class Calendar {
+ public:
+  // No request will be shorter than `shortest`: shorter gaps are forgotten. With 0 the instants between two bookings stay
+  // free for requests of length zero.
+  explicit Calendar(double shortest = 0);
+
+  // The smallest start >= from at which `length` is free. O(log gaps + block + skipped blocks).
+  double FirstGap(double from, double length) const;
+  // Takes [start, end), which must be free.
+  void Book(double start, double end);
+  // After the last booking.
+  double end() const { return end_; }
+  size_t num_gaps() const;
+
+ private:
+  struct Gap {
+    double start, end;
+  };
+  struct Block {
+    std::vector<Gap> gaps;  // ascending, never empty
+  };
+
+  void Summarise(size_t block);
+  void Replace(size_t block, size_t gap, std::span<const Gap> pieces);
+
+  double shortest_;
+  double end_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<double> block_end_;      // the end of each block's last gap
+  std::vector<double> block_longest_;  // of its gaps
+};
+
 // A schedule of some of the ops, grown one op at a time after its producers. Ops may be inserted into idle gaps of a device
-// (HEFT's rule, Topcuoglu et al. 2002, section 4.2); under Contention::kPorts transfers take the first gap that both ports
-// have, and are booked when the op is placed. A tensor that is on a device already is not sent again.
+// (HEFT's rule, Topcuoglu et al. 2002, section 4.2). Under Contention::kEgress and kPorts transfers take the first gap that
+// their ports have, and are booked when the op is placed; kLinks is treated as kPorts. A tensor that is on a device already
+// is not sent again. Graph inputs are everywhere.
 class PartialSchedule {
  public:
   PartialSchedule(const Problem& problem, Contention contention, bool insertion = true);
@@ -23,7 +59,7 @@ class PartialSchedule {
     double end;
   };
   // Where the op would run on `device`; start = kCannotRun where it cannot. All its producers must be placed.
-  // O(inputs log gaps) on average.
+  // O(inputs) gap searches.
   Slot Find(OpId op, DeviceId device);
   // Books the op and the transfers that it needs. Returns its slot.
   Slot Place(OpId op, DeviceId device);
@@ -33,21 +69,25 @@ class PartialSchedule {
   double start(OpId op) const { return start_[Index(op)]; }
   double end(OpId op) const { return end_[Index(op)]; }
   double makespan() const { return makespan_; }
-  // Bytes of parameters, and of tensors produced or copied, that lie on a device: an upper estimate of its peak.
+
+  // Bytes of parameters, and of tensors produced or copied, that lie on a device: an upper estimate of its peak, but for
+  // workspace.
   int64_t resident_bytes(DeviceId device) const { return resident_bytes_[Index(device)]; }
+  // What placing the op there would add to it.
+  int64_t added_bytes(OpId op, DeviceId device) const;
+
+  // All ops and transfers in the order of their starts. An evaluator that keeps this order ends no later than makespan().
+  Sequence InOrder() const;
 
  private:
-  struct Interval {
+  struct Transfer {
+    TensorId tensor;
+    DeviceId from, to;
     double start, end;
   };
-  // Busy intervals, sorted, merged where they touch.
-  struct Calendar {
-    std::vector<Interval> busy;
-    double FirstGap(double from, double length, bool insertion) const;
-    void Book(double start, double end);
-  };
 
-  double Arrival(TensorId tensor, DeviceId to, bool book);
+  double Arrival(TensorId tensor, DeviceId to);
+  double FirstStart(DeviceId from, DeviceId to, double request, double length) const;
 
   const Problem& problem_;
   Contention contention_;
@@ -59,6 +99,10 @@ class PartialSchedule {
   std::vector<Calendar> devices_, egress_, ingress_;
   std::vector<int64_t> resident_bytes_;
   std::vector<uint8_t> parameter_there_;  // parameter x device
+  std::vector<OpId> placed_;              // in the order of Place
+  std::vector<Transfer> transfers_;       // in the order of booking
+  std::vector<Transfer> wanted_;          // by the last Find
+  std::vector<TensorId> by_request_;      // scratch
 };
 
 }  // namespace berth

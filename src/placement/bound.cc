@@ -1,0 +1,230 @@
+#include "placement/bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+// Takes away what `additions` roundings in another order than the simulator's could have added, and as much again.
+double RoundDown(double time, size_t additions) {
+  const double share = (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon();
+  return std::max(0.0, time * (1 - share));
+}
+
+// Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its order, and
+// rounding is monotone: no end of a run is earlier, to the last bit.
+std::vector<double> EarliestEnds(const Problem& problem, bool io_on_host) {
+  const Graph& graph = problem.graph();
+  const size_t devices = problem.num_devices();
+  std::vector<double> end(graph.num_ops() * devices, 0);
+  if (io_on_host) {
+    for (const InputId input : graph.inputs()) {
+      for (const OpId op : graph.input_consumers(input)) {
+        for (size_t p = 1; p < devices; ++p) {
+          double& ready = end[Index(op) * devices + p];
+          ready = std::max(ready, problem.transfer_time(graph.input_bytes(input), DeviceId{0}, MakeId<DeviceId>(p)));
+        }
+      }
+    }
+  }
+  std::vector<double> arrival(devices);
+  for (const OpId op : graph.ops()) {
+    double* const row = end.data() + Index(op) * devices;
+    for (const DeviceId p : problem.cluster().ids()) row[Index(p)] += problem.op_time(op, p);
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      const auto tensor = MakeId<TensorId>(t);
+      if (graph.consumers(tensor).empty()) continue;
+      for (const DeviceId q : problem.cluster().ids()) {
+        arrival[Index(q)] = row[Index(q)];
+        for (const DeviceId p : problem.cluster().ids()) {
+          // A transfer takes time: whoever ends no earlier cannot be the first.
+          if (p == q || row[Index(p)] >= arrival[Index(q)]) continue;
+          arrival[Index(q)] = std::min(arrival[Index(q)], row[Index(p)] + problem.transfer_time(tensor, p, q));
+        }
+      }
+      for (const OpId consumer : graph.consumers(tensor)) {
+        double* const ready = end.data() + Index(consumer) * devices;
+        for (size_t q = 0; q < devices; ++q) ready[q] = std::max(ready[q], arrival[q]);
+      }
+    }
+  }
+  return end;
+}
+
+// The longest path: through each op, the least over its devices of its earliest end there and the least time that its
+// successors then still need.
+double PathBound(const Problem& problem, const std::vector<double>& earliest_end, bool io_on_host) {
+  const Graph& graph = problem.graph();
+  const size_t devices = problem.num_devices();
+  std::vector<double> remaining(graph.num_ops() * devices, 0);  // after the op, when it ran there
+  std::vector<double> whole(devices);                           // of one consumer, itself included
+  double exact = 0;                                             // sums of the simulator only
+  double through = 0;
+  for (size_t v = graph.num_ops(); v-- > 0;) {
+    const auto op = MakeId<OpId>(v);
+    double* const row = remaining.data() + v * devices;
+    double ends = kForever, passes = kForever;
+    for (const DeviceId p : problem.cluster().ids()) {
+      const double end = earliest_end[v * devices + Index(p)];
+      if (end == kForever) continue;
+      double last = end;
+      for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+        const auto tensor = MakeId<TensorId>(t);
+        if (io_on_host && p != DeviceId{0} && graph.is_output(tensor)) {
+          const double length = problem.transfer_time(tensor, p, DeviceId{0});
+          last = std::max(last, end + length);
+          row[Index(p)] = std::max(row[Index(p)], length);
+        }
+        for (const OpId consumer : graph.consumers(tensor)) {
+          double least = kForever;
+          for (const DeviceId q : problem.cluster().ids()) {
+            const double rest = problem.op_time(consumer, q) + remaining[Index(consumer) * devices + Index(q)];
+            if (rest >= least) continue;
+            least = std::min(least, p == q ? rest : problem.transfer_time(tensor, p, q) + rest);
+          }
+          row[Index(p)] = std::max(row[Index(p)], least);
+        }
+      }
+      ends = std::min(ends, last);
+      passes = std::min(passes, end + row[Index(p)]);
+    }
+    exact = std::max(exact, ends);
+    through = std::max(through, passes);
+  }
+  return std::max(exact, RoundDown(through, 2 * graph.num_ops()));
+}
+
+// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load, and at least the
+// sum over ops of their least weighted time (the Lagrangian dual of the fractional assignment, whose value the best weights
+// reach). `loads` receives what each device gets when every op takes its least weighted time.
+double WeightedWork(const Problem& problem, const std::vector<double>& weight, std::vector<double>& loads) {
+  std::ranges::fill(loads, 0);
+  double sum = 0;
+  for (const OpId op : problem.graph().ops()) {
+    const std::span<const double> times = problem.op_times(op);
+    size_t best = 0;
+    double least = kForever;
+    for (size_t p = 0; p < times.size(); ++p) {
+      if (const double time = weight[p] * times[p]; time < least) {
+        least = time;
+        best = p;
+      }
+    }
+    sum += least;
+    loads[best] += times[best];
+  }
+  return sum;
+}
+
+// With two devices the dual is a concave function of one number, whose slope is the difference of the loads.
+double TwoDeviceWork(const Problem& problem, int rounds) {
+  std::vector<double> loads(2);
+  double low = 0, high = 1, best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const double middle = (low + high) / 2;
+    best = std::max(best, WeightedWork(problem, {middle, 1 - middle}, loads));
+    (loads[0] > loads[1] ? low : high) = middle;
+  }
+  return best;
+}
+
+// Multiplicative steps along the subgradient, which is the loads: who has too much becomes dearer.
+double ManyDeviceWork(const Problem& problem, int rounds) {
+  const size_t devices = problem.num_devices();
+  std::vector<double> weight(devices, 1 / static_cast<double>(devices)), loads(devices);
+  double best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    // The weights' rounded sum may exceed 1.
+    const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
+    best = std::max(best, WeightedWork(problem, weight, loads) / std::max(1.0, sum));
+    const double most = std::ranges::max(loads);
+    if (most == 0) break;
+    double total = 0;
+    for (size_t p = 0; p < devices; ++p) {
+      weight[p] *= std::exp(loads[p] / most / (1 + 0.5 * round));
+      total += weight[p];
+    }
+    for (double& w : weight) w = std::max(w / total, 1e-12);
+  }
+  return best;
+}
+
+double WorkBound(const Problem& problem) {
+  // Enough rounds to converge, and no more than a second's work on a graph of a million ops.
+  const double size = static_cast<double>(problem.num_ops() * problem.num_devices()) + 1;
+  const int rounds = static_cast<int>(std::clamp(1e8 / size, 4.0, 60.0));
+  double work = 0;
+  if (problem.num_devices() == 1) {
+    for (const OpId op : problem.graph().ops()) work += problem.op_time(op, DeviceId{0});
+  } else {
+    work = problem.num_devices() == 2 ? TwoDeviceWork(problem, rounds) : ManyDeviceWork(problem, rounds);
+  }
+  return RoundDown(work, 2 * problem.num_ops());
+}
+
+// Ops that tensors join, directly or not: ops of different components are never in one subgraph.
+size_t Components(const Graph& graph) {
+  std::vector<size_t> parent(graph.num_ops());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  const auto root = [&](size_t v) {
+    while (parent[v] != v) v = parent[v] = parent[parent[v]];
+    return v;
+  };
+  size_t components = graph.num_ops();
+  for (const TensorId tensor : graph.tensors()) {
+    for (const OpId consumer : graph.consumers(tensor)) {
+      const size_t a = root(Index(graph.producer(tensor))), b = root(Index(consumer));
+      if (a == b) continue;
+      parent[std::max(a, b)] = std::min(a, b);
+      --components;
+    }
+  }
+  return components;
+}
+
+Bound SerialBound(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  // The evaluator adds in the same order, and transfers besides: no rounding can make this larger.
+  double time = 0;
+  for (const OpId op : problem.graph().ops()) time += std::ranges::min(problem.op_times(op));
+  const double overhead = evaluator.facts().subgraph_overhead;
+  if (overhead > 0) time += overhead * static_cast<double>(Components(problem.graph()));
+  return {.time = time, .reason = "every op on its fastest device"};
+}
+
+Bound ParallelBound(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  const bool io_on_host = evaluator.facts().io_on_host;
+  double path = PathBound(problem, EarliestEnds(problem, io_on_host), io_on_host);
+  // Shared media are simulated to nine digits.
+  if (evaluator.facts().contention == Contention::kLinks) path *= 1 - 1e-8;
+  const double work = WorkBound(problem);
+  if (work > path) return {.time = work, .reason = "work over devices"};
+  return {.time = path, .reason = "longest path with communication"};
+}
+
+}  // namespace
+
+Bound LowerBound(const Evaluator& evaluator) {
+  if (evaluator.problem().num_ops() == 0) return {.time = 0, .reason = "there is nothing to do"};
+  switch (evaluator.facts().model) {
+    case EvaluatorFacts::Model::kParallel: return ParallelBound(evaluator);
+    case EvaluatorFacts::Model::kSerial: return SerialBound(evaluator);
+    default: return {.time = 0, .reason = "none is known for this execution model"};
+  }
+}
+
+double Gap(double score, double bound) {
+  if (score <= bound || score == 0) return 0;
+  return (score - bound) / score;
+}
+
+}  // namespace berth
