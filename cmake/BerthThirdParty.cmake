@@ -6,6 +6,7 @@ find_package(yaml-cpp 0.7 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(Protobuf REQUIRED)
+find_package(pugixml 1.13 REQUIRED)
 
 # Debian's ONNX is a pair of libraries over protobuf, whose headers want these two definitions. Its own CMake package
 # names neither protobuf nor the definitions, hence a target of our own.
