@@ -1,0 +1,214 @@
+#include "report/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+std::string DeviceName(const Problem& problem, DeviceId device) {
+  return Printable(problem.cluster().device(device).name);
+}
+
+// The first of each class of interchangeable devices: speed-ups over the others are the same.
+std::vector<DeviceId> DistinctDevices(const Cluster& cluster) {
+  std::vector<DeviceId> devices;
+  for (const DeviceId device : cluster.ids()) {
+    if (cluster.class_of(device) == device) devices.push_back(device);
+  }
+  return devices;
+}
+
+// The device whose memory is fullest, with its peak: "gpu 97.5 MiB, 0.7 %".
+std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
+  if (timeline.memory.empty()) return "-";
+  const auto fullness = [&](DeviceId device) {
+    return static_cast<double>(timeline.memory[Index(device)].peak_bytes) /
+           static_cast<double>(problem.memory_limit(device));
+  };
+  DeviceId fullest{};
+  for (const DeviceId device : problem.cluster().ids()) {
+    if (fullness(device) > fullness(fullest)) fullest = device;
+  }
+  const std::string share = PeakShare(problem, timeline, fullest);
+  return fmt::format("{} on {}{}{}", ToString(Bytes{timeline.memory[Index(fullest)].peak_bytes}),
+                     DeviceName(problem, fullest), share.empty() ? "" : ", ", share);
+}
+
+// Ops of `a` that stand elsewhere in `b`, as "12 from gpu to cpu (6 Gather, 4 Concat and 2 others)", the largest groups
+// first.
+std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) {
+  const Graph& graph = problem.graph();
+  struct Group {
+    int64_t ops = 0;
+    std::map<std::string, int64_t> types;
+  };
+  std::map<std::pair<DeviceId, DeviceId>, Group> groups;
+  int64_t moved = 0;
+  for (const OpId op : graph.ops()) {
+    const DeviceId from = a.device[Index(op)], to = b.device[Index(op)];
+    if (from == to) continue;
+    ++moved;
+    Group& group = groups[{from, to}];
+    ++group.ops;
+    ++group.types[Printable(graph.op_type(op))];
+  }
+  std::vector<std::pair<std::pair<DeviceId, DeviceId>, Group>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& x, const auto& y) { return x.second.ops > y.second.ops; });
+  constexpr size_t kGroups = 3, kTypes = 3;
+  std::vector<std::string> parts;
+  int64_t shown = 0;
+  for (size_t i = 0; i < std::min(sorted.size(), kGroups); ++i) {
+    const auto& [route, group] = sorted[i];
+    std::vector<std::pair<std::string, int64_t>> types(group.types.begin(), group.types.end());
+    std::stable_sort(types.begin(), types.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
+    std::vector<std::string> names;
+    int64_t others = group.ops;
+    for (size_t t = 0; t < std::min(types.size(), kTypes); ++t) {
+      names.push_back(fmt::format("{} {}", Count(types[t].second), types[t].first));
+      others -= types[t].second;
+    }
+    if (others > 0) names.push_back(Counted(others, "other"));
+    parts.push_back(fmt::format("{} from {} to {} ({})", Count(group.ops), DeviceName(problem, route.first),
+                                DeviceName(problem, route.second), JoinAnd(names)));
+    shown += group.ops;
+  }
+  if (shown < moved) parts.push_back(fmt::format("{} elsewhere", Count(moved - shown)));
+  return fmt::format("moves {} of {}: {}", Count(moved), Counted(static_cast<int64_t>(graph.num_ops()), "op"),
+                     JoinAnd(parts));
+}
+
+// "gpu 98 %, cpu 12 %", the busiest first, at most four.
+std::string DescribeLoads(const Problem& problem, const RunSummary& summary) {
+  std::vector<std::pair<double, DeviceId>> loads;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const double busy = summary.devices[Index(device)].busy;
+    if (busy > 0) loads.emplace_back(-busy / summary.makespan, device);
+  }
+  std::sort(loads.begin(), loads.end());
+  std::vector<std::string> parts;
+  for (const auto& [load, device] : loads) {
+    if (parts.size() == 4) break;
+    parts.push_back(fmt::format("{} {}", DeviceName(problem, device), Percent(-load)));
+  }
+  if (loads.size() > parts.size()) parts.push_back(fmt::format("{} more less", loads.size() - parts.size()));
+  return JoinAnd(parts);
+}
+
+bool FasterThan(double a, double b) { return a < b * (1 - 5e-4); }
+
+std::string DescribeGap(const PlanReport& report) {
+  if (!(report.bound.time > 0)) return "No lower bound is known for this evaluator.";
+  if (report.result.optimal && report.gap() < 5e-4) return "It is optimal: it meets the lower bound.";
+  if (report.gap() < 5e-4) return "No plan is faster: it meets the lower bound.";
+  return fmt::format("No plan at all can save more than {} of its time (lower bound: {}).", Percent(report.gap()),
+                     report.bound.reason);
+}
+
+}  // namespace
+
+const ComparisonRow* Comparison::best_simple() const {
+  const auto found = std::find_if(rows.begin(), rows.end(), [](const ComparisonRow& row) { return row.simple; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow> rows,
+                          std::vector<std::pair<std::string, std::string>> refusals) {
+  BERTH_CHECK(!rows.empty());
+  const Problem& problem = evaluator.problem();
+  std::stable_sort(rows.begin(), rows.end(), [](const ComparisonRow& a, const ComparisonRow& b) {
+    return Better(a.report.timeline.score, b.report.timeline.score);
+  });
+  Comparison comparison{.rows = std::move(rows), .refusals = std::move(refusals), .single_device_time = {}};
+  const auto workspace = evaluator.NewWorkspace();
+  for (const DeviceId device : problem.cluster().ids()) {
+    const std::vector<DeviceId> all(problem.num_ops(), device);
+    double time = kCannotRun;
+    if (!FindViolation(problem, {.device = all})) {
+      const Score score = evaluator.ScorePlan({.device = all}, *workspace);
+      if (score.feasible) time = score.time;
+    }
+    comparison.single_device_time.push_back(time);
+  }
+  return comparison;
+}
+
+std::string ComparisonTable(const Problem& problem, const Comparison& comparison) {
+  using enum Table::Align;
+  const std::vector<DeviceId> singles = DistinctDevices(problem.cluster());
+  std::vector<Table::Column> columns = {{"planner"}, {"time", kRight}, {"gap", kRight}};
+  for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight});
+  for (const char* title : {"energy", "transfers", "fullest memory", "evaluations", "planning"})
+    columns.push_back({title, kRight});
+  columns.push_back({""});
+  Table table(std::move(columns));
+  for (const ComparisonRow& row : comparison.rows) {
+    const PlanReport& report = row.report;
+    const Score& score = report.timeline.score;
+    std::vector<std::string> cells = {Shorten(report.planner, 40), ToString(problem.ToSeconds(score.time)),
+                                      report.bound.time > 0 ? Percent(report.gap()) : "-"};
+    for (const DeviceId device : singles) {
+      const double single = comparison.single_device_time[Index(device)];
+      cells.push_back(std::isfinite(single) && score.time > 0 ? Factor(single / score.time) : "-");
+    }
+    cells.push_back(report.summary.joules > 0 ? WithPrefix(report.summary.joules, "J") : "-");
+    cells.push_back(Count(report.summary.transfers));
+    cells.push_back(FullestDevice(problem, report.timeline));
+    cells.push_back(Count(report.result.evaluations));
+    cells.push_back(ToString(Seconds{report.result.wall_seconds}));
+    cells.push_back(!score.feasible                    ? "does not fit"
+                    : &row == &comparison.winner()     ? (row.simple ? "◀ fastest, and simple" : "◀ fastest")
+                    : &row == comparison.best_simple() ? "best simple rule"
+                    : report.result.optimal            ? "proven optimal"
+                                                       : "");
+    table.Add(std::move(cells));
+  }
+  std::string text = table.ToString();
+  for (const auto& [planner, reason] : comparison.refusals) {
+    text += Wrap(fmt::format("{} does not answer this: {}", planner, Printable(reason)));
+  }
+  return text;
+}
+
+std::string Verdict(const Problem& problem, const Comparison& comparison) {
+  const ComparisonRow& winner = comparison.winner();
+  const ComparisonRow* simple = comparison.best_simple();
+  const PlanReport& report = winner.report;
+  const std::string time = ToString(problem.ToSeconds(report.timeline.score.time));
+  const std::string name = Shorten(report.planner, 60);
+  if (!report.timeline.score.feasible) {
+    return Wrap(fmt::format("No plan fits. The nearest is {}'s: {}", name,
+                            Printable(report.timeline.infeasible_because))) +
+           MemoryHolders(problem, report.timeline, 4);
+  }
+  std::string text;
+  if (simple == nullptr || !simple->report.timeline.score.feasible) {
+    text = Wrap(fmt::format("{} is fastest with {}; no simple rule gives a plan that fits.", name, time));
+  } else if (!FasterThan(report.timeline.score.time, simple->report.timeline.score.time)) {
+    text = Wrap(
+        fmt::format("{} is fastest with {}: no planner found anything that is faster than this simple rule by more "
+                    "than 0.05 %.",
+                    Shorten(simple->report.planner, 60), time));
+  } else {
+    text = Wrap(fmt::format("{} is fastest with {}: {} the speed of the best simple rule, {}, which takes {}.", name,
+                            time, Factor(simple->report.timeline.score.time / report.timeline.score.time),
+                            Shorten(simple->report.planner, 60),
+                            ToString(problem.ToSeconds(simple->report.timeline.score.time))));
+    text += Wrap(fmt::format(
+        "Why: against that rule it {}. It sends {} tensors ({}) instead of {}, and its devices compute {} of "
+        "the time, where the rule's compute {}.",
+        DescribeMoves(problem, simple->report.result.plan, report.result.plan), Count(report.summary.transfers),
+        ToString(Bytes{report.summary.transfer_bytes}), Count(simple->report.summary.transfers),
+        DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary)));
+  }
+  text += Wrap(fmt::format("What limits it now: {}. {}", DescribeLimit(problem, report.summary), DescribeGap(report)));
+  return text;
+}
+
+}  // namespace berth

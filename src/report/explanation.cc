@@ -1,0 +1,140 @@
+#include "report/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+std::string DeviceName(const Problem& problem, DeviceId device) {
+  return Printable(problem.cluster().device(device).name);
+}
+
+// "cpu +1.21 ms", "cpu cannot", "cpu does not fit".
+std::string DescribeAlternative(const Problem& problem, const Alternative& alternative, double time) {
+  const std::string name = DeviceName(problem, alternative.device);
+  if (!alternative.can_run) return name + " cannot";
+  if (!alternative.score.feasible) return name + " does not fit";
+  const double delta = alternative.score.time - time;
+  if (delta == 0) return name + " ±0";
+  return fmt::format("{} {}{}", name, delta > 0 ? "+" : "-", ToString(problem.ToSeconds(std::abs(delta))));
+}
+
+// The cheapest ones where there are many.
+std::string DescribeAlternatives(const Problem& problem, const OpExplanation& explained, double time) {
+  std::vector<Alternative> sorted = explained.alternatives;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Alternative& a, const Alternative& b) {
+    return a.can_run != b.can_run ? a.can_run : a.can_run && Better(a.score, b.score);
+  });
+  constexpr size_t kShown = 4;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i)
+    parts.push_back(DescribeAlternative(problem, sorted[i], time));
+  if (sorted.size() > kShown) parts.push_back(fmt::format("{} more", sorted.size() - kShown));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// The critical path by device and transfers, and its longest steps.
+std::string PathParagraph(const Problem& problem, const PlanReport& report) {
+  const RunSummary& summary = report.summary;
+  const Graph& graph = problem.graph();
+  if (!(summary.makespan > 0)) return {};
+  std::vector<std::string> parts;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const double time = summary.path_by_device[Index(device)];
+    if (time > 0)
+      parts.push_back(fmt::format("computing on {} {}", DeviceName(problem, device), Percent(time / summary.makespan)));
+  }
+  if (summary.path_transfers > 0) parts.push_back("transfers " + Percent(summary.path_transfers / summary.makespan));
+  if (summary.path_other > 1e-9 * summary.makespan)
+    parts.push_back("overheads and waiting " + Percent(summary.path_other / summary.makespan));
+  std::string text = Wrap(fmt::format(
+      "Critical path: {} of {} events: {}.", Count(static_cast<int64_t>(summary.path.size())),
+      Count(static_cast<int64_t>(report.timeline.ops.size() + report.timeline.transfers.size())), JoinAnd(parts)));
+  std::vector<PathStep> longest = summary.path;
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const PathStep& a, const PathStep& b) { return a.end - a.start > b.end - b.start; });
+  longest.resize(std::min<size_t>(longest.size(), 5));
+  std::vector<std::string> names;
+  for (const PathStep& step : longest) {
+    const std::string what =
+        step.is_transfer
+            ? fmt::format("sending {}", Shorten(TransferName(graph, report.timeline.transfers[step.index]), 36))
+            : Shorten(graph.op_name(MakeId<OpId>(step.index)), 36);
+    names.push_back(fmt::format("{} {}", what, ToString(problem.ToSeconds(step.end - step.start))));
+  }
+  return text + Wrap(fmt::format("Its longest: {}.", JoinAnd(names)));
+}
+
+}  // namespace
+
+Explanation Explain(const Evaluator& evaluator, const Plan& plan, const std::vector<OpId>& ops,
+                    const std::function<void(size_t)>& progress) {
+  const Problem& problem = evaluator.problem();
+  Explanation explanation{.ops = {}, .without_sequence = plan.sequence.has_value()};
+  const auto session = evaluator.NewSession({.device = plan.device, .priority = plan.priority});
+  for (const OpId op : ops) {
+    OpExplanation& explained = explanation.ops.emplace_back(OpExplanation{.op = op, .alternatives = {}});
+    for (const DeviceId device : problem.cluster().ids()) {
+      if (device == plan.device[Index(op)]) continue;
+      Alternative& alternative = explained.alternatives.emplace_back(
+          Alternative{.device = device, .can_run = problem.can_run(op, device), .score = {}});
+      if (alternative.can_run) alternative.score = session->Try(op, device);
+    }
+    if (progress) progress(explanation.ops.size());
+  }
+  return explanation;
+}
+
+std::string ExplanationHead(const Evaluator& evaluator, const PlanReport& report) {
+  const Problem& problem = evaluator.problem();
+  std::string text = PlanPage(evaluator, report);
+  text += PathParagraph(problem, report);
+  if (report.timeline.score.feasible && !report.timeline.memory.empty()) {
+    text += "\nWhat fills each device's memory at its peak:\n" + MemoryHolders(problem, report.timeline, 4);
+  }
+  return text;
+}
+
+std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& report, const Explanation& explanation) {
+  using enum Table::Align;
+  const Problem& problem = evaluator.problem();
+  const Graph& graph = problem.graph();
+  const double time = report.timeline.score.time;
+  std::vector<bool> on_path(problem.num_ops());
+  for (const PathStep& step : report.summary.path) {
+    if (!step.is_transfer) on_path[step.index] = true;
+  }
+  Table table(
+      {{"op"}, {"type"}, {"device"}, {"takes", kRight}, {""}, {"cause"}, {"the whole run with only this op moved to"}});
+  size_t better_elsewhere = 0;
+  for (const OpExplanation& explained : explanation.ops) {
+    const OpId op = explained.op;
+    const OpRun& run = report.timeline.ops[Index(op)];
+    table.Add({Shorten(graph.op_name(op), 40), Shorten(graph.op_type(op), 20), DeviceName(problem, run.device),
+               ToString(problem.ToSeconds(run.end - run.start)), on_path[Index(op)] ? "*" : "",
+               Shorten(report.result.plan.cause_of(op), 40), DescribeAlternatives(problem, explained, time)});
+    better_elsewhere +=
+        std::any_of(explained.alternatives.begin(), explained.alternatives.end(),
+                    [&](const Alternative& a) { return a.can_run && Better(a.score, report.timeline.score); });
+  }
+  std::string text = table.ToString() + "\n  * on the critical path\n";
+  if (explanation.without_sequence) {
+    text += Wrap(
+        "The plan gives a strict order, which holds for its own placement only: with an op moved, scores follow the "
+        "first-come rule.");
+  }
+  const auto ops = static_cast<int64_t>(explanation.ops.size());
+  text += better_elsewhere == 0
+              ? Wrap(fmt::format("No single move of {} makes this plan faster.",
+                                 ops == 1 ? "this op" : fmt::format("these {} ops", Count(ops))))
+              : Wrap(fmt::format("{} of {} would each make the plan faster if moved alone: a longer search may pay.",
+                                 Count(static_cast<int64_t>(better_elsewhere)), Counted(ops, "op")));
+  return text;
+}
+
+}  // namespace berth

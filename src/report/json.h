@@ -1,0 +1,29 @@
+// The same answers for machines. Times in seconds, sizes in bytes.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/comparison.h"
+#include "report/explanation.h"
+#include "report/plan_report.h"
+
+namespace berth {
+
+// Keys stay in the order in which they were added.
+using Json = nlohmann::ordered_json;
+
+// Two spaces of indentation and a line break at the end; what is not UTF-8 in a name becomes the replacement character.
+std::string DumpJson(const Json& json);
+
+Json PlanJson(const Evaluator& evaluator, const PlanReport& report);
+// PlanJson with ops, transfers and memory.
+Json SimulationJson(const Evaluator& evaluator, const PlanReport& report);
+// The winner's PlanJson, and under "results" the PlanJson of every planner, fastest first.
+Json ComparisonJson(const Evaluator& evaluator, const Comparison& comparison);
+// PlanJson with a list of ops: their cause, and the score with only that op moved, per other device.
+Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const Explanation& explanation);
+Json GraphJson(const Graph& graph);
+Json ClusterJson(const Cluster& cluster);
+
+}  // namespace berth

@@ -1,0 +1,88 @@
+#include "report/notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/table.h"
+
+namespace berth {
+
+ProvenanceCount CountProvenance(const Cluster& cluster) {
+  ProvenanceCount count;
+  const auto add = [&](const Quantity& quantity) {
+    ++(quantity.provenance == Provenance::kMeasured ? count.measured
+       : quantity.provenance == Provenance::kVendor ? count.vendor
+                                                    : count.guess);
+  };
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    if (device.memory) add(*device.memory);
+    for (const auto& [type, peak] : device.peak) add(peak);
+    for (const auto& [op_class, efficiency] : device.efficiency) add(efficiency);
+    for (const Quantity* quantity :
+         {&device.memory_bandwidth, &device.op_overhead, &device.watts_idle, &device.watts_busy}) {
+      add(*quantity);
+    }
+    for (const DeviceId to : cluster.ids()) {
+      if (to == id) continue;
+      add(cluster.link(id, to).latency);
+      add(cluster.link(id, to).bandwidth);
+    }
+  }
+  return count;
+}
+
+std::vector<std::pair<std::string, size_t>> BytesOnlyTypes(const Graph& graph) {
+  std::map<std::string, size_t> counts;
+  for (const OpId op : graph.ops()) {
+    if (graph.work(op).bytes_only) ++counts[std::string(graph.op_type(op))];
+  }
+  std::vector<std::pair<std::string, size_t>> types(counts.begin(), counts.end());
+  std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return types;
+}
+
+std::vector<std::string> HonestyNotes(const Problem& problem) {
+  std::vector<std::string> notes;
+  const Cluster& cluster = problem.cluster();
+  const ProvenanceCount count = CountProvenance(cluster);
+  if (count.guess > 0) {
+    notes.push_back(
+        fmt::format("{} of the {} numbers that describe {} are guesses, {} come from vendors, {} were measured.",
+                    count.guess, count.all(), Printable(cluster.name()), count.vendor, count.measured));
+  }
+  int64_t measured = 0, all = 0;
+  for (const OpId op : problem.graph().ops()) {
+    for (const DeviceId device : cluster.ids()) {
+      all += problem.can_run(op, device) ? 1 : 0;
+      measured += problem.measured(op, device) ? 1 : 0;
+    }
+  }
+  notes.push_back(measured == 0
+                      ? fmt::format("All op times are predicted ({}), none was measured.", problem.cost_source())
+                      : fmt::format("{} of {} op times were measured, the others are predicted ({}).", Count(measured),
+                                    Count(all), problem.cost_source()));
+  const auto types = BytesOnlyTypes(problem.graph());
+  if (!types.empty()) {
+    std::vector<std::string> parts;
+    for (const auto& [type, ops] : types) {
+      if (parts.size() == 4) break;
+      parts.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(ops)), Printable(type)));
+    }
+    if (types.size() > parts.size()) parts.push_back(fmt::format("{} more types", types.size() - parts.size()));
+    notes.push_back(fmt::format("Costed by their bytes only, because no formula is known: {}.", JoinAnd(parts)));
+  }
+  constexpr size_t kImporterNotes = 3;
+  const auto& from_importer = problem.graph().notes();
+  for (size_t i = 0; i < std::min(from_importer.size(), kImporterNotes); ++i)
+    notes.push_back(Printable(from_importer[i]));
+  if (from_importer.size() > kImporterNotes) {
+    notes.push_back(
+        fmt::format("{} more notes on the model: see `berth inspect`.", from_importer.size() - kImporterNotes));
+  }
+  return notes;
+}
+
+}  // namespace berth

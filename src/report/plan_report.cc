@@ -1,0 +1,138 @@
+#include "report/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+std::string DeviceName(const Problem& problem, DeviceId device) {
+  return Printable(problem.cluster().device(device).name);
+}
+
+std::string Traffic(int64_t transfers, int64_t bytes) {
+  return transfers == 0 ? "-" : fmt::format("{} ({})", Count(transfers), ToString(Bytes{bytes}));
+}
+
+}  // namespace
+
+PlanReport MakePlanReport(const Evaluator& evaluator, PlanResult result, const Bound& bound) {
+  PlanReport report;
+  report.timeline = evaluator.Trace(result.plan.view());
+  report.summary = Summarize(evaluator.problem(), report.timeline);
+  report.result = std::move(result);
+  report.bound = bound;
+  return report;
+}
+
+std::string DescribeProblem(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  std::vector<std::string> devices;
+  for (const DeviceId device : problem.cluster().ids()) devices.push_back(DeviceName(problem, device));
+  if (devices.size() > 6) {
+    const size_t more = devices.size() - 5;
+    devices.resize(5);
+    devices.push_back(fmt::format("{} more", more));
+  }
+  return fmt::format("{}: {}, {}, {} of weights; on {}: {}", Printable(graph.name()),
+                     Counted(static_cast<int64_t>(graph.num_ops()), "op"), WithPrefix(graph.total_flops(), "FLOP"),
+                     ToString(Bytes{graph.total_parameter_bytes()}), Printable(problem.cluster().name()),
+                     JoinAnd(devices));
+}
+
+std::string PeakShare(const Problem& problem, const Timeline& timeline, DeviceId device) {
+  const int64_t limit = problem.memory_limit(device);
+  if (limit == kUnlimited || limit == 0) return {};
+  return Percent(static_cast<double>(timeline.memory[Index(device)].peak_bytes) / static_cast<double>(limit));
+}
+
+std::string DeviceTable(const Problem& problem, const PlanReport& report) {
+  using enum Table::Align;
+  Table table({{"device"},
+               {"ops", kRight},
+               {"computing", kRight},
+               {"of the time", kRight},
+               {"received", kRight},
+               {"sent", kRight},
+               {"peak memory", kRight},
+               {"of its memory", kRight}});
+  const double makespan = report.summary.makespan;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const DeviceUse& use = report.summary.devices[Index(device)];
+    std::vector<std::string> row = {DeviceName(problem, device),
+                                    Count(use.ops),
+                                    ToString(problem.ToSeconds(use.busy)),
+                                    Percent(makespan > 0 ? use.busy / makespan : 0),
+                                    Traffic(use.transfers_in, use.bytes_in),
+                                    Traffic(use.transfers_out, use.bytes_out)};
+    if (!report.timeline.memory.empty()) {
+      row.push_back(ToString(Bytes{report.timeline.memory[Index(device)].peak_bytes}));
+      row.push_back(PeakShare(problem, report.timeline, device));
+    }
+    table.Add(std::move(row));
+  }
+  return table.ToString();
+}
+
+std::string MemoryHolders(const Problem& problem, const Timeline& timeline, size_t holders) {
+  std::string text;
+  for (const DeviceId device : problem.cluster().ids()) {
+    if (timeline.memory.empty() || timeline.memory[Index(device)].peak_bytes == 0) continue;
+    const DeviceMemory& memory = timeline.memory[Index(device)];
+    std::vector<std::string> parts;
+    for (const MemoryHolder& holder : memory.holders) {
+      if (parts.size() == holders) break;
+      parts.push_back(DescribeHolder(problem.graph(), holder));
+    }
+    if (memory.holders.size() > parts.size()) {
+      parts.push_back(fmt::format("{} more", Count(static_cast<int64_t>(memory.holders.size() - parts.size()))));
+    }
+    text += Wrap(fmt::format("{}: {} at {}: {}", DeviceName(problem, device), ToString(Bytes{memory.peak_bytes}),
+                             ToString(problem.ToSeconds(memory.peak_time)), JoinAnd(parts)));
+  }
+  return text;
+}
+
+std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
+  const Problem& problem = evaluator.problem();
+  const Score& score = report.timeline.score;
+  const auto seconds = [&](double units) { return ToString(problem.ToSeconds(units)); };
+  std::string text = fmt::format("{}\n\n", DescribeProblem(problem));
+  text += fmt::format("  planner      {}{}\n", report.planner,
+                      report.result.optimal ? ", which proved this plan optimal" : "");
+  text += fmt::format("  under        {}\n", evaluator.name());
+  text += fmt::format("  time         {}{}\n", seconds(score.time), score.feasible ? "" : "  (DOES NOT FIT)");
+  if (report.bound.time > 0) {
+    text += fmt::format(
+        "  lower bound  {}: {} ({})\n", seconds(report.bound.time),
+        report.gap() < 5e-4 ? "no plan is faster" : fmt::format("no plan can save more than {}", Percent(report.gap())),
+        report.bound.reason);
+  } else {
+    text += "  lower bound  none is known for this evaluator\n";
+  }
+  text += fmt::format("  energy       {}\n",
+                      report.summary.joules > 0 ? WithPrefix(report.summary.joules, "J") : "no watts known");
+  text += fmt::format("  transfers    {}\n", Traffic(report.summary.transfers, report.summary.transfer_bytes));
+  if (report.timeline.subgraphs > 0)
+    text += fmt::format("  subgraphs    {}\n", Count(static_cast<int64_t>(report.timeline.subgraphs)));
+  if (!report.budget.empty()) {
+    text +=
+        fmt::format("  search       {} in {}, seed {}, budget {}\n", Counted(report.result.evaluations, "evaluation"),
+                    ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget);
+  }
+  text += "\n" + DeviceTable(problem, report) + "\n";
+  if (!score.feasible) {
+    text += Wrap("It does not fit: " + Printable(report.timeline.infeasible_because));
+    text += Wrap("At the peak:") + MemoryHolders(problem, report.timeline, 5);
+  }
+  text += Wrap(fmt::format("Limited by {}.", DescribeLimit(problem, report.summary)));
+  if (!report.result.note.empty()) text += Wrap(Printable(report.result.note));
+  return text;
+}
+
+}  // namespace berth

@@ -1,0 +1,44 @@
+// A plan, what it scores, and how far that is from the best possible: the page that `plan` and `simulate` print.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "placement/bound.h"
+#include "placement/evaluator.h"
+#include "placement/planner.h"
+#include "report/summary.h"
+
+namespace berth {
+
+struct PlanReport {
+  std::string planner;  // canonical, or "given" where no planner made it
+  uint64_t seed = 0;
+  std::string budget;
+  PlanResult result;
+  Timeline timeline;
+  RunSummary summary;
+  Bound bound;
+
+  double gap() const { return Gap(timeline.score.time, bound.time); }
+};
+
+// Traces result.plan. `bound` is the problem's, which reports of one problem share.
+PlanReport MakePlanReport(const Evaluator& evaluator, PlanResult result, const Bound& bound);
+
+// "resnet50: 230 ops, 8.18 GFLOP, 97.5 MiB of weights, on cpu_gpu (cpu, gpu)".
+std::string DescribeProblem(const Problem& problem);
+
+// The page: score, bound and gap, a line per device, what limits the run, and why it does not fit if it does not.
+std::string PlanPage(const Evaluator& evaluator, const PlanReport& report);
+
+// The table of devices alone.
+std::string DeviceTable(const Problem& problem, const PlanReport& report);
+
+// What fills each device at its peak, one line per device: "gpu: weight fc.weight (7.81 MiB), ...".
+std::string MemoryHolders(const Problem& problem, const Timeline& timeline, size_t holders);
+
+// "7.2 %": how much of a device's memory its peak is; empty when the device has no limit.
+std::string PeakShare(const Problem& problem, const Timeline& timeline, DeviceId device);
+
+}  // namespace berth

@@ -1,0 +1,187 @@
+#include "report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth {
+namespace {
+
+constexpr char32_t kBroken = 0xFFFFFFFF;
+
+// The character that starts at `at`, which moves past it; kBroken (one byte on) where the bytes are no UTF-8.
+char32_t NextCharacter(std::string_view text, size_t& at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned lead = byte(at);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xC2 && lead < 0xE0 ? 2
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
+  char32_t character = length == 1 ? lead : length == 2 ? lead & 0x1F : length == 3 ? lead & 0x0F : lead & 0x07;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) {
+      ++at;
+      return kBroken;
+    }
+    character = character << 6 | (byte(at + i) & 0x3F);
+  }
+  at += std::max<size_t>(length, 1);
+  // Over-long forms and halves of surrogate pairs.
+  const bool valid = length > 0 && !(length == 3 && character < 0x800) && !(length == 4 && character < 0x10000) &&
+                     !(character >= 0xD800 && character < 0xE000) && character < 0x110000;
+  return valid ? character : kBroken;
+}
+
+struct Range {
+  char32_t first, last;
+};
+
+// The blocks of Unicode 15 that terminals show over two cells; single characters elsewhere do not occur in names.
+constexpr Range kWide[] = {{0x1100, 0x115F},  {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xA960, 0xA97F},
+                           {0xAC00, 0xD7A3},  {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                           {0xFFE0, 0xFFE6},  {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF},
+                           {0x20000, 0x3FFFD}};
+constexpr Range kNoWidth[] = {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+
+template <size_t n>
+bool In(const Range (&ranges)[n], char32_t character) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [&](const Range& range) { return character >= range.first && character <= range.last; });
+}
+
+size_t WidthOf(char32_t character) {
+  if (character == kBroken) return 1;
+  return In(kNoWidth, character) ? 0 : In(kWide, character) ? 2 : 1;
+}
+
+// C0, DEL, C1, line separators, and marks that reverse the writing direction.
+bool SteersTerminals(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+void AppendCell(std::string& line, std::string_view cell, size_t width, Table::Align align) {
+  const std::string padding(width - std::min(width, DisplayWidth(cell)), ' ');
+  if (align == Table::Align::kRight) line += padding;
+  line += cell;
+  if (align == Table::Align::kLeft) line += padding;
+}
+
+}  // namespace
+
+size_t DisplayWidth(std::string_view text) {
+  size_t width = 0;
+  for (size_t at = 0; at < text.size();) width += WidthOf(NextCharacter(text, at));
+  return width;
+}
+
+std::string Printable(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    const char32_t character = NextCharacter(text, at);
+    if (character == kBroken || SteersTerminals(character)) {
+      result += '?';
+    } else {
+      result += text.substr(start, at - start);
+    }
+  }
+  return result;
+}
+
+std::string Shorten(std::string_view text, size_t width) {
+  std::string whole = Printable(text);
+  if (DisplayWidth(whole) <= width) return whole;
+  // The longest start and the longest end that fit beside the ellipsis, the end one cell the longer.
+  const size_t head_width = (width - 1) / 2, tail_width = width - 1 - head_width;
+  size_t head = 0;
+  for (size_t at = 0; at < whole.size();) {
+    NextCharacter(whole, at);
+    if (DisplayWidth(std::string_view(whole).substr(0, at)) > head_width) break;
+    head = at;
+  }
+  size_t tail = head;
+  while (DisplayWidth(std::string_view(whole).substr(tail)) > tail_width) NextCharacter(whole, tail);
+  return whole.substr(0, head) + "…" + whole.substr(tail);
+}
+
+std::string Table::ToString() const {
+  std::vector<size_t> widths;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    size_t width = DisplayWidth(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, c < row.size() ? DisplayWidth(row[c]) : 0);
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto append_line = [&](auto&& cell_of) {
+    std::string line = "  ";
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (c > 0) line += "  ";
+      AppendCell(line, cell_of(c), widths[c], columns_[c].align);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+  append_line([&](size_t c) { return columns_[c].title; });
+  append_line([&](size_t c) {
+    std::string rule;
+    for (size_t i = 0; i < widths[c]; ++i) rule += "─";
+    return rule;
+  });
+  for (const auto& row : rows_) append_line([&](size_t c) { return c < row.size() ? row[c] : std::string(); });
+  return text;
+}
+
+std::string Count(int64_t count) {
+  std::string digits = std::to_string(count);
+  const auto first = static_cast<std::ptrdiff_t>(count < 0 ? 1 : 0);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string Counted(int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", Count(count), one, count == 1 ? "" : "s");
+}
+
+std::string Percent(double share) {
+  const double percent = 100 * share;
+  const bool round = percent == 0 || std::abs(percent) >= 9.95;
+  return fmt::format("{:.{}f} %", percent, round ? 0 : 1);
+}
+
+std::string Factor(double factor) {
+  return fmt::format("{:.{}f}x", factor, factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0);
+}
+
+std::string JoinAnd(const std::vector<std::string>& parts) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
+    text += parts[i];
+  }
+  return text;
+}
+
+std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
+  std::string result, line(indent);
+  bool fresh = true;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
+      result += line + '\n';
+      line = indent;
+      fresh = true;
+    }
+    if (!fresh) line += ' ';
+    line += word;
+    fresh = false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result + line + '\n';
+}
+
+}  // namespace berth

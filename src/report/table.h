@@ -1,0 +1,55 @@
+// Text for people: aligned tables, and numbers as one reads them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth {
+
+// Rows of cells under titles, aligned by what a terminal shows, not by bytes.
+class Table {
+ public:
+  enum class Align : uint8_t { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // As many cells as columns; fewer leave the rest empty.
+  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+
+  // A line of titles, a rule, and a line per row, each indented by two spaces; no trailing spaces.
+  std::string ToString() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Terminal cells that a UTF-8 text takes: 2 for wide East Asian characters, 0 for combining marks.
+size_t DisplayWidth(std::string_view text);
+
+// Names come from files: control characters and broken UTF-8, which could steer a terminal, become '?'.
+std::string Printable(std::string_view text);
+
+// Printable, and at most `width` cells: the middle makes way for an ellipsis, because names differ at their ends.
+std::string Shorten(std::string_view text, size_t width);
+
+std::string Count(int64_t count);                          // "6,125"
+std::string Counted(int64_t count, std::string_view one);  // "1 op", "6,125 ops"
+std::string Percent(double share);                         // 0.0723 -> "7.2 %"
+std::string Factor(double factor);                         // 1.417 -> "1.42x"
+
+// "a", "a and b", "a, b and c".
+std::string JoinAnd(const std::vector<std::string>& parts);
+
+// Breaks at spaces; every line starts with `indent`, the text ends with a line break.
+std::string Wrap(std::string_view text, std::string_view indent = "  ", size_t width = 110);
+
+}  // namespace berth

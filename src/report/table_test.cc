@@ -1,0 +1,57 @@
+#include "report/table.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+TEST(Table, AlignsByWhatATerminalShows) {
+  Table table({{"name"}, {"time", Table::Align::kRight}, {"note"}});
+  table.Add({"größe", "12.0 us", "x"});
+  table.Add({"张量", "3 s"});
+  EXPECT_EQ(table.ToString(),
+            "  name      time  note\n"
+            "  ─────  ───────  ────\n"
+            "  größe  12.0 us  x\n"
+            "  张量       3 s\n");
+}
+
+TEST(Table, WidthCountsCellsNotBytes) {
+  EXPECT_EQ(DisplayWidth("abc"), 3u);
+  EXPECT_EQ(DisplayWidth("größe"), 5u);
+  EXPECT_EQ(DisplayWidth("e\u0301"), 1u);
+  EXPECT_EQ(DisplayWidth("张量"), 4u);
+  EXPECT_EQ(DisplayWidth("\xff\xc3"), 2u);
+}
+
+TEST(Printable, NamesCannotSteerATerminal) {
+  EXPECT_EQ(Printable("a\x1b[2Jb\nc\u009b\u202e"), "a?[2Jb?c??");
+  EXPECT_EQ(Printable("ok \xc3\xa9 \xc3( \xed\xa0\x80"), "ok é ?( ???");
+}
+
+TEST(Shorten, KeepsBothEnds) {
+  EXPECT_EQ(Shorten("layer/attention/query", 30), "layer/attention/query");
+  EXPECT_EQ(Shorten("layer/attention/query", 11), "layer…query");
+  EXPECT_EQ(DisplayWidth(Shorten("张量张量张量张量", 7)), 6u);
+}
+
+TEST(Numbers, ReadAsPeopleWriteThem) {
+  EXPECT_EQ(Count(0), "0");
+  EXPECT_EQ(Count(999), "999");
+  EXPECT_EQ(Count(1000), "1,000");
+  EXPECT_EQ(Count(-1234567), "-1,234,567");
+  EXPECT_EQ(Counted(1, "op"), "1 op");
+  EXPECT_EQ(Counted(2, "op"), "2 ops");
+  EXPECT_EQ(Percent(0), "0 %");
+  EXPECT_EQ(Percent(0.0723), "7.2 %");
+  EXPECT_EQ(Percent(0.0996), "10 %");
+  EXPECT_EQ(Percent(0.4567), "46 %");
+  EXPECT_EQ(Factor(1.417), "1.42x");
+  EXPECT_EQ(Factor(31.42), "31.4x");
+  EXPECT_EQ(JoinAnd({"a", "b", "c"}), "a, b and c");
+}
+
+TEST(Wrap, BreaksAtSpaces) { EXPECT_EQ(Wrap("one two three", "  ", 9), "  one two\n  three\n"); }
+
+}  // namespace
+}  // namespace berth
