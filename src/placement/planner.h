@@ -44,6 +44,8 @@ struct PlanRequest {
   Budget budget;
   Random random;
   ProgressCallback progress{};  // may be empty
+  // A placement to begin with, for planners that improve one; may be null.
+  const Plan* start = nullptr;
 };
 
 struct PlanResult {
