@@ -24,6 +24,8 @@ struct EvaluatorFacts {
   Model model = Model::kParallel;
   Contention contention = Contention::kNone;  // kParallel only
   double subgraph_overhead = 0;               // kSerial only, in time units
+  double op_gap = 0;                          // kPlaceto only, in time units: a device rests after an op that took time
+  double bus_hold = 0;                        // kPlaceto only, in time units: a port rests after a transfer
   bool overlap = false;                       // kPipeline only: computing, sending and receiving at the same time
   bool separate_passes = false;               // kPipeline only: the largest forward load plus the largest backward load
   size_t pieces = 0;                          // kPieces only: how many an accelerator may hold; 0: any number
