@@ -78,7 +78,8 @@ class Evaluator {
   // Everything. score is bit for bit that of ScorePlan.
   virtual Timeline Trace(const PlanView& plan) const = 0;
 
-  // Moves scored one after another; the default scores each in full.
+  // Moves scored one after another; the default scores each in full. Priorities stay as they are; a sequence does not
+  // outlive a move, since it names the transfers of one placement: sessions leave it out.
   virtual std::unique_ptr<Session> NewSession(const PlanView& start) const;
 
  private:

@@ -1,0 +1,65 @@
+#include "placement/evaluator.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+// Scores every move in full.
+class FullSession : public Session {
+ public:
+  FullSession(const Evaluator& evaluator, const PlanView& start)
+      : evaluator_(evaluator),
+        workspace_(evaluator.NewWorkspace()),
+        device_(start.device.begin(), start.device.end()),
+        priority_(start.priority.begin(), start.priority.end()),
+        score_(Rescore()) {}
+
+  Score Try(OpId op, DeviceId device) override {
+    const std::pair<OpId, DeviceId> move(op, device);
+    return Try(std::span(&move, 1));
+  }
+
+  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
+    tried_.assign(moves.begin(), moves.end());
+    undo_.clear();
+    for (const auto& [op, device] : moves) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
+    tried_score_ = Rescore();
+    // Backwards, since an op may be moved twice.
+    for (auto move = undo_.rbegin(); move != undo_.rend(); ++move) device_[Index(move->first)] = move->second;
+    can_commit_ = true;
+    return tried_score_;
+  }
+
+  void Commit() override {
+    BERTH_CHECK(can_commit_, "Commit follows a Try");
+    for (const auto& [op, device] : tried_) device_[Index(op)] = device;
+    score_ = tried_score_;
+    can_commit_ = false;
+  }
+
+  const Score& score() const override { return score_; }
+  std::span<const DeviceId> device() const override { return device_; }
+
+ private:
+  Score Rescore() { return evaluator_.ScorePlan({.device = device_, .priority = priority_}, *workspace_); }
+
+  const Evaluator& evaluator_;
+  std::unique_ptr<Workspace> workspace_;
+  std::vector<DeviceId> device_;
+  std::vector<double> priority_;
+  Score score_;
+  std::vector<std::pair<OpId, DeviceId>> tried_, undo_;
+  Score tried_score_;
+  bool can_commit_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Session> Evaluator::NewSession(const PlanView& start) const {
+  return std::make_unique<FullSession>(*this, start);
+}
+
+}  // namespace berth
