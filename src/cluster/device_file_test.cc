@@ -1,0 +1,312 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "cluster/cluster.h"
+#include "cluster/presets.h"
+
+namespace berth {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kGood = R"(name: box
+provenance: vendor (sheet)
+devices:
+  cpu:
+    kind: cpu
+    memory: 64GiB
+    peak: {f32: 1.5TFLOP/s guess (24 cores), i8: 6TOP/s}
+    memory_bandwidth: 80GB/s measured
+    op_overhead: 3us
+    efficiency:
+      conv: 0.5 guess
+    lacks: [Loop, Scan*]
+    watts: {idle: 10, busy: 125W}
+  gpu:
+    kind: gpu
+    count: 2
+    memory: 16 GiB vendor (brief (two pages), 2022)
+    supports: Conv*
+links:
+  - {latency: 20us, bandwidth: 12GB/s, domain: bus}
+  - from: gpu
+    to: gpu
+    latency: 5us
+    bandwidth: 50GB/s guess
+  - {from: gpu1, to: cpu, latency: 1ms, bandwidth: 1GB/s}
+)";
+
+std::string With(std::string_view from, std::string_view to, std::string text = std::string(kGood)) {
+  const size_t at = text.find(from);
+  BERTH_CHECK(at != std::string::npos, "{} is not in the file", from);
+  return text.replace(at, from.size(), to);
+}
+
+std::string Mistake(const std::string& yaml) {
+  try {
+    ParseCluster(yaml, "box.yaml");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+ClusterCatalog Presets() {
+  ClusterCatalog catalog("cluster");
+  RegisterClusterPresets(catalog);
+  return catalog;
+}
+
+TEST(DeviceFile, GivesEachNumberItsUnitAndItsOrigin) {
+  const Cluster cluster = ParseCluster(kGood, "box.yaml");
+  ASSERT_EQ(cluster.num_devices(), 3u);
+  const Device& cpu = cluster.device(DeviceId{0});
+  EXPECT_EQ(cluster.name(), "box");
+  EXPECT_EQ(cpu.memory->value, 64 * 0x1p30);
+  EXPECT_EQ(cpu.memory->provenance, Provenance::kVendor);
+  EXPECT_EQ(cpu.memory->source, "sheet");
+  EXPECT_EQ(cpu.peak.at("f32").value, 1.5e12);
+  EXPECT_EQ(cpu.peak.at("f32").provenance, Provenance::kGuess);
+  EXPECT_EQ(cpu.peak.at("f32").source, "24 cores");
+  EXPECT_EQ(cpu.peak.at("i8").value, 6e12);
+  EXPECT_EQ(cpu.memory_bandwidth.provenance, Provenance::kMeasured);
+  EXPECT_EQ(cpu.memory_bandwidth.source, "");
+  EXPECT_EQ(cpu.op_overhead.value, 3e-6);
+  EXPECT_EQ(cpu.efficiency.at("conv").value, 0.5);
+  EXPECT_THAT(cpu.lacks, ElementsAre("Loop", "Scan*"));
+  EXPECT_EQ(cpu.watts_idle.value, 10);
+  EXPECT_EQ(cpu.watts_busy.value, 125);
+  const Device& gpu = cluster.device(DeviceId{2});
+  EXPECT_EQ(gpu.name, "gpu1");
+  EXPECT_EQ(gpu.memory->source, "brief (two pages), 2022");
+  EXPECT_THAT(gpu.supports, ElementsAre("Conv*"));
+}
+
+TEST(DeviceFile, LaterLinksOverrideEarlierOnes) {
+  const Cluster cluster = ParseCluster(kGood, "box.yaml");
+  const auto bandwidth = [&](int from, int to) { return cluster.link(DeviceId{from}, DeviceId{to}).bandwidth.value; };
+  EXPECT_EQ(bandwidth(0, 1), 12e9);
+  EXPECT_EQ(bandwidth(1, 0), 12e9);
+  EXPECT_EQ(bandwidth(1, 2), 50e9);
+  EXPECT_EQ(bandwidth(2, 1), 50e9);
+  EXPECT_EQ(bandwidth(2, 0), 1e9);
+  EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{1}).domain, "bus");
+  EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{2}).domain, "");
+}
+
+TEST(DeviceFile, BothSetsTheReverseDirectionToo) {
+  const Cluster cluster =
+      ParseCluster(With("from: gpu1, to: cpu,", "from: [gpu1], to: \"c?u\", both: true,"), "box.yaml");
+  EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{2}).latency.value, 1e-3);
+  EXPECT_EQ(cluster.link(DeviceId{2}, DeviceId{0}).latency.value, 1e-3);
+}
+
+TEST(DeviceFile, APatternThatFitsANameIsNotAKind) {
+  const Cluster cluster = ParseCluster(R"(
+name: box
+devices:
+  gpu: {kind: accelerator}
+  big: {kind: gpu}
+  cpu: {kind: cpu}
+links:
+- {latency: 1us, bandwidth: 1GB/s}
+- {from: gpu, to: cpu, latency: 2us, bandwidth: 2GB/s}
+)",
+                                       "box.yaml");
+  EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{2}).latency.value, 2e-6);
+  EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{2}).latency.value, 1e-6);
+}
+
+TEST(DeviceFile, AnchorsMayRepeatADevice) {
+  const Cluster cluster = ParseCluster(
+      "name: two\ndevices:\n  a: &same {kind: cpu, memory: 1GiB}\n  b: *same\nlinks: [{latency: 0s, bandwidth: "
+      "1GB/s}]\n",
+      "f");
+  EXPECT_EQ(cluster.device(DeviceId{1}).memory->value, 0x1p30);
+  EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{0});
+}
+
+TEST(DeviceFile, OneDeviceNeedsNoLinks) {
+  EXPECT_EQ(ParseCluster("name: one\ndevices: {cpu: {kind: cpu}}\n", "f").num_devices(), 1u);
+}
+
+TEST(DeviceFile, NamesTheLineOfEachMistake) {
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {With("kind: cpu", "knid: cpu"),
+       "box.yaml:5: cpu: unknown key 'knid' (did you mean kind?); expected kind, count,"},
+      {With("    kind: cpu\n", ""), "box.yaml:4: cpu: no kind; expected `kind: cpu, gpu, igpu, npu or another word`"},
+      {With("64GiB", "64 Gigs"), "box.yaml:6: memory of cpu: '64 Gigs' is not"},
+      {With("64GiB", "64GiB vendro"), "box.yaml:6: memory of cpu: 'vendro' (did you mean vendor?)"},
+      {With("64GiB", "64GiB (sheet)"),
+       "box.yaml:6: memory of cpu: '64GiB' before '('; expected guess, vendor or measured"},
+      {With("64GiB", "-1GiB"), "box.yaml:6: memory of cpu: '-1GiB' is not"},
+      {With("64GiB", ".nan"), "box.yaml:6: memory of cpu: '.nan' is not"},
+      {With("64GiB", "1e300GiB"), "box.yaml:6: memory of cpu:"},
+      {With("64GiB", ""), "box.yaml:6: memory of cpu: is nothing; expected a number with its unit"},
+      {With("64GiB", "{value: 64GiB}"), "box.yaml:6: memory of cpu: is a mapping; expected a number with its unit"},
+      {With("64GiB", "[64GiB]"), "box.yaml:6: memory of cpu: is a list"},
+      {With("f32: 1.5TFLOP/s", "f32: 1.5TB/s"), "box.yaml:7: f32 of peak of cpu: '1.5TB/s' is not"},
+      {With("f32: 1.5TFLOP/s", "f32: 0FLOP/s"), "box.yaml:7: f32 of peak of cpu: '0FLOP/s' is zero"},
+      {With("f32:", "fp32:"), "box.yaml:7: peak of cpu: unknown key 'fp32' (did you mean f32?)"},
+      {With("f32:", "f64:"), "box.yaml:7: peak of cpu: no f32"},
+      {With("80GB/s", "nan"), "box.yaml:8: memory_bandwidth of cpu: 'nan' is not"},
+      {With("op_overhead: 3us", "op_overhead: 3"), "box.yaml:9: op_overhead of cpu: '3' is not"},
+      {With("0.5", "50"), "box.yaml:11: conv of efficiency of cpu: '50' is out of range"},
+      {With("idle: 10", "idle: lots"), "box.yaml:13: idle of watts of cpu: 'lots' is not watts"},
+      {With("[Loop, Scan*]", "[Loop, {}]"), "box.yaml:12: lacks of cpu: is a mapping; expected op types"},
+      {With("    lacks: [Loop, Scan*]\n", "    kind: cpu\n"),
+       "box.yaml:12: cpu: 'kind' is there twice, first in line 5"},
+      {With("  gpu:\n", "  cpu:\n"), "box.yaml:14: devices: 'cpu' is there twice, first in line 4"},
+      {With("  cpu:\n", "  gpu0:\n"), "box.yaml:14: device gpu: there is a gpu0 already"},
+      {With("  gpu:\n", "  7:\n"), "box.yaml:14: device 7: '7' cannot be a name"},
+      {With("count: 2", "count: 0"), "box.yaml:16: count of gpu: '0'; expected a whole number from 1 to 512"},
+      {With("count: 2", "count: 512"), "box.yaml:14: device gpu: one device too many; expected at most 512"},
+      {With("count: 2", "count: 99999999999999999999"), "box.yaml:16: count of gpu:"},
+      {With(", domain: bus", ", medium: bus"), "box.yaml:20: link 1: unknown key 'medium'"},
+      {With("bandwidth: 50GB/s guess", "domain: x"), "box.yaml:21: link 2: no bandwidth; expected `bandwidth: 12GB/s`"},
+      {With("50GB/s", "0GB/s"), "box.yaml:24: bandwidth of link 2: '0GB/s' is zero"},
+      {With("from: gpu1", "from: gpx1"), "box.yaml:25: from of link 3: 'gpx1' fits no device (did you mean gpu1?)"},
+      {With("to: cpu", "to: gpu1"), "box.yaml:25: link 3: joins no two devices"},
+      {With("to: cpu", "to: cpu, both: maybe"), "box.yaml:25: both of link 3: 'maybe'; expected true or false"},
+      {With("{latency: 20us, bandwidth: 12GB/s, domain: bus}", "{from: cpu, latency: 20us, bandwidth: 12GB/s}"),
+       "box.yaml:19: links: none from gpu0 to cpu"},
+      {With("links:", "link:"), "box.yaml:19: the cluster: unknown key 'link' (did you mean links?)"},
+      {With("vendor (sheet)", "seller"), "box.yaml:2: provenance of the cluster: 'seller'"},
+      {With("name: box\n", ""), "box.yaml:1: the cluster: no name"},
+      {With("name: box", "name: [box"), "box.yaml:"},
+      {With("    kind: cpu\n", "\tkind: cpu\n"), "box.yaml:5: not YAML"},
+      {With("64GiB", "*nothing"), "box.yaml:6: not YAML"},
+      {std::string(kGood) + "---\nname: other\n", "box.yaml:27: a second document"},
+      {"", "box.yaml:1: the file is empty"},
+      {"# nothing but a comment\n", "box.yaml:1: the file is empty"},
+      {"- a\n- b\n", "box.yaml:1: the cluster: is a list; expected a mapping"},
+      {"name: x\n", "box.yaml:1: the cluster: no devices"},
+      {"name: x\ndevices: {}\n", "box.yaml:2: devices: is empty"},
+      {"name: x\ndevices:\n", "box.yaml:2: devices: is nothing"},
+      {"name: x\ndevices: {a: {kind: cpu}, b: {kind: cpu}}\n", "box.yaml:1: links: none from a to b"},
+      {std::string("ELF\n\x7f\0\x01", 7), "box.yaml:2: the byte 0x00; expected a text file"},
+      {std::string(kGood.substr(0, kGood.size() / 2)), "box.yaml:"},
+  };
+  for (const auto& [yaml, expected] : mistakes) {
+    EXPECT_THAT(Mistake(yaml), AllOf(StartsWith(expected), testing::Not(HasSubstr("\n")))) << yaml;
+  }
+}
+
+TEST(DeviceFile, HostileNestingEndsInAnError) {
+  // Each list holds the one before nine times.
+  std::string bomb = "name: x\na: &a [x, x, x, x, x, x, x, x, x]\n";
+  for (char c = 'b'; c <= 'k'; ++c) {
+    const std::string earlier = fmt::format("*{}", static_cast<char>(c - 1));
+    bomb += fmt::format("{}: &{} [{}", c, c, earlier);
+    for (int i = 0; i < 8; ++i) bomb += ", " + earlier;
+    bomb += "]\n";
+  }
+  EXPECT_THAT(Mistake(bomb), StartsWith("box.yaml:2: the cluster: unknown key 'a'"));
+  EXPECT_THAT(Mistake("name: x\ndevices: &d {a: *d}\n"), StartsWith("box.yaml:2:"));
+  EXPECT_THAT(Mistake("name: x\ndevices: {a: {kind: cpu, lacks: &l [*l]}}\n"), StartsWith("box.yaml:2: lacks of a"));
+  EXPECT_THAT(Mistake(std::string(100000, '[')), StartsWith("box.yaml:1: not YAML"));
+  EXPECT_THAT(Mistake(std::string(100000, '{')), StartsWith("box.yaml:1: not YAML"));
+  EXPECT_THAT(Mistake(std::string(5 << 20, 'a')), HasSubstr("at most 4 MiB"));
+}
+
+TEST(DeviceFile, WritesWhatItReadsBackEqual) {
+  const auto equal_after_round_trip = [](const Cluster& cluster) {
+    const std::string text = WriteCluster(cluster);
+    const Cluster again = ParseCluster(text, "written.yaml");
+    EXPECT_EQ(again.fingerprint(), cluster.fingerprint()) << text;
+    EXPECT_EQ(WriteCluster(again), text);
+    for (const DeviceId id : cluster.ids()) EXPECT_EQ(again.device(id).name, cluster.device(id).name);
+  };
+  equal_after_round_trip(ParseCluster(kGood, "box.yaml"));
+  for (const std::string& name : Presets().Names()) equal_after_round_trip(Presets().Make(name));
+
+  Random random(7);
+  for (int i = 0; i < 50; ++i) {
+    std::vector<Device> devices(3);
+    const auto quantity = [&] {
+      return Quantity{.value = std::exp(random.Uniform(-20, 30)),
+                      .provenance = static_cast<Provenance>(random.Below(3)),
+                      .source = random.Chance(0.5) ? "a \"quoted\": source, {with} #all" : ""};
+    };
+    for (Device& device : devices) {
+      device.name = fmt::format("d{}", &device - devices.data());
+      device.kind = "cpu";
+      device.memory = quantity();
+      device.memory->value = std::floor(device.memory->value);
+      device.peak["f32"] = quantity();
+      device.memory_bandwidth = quantity();
+      device.op_overhead = quantity();
+      device.watts_busy = quantity();
+    }
+    std::vector<Link> links(9);
+    for (Link& link : links)
+      link = {.latency = quantity(), .bandwidth = quantity(), .domain = random.Chance(0.5) ? "a: b" : ""};
+    equal_after_round_trip(Cluster("random: #1", devices, links));
+  }
+}
+
+TEST(DeviceFile, FoldsEqualDevicesWhenWritten) {
+  const std::string text = WriteCluster(ParseCluster(kGood, "box.yaml"));
+  EXPECT_THAT(text, HasSubstr("  gpu:\n    count: 2\n    kind: gpu\n"));
+  EXPECT_THAT(text, HasSubstr("memory: 64GiB\n"));
+  EXPECT_THAT(text, HasSubstr("f32: 1.5TFLOP/s guess (24 cores)\n"));
+}
+
+// What people's editors and disks do to files: a byte changed, a piece lost, doubled or moved.
+std::string Mutated(std::string text, Random& random) {
+  constexpr std::string_view kBytes = " \n\t:-{}[]&*!|>'\"#%@,?0123456789abcxyz.\\\0\xff\xc3";
+  for (size_t changes = 1 + random.Below(4); changes > 0 && !text.empty(); --changes) {
+    const size_t at = random.Below(text.size());
+    const size_t length = std::min(text.size() - at, 1 + random.Below(40));
+    switch (random.Below(6)) {
+      case 0:
+        text[at] = kBytes[random.Below(kBytes.size())];
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(random.Below(text.size()), text.substr(at, length));
+        break;
+      case 3:
+        text.insert(at, 1, kBytes[random.Below(kBytes.size())]);
+        break;
+      case 4:
+        text[at] = static_cast<char>(text[at] ^ (1 << random.Below(8)));
+        break;
+      default:
+        text.resize(at);
+    }
+  }
+  return text;
+}
+
+TEST(DeviceFile, DamagedFilesAreReadOrRefused) {
+  Random random(20);
+  const ClusterCatalog presets = Presets();
+  std::vector<std::string> originals = {std::string(kGood)};
+  for (const std::string& name : presets.Names()) originals.push_back(WriteCluster(presets.Make(name)));
+  size_t refused = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string yaml = Mutated(originals[random.Below(originals.size())], random);
+    try {
+      EXPECT_GE(ParseCluster(yaml, "f").num_devices(), 1u);
+    } catch (const Error& error) {
+      ++refused;
+      EXPECT_THAT(error.what(), StartsWith("f:")) << yaml;
+    }
+  }
+  EXPECT_GT(refused, 300u);
+}
+
+}  // namespace
+}  // namespace berth

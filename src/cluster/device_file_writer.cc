@@ -1,0 +1,226 @@
+// WriteCluster: a device file that ParseCluster reads back as an equal cluster, and that people like to read.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+namespace berth {
+namespace {
+
+// Provenance and source as text: "vendor (data sheet)".
+using Origin = std::string;
+
+Origin OriginOf(const Quantity& quantity) {
+  const std::string_view name = kProvenanceNames[static_cast<size_t>(quantity.provenance)];
+  return quantity.source.empty() ? std::string(name) : fmt::format("{} ({})", name, quantity.source);
+}
+
+// As plain text where YAML reads it back as such, quoted else.
+std::string Scalar(std::string_view text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=() ";
+  const auto plain = [&](char c) { return kPlain.find(c) != std::string_view::npos; };
+  if (!text.empty() && text.front() != '-' && text.front() != ' ' && text.back() != ' ' && text != "null" &&
+      text != "Null" && text != "NULL" && std::ranges::all_of(text, plain)) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < ' ') {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array kByteUnits = {Unit{"GiB", 0x1p30}, Unit{"MiB", 0x1p20}, Unit{"KiB", 0x1p10}, Unit{"GB", 1e9},
+                                   Unit{"B", 1}};
+constexpr std::array kBandwidthUnits = {Unit{"TB/s", 1e12}, Unit{"GB/s", 1e9}, Unit{"MB/s", 1e6}, Unit{"B/s", 1}};
+constexpr std::array kRateUnits = {Unit{"TFLOP/s", 1e12}, Unit{"GFLOP/s", 1e9}, Unit{"FLOP/s", 1}};
+constexpr std::array kTimeUnits = {Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"s", 1}};
+
+// In the unit that gives the shortest text among those that read back as the same number; the last unit always does.
+template <size_t kCount, typename Parse>
+std::string WithUnit(double value, const std::array<Unit, kCount>& units, const Parse& parse) {
+  std::string best = fmt::format("{}{}", value, units.back().name);
+  for (const Unit& unit : units) {
+    // Rounded to what a person would write; exactness is asked of the parser.
+    const std::string text = fmt::format("{:.12g}{}", value / unit.factor, unit.name);
+    if (text.size() < best.size() && text.find('e') == std::string::npos && parse(text) == value) best = text;
+  }
+  return best;
+}
+
+std::string MemoryText(double value) {
+  const std::string best =
+      WithUnit(value, kByteUnits, [](std::string_view text) { return static_cast<double>(ParseBytes(text).value); });
+  return best.find('e') == std::string::npos ? best : fmt::format("{:.0f}B", value);
+}
+std::string BandwidthText(double value) { return WithUnit(value, kBandwidthUnits, ParseBytesPerSecond); }
+std::string RateText(double value) { return WithUnit(value, kRateUnits, ParseFlopsPerSecond); }
+std::string TimeText(double value) {
+  return WithUnit(value, kTimeUnits, [](std::string_view text) { return ParseSeconds(text).value; });
+}
+std::string PlainText(double value) { return fmt::format("{}", value); }
+
+// A number, with its origin where that is not the default.
+std::string Number(std::string text, const Quantity& quantity, const Origin& otherwise) {
+  const Origin origin = OriginOf(quantity);
+  return Scalar(origin == otherwise ? text : text + ' ' + origin);
+}
+
+Origin MostCommon(const std::vector<const Quantity*>& quantities) {
+  std::map<Origin, size_t> count;
+  for (const Quantity* quantity : quantities) ++count[OriginOf(*quantity)];
+  const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
+  return most == count.end() ? "guess" : most->first;
+}
+
+std::vector<const Quantity*> QuantitiesOf(const Device& device) {
+  std::vector<const Quantity*> all;
+  if (device.memory) all.push_back(&*device.memory);
+  for (const auto& [type, rate] : device.peak) all.push_back(&rate);
+  for (const auto& [op_class, share] : device.efficiency) all.push_back(&share);
+  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.watts_idle, &device.watts_busy}) {
+    if (one->value > 0) all.push_back(one);
+  }
+  return all;
+}
+
+// The body of a device: equal for devices that `count` can repeat.
+class DeviceText {
+ public:
+  explicit DeviceText(const Device& device, const Origin& file_origin) : origin_(MostCommon(QuantitiesOf(device))) {
+    Line("kind", Scalar(device.kind));
+    if (origin_ != file_origin) Line("provenance", Scalar(origin_));
+    if (device.memory) Line("memory", Number(MemoryText(device.memory->value), *device.memory, origin_));
+    Map("peak", device.peak, RateText);
+    if (device.memory_bandwidth.value > 0) Positive("memory_bandwidth", device.memory_bandwidth, BandwidthText);
+    Positive("op_overhead", device.op_overhead, TimeText);
+    Map("efficiency", device.efficiency, PlainText);
+    List("supports", device.supports);
+    List("lacks", device.lacks);
+    Map("watts", {{"idle", device.watts_idle}, {"busy", device.watts_busy}}, PlainText);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  using Format = std::string (*)(double);
+
+  void Line(std::string_view key, std::string_view value) { text_ += fmt::format("    {}: {}\n", key, value); }
+
+  void Positive(std::string_view key, const Quantity& quantity, Format format) {
+    if (quantity.value > 0) Line(key, Number(format(quantity.value), quantity, origin_));
+  }
+
+  void Map(std::string_view key, const std::map<std::string, Quantity, std::less<>>& quantities, Format format) {
+    std::string entries;
+    for (const auto& [name, quantity] : quantities) {
+      if (quantity.value > 0)
+        entries += fmt::format("      {}: {}\n", name, Number(format(quantity.value), quantity, origin_));
+    }
+    if (!entries.empty()) text_ += fmt::format("    {}:\n{}", key, entries);
+  }
+
+  void List(std::string_view key, const std::vector<std::string>& items) {
+    std::vector<std::string> scalars;
+    for (const std::string& item : items) scalars.push_back(Scalar(item));
+    if (!items.empty()) Line(key, fmt::format("[{}]", fmt::join(scalars, ", ")));
+  }
+
+  Origin origin_;
+  std::string text_;
+};
+
+// How many devices from `first` on have equal bodies and are named <stem>0, <stem>1, ...; below 2: no such run.
+size_t RunLength(const Cluster& cluster, const std::vector<std::string>& bodies, size_t first, std::string& stem) {
+  const std::string& name = cluster.device(MakeId<DeviceId>(first)).name;
+  if (name.size() < 2 || name.back() != '0') return 1;
+  stem = name.substr(0, name.size() - 1);
+  size_t length = 1;
+  while (first + length < bodies.size() && bodies[first + length] == bodies[first] &&
+         cluster.device(MakeId<DeviceId>(first + length)).name == fmt::format("{}{}", stem, length)) {
+    ++length;
+  }
+  return length;
+}
+
+std::string DevicesText(const Cluster& cluster, const Origin& file_origin) {
+  std::vector<std::string> bodies;
+  for (const DeviceId id : cluster.ids()) bodies.push_back(DeviceText(cluster.device(id), file_origin).text());
+  std::string text = "devices:\n";
+  for (size_t i = 0; i < bodies.size();) {
+    std::string stem;
+    const size_t length = RunLength(cluster, bodies, i, stem);
+    if (length > 1) {
+      text += fmt::format("  {}:\n    count: {}\n{}", stem, length, bodies[i]);
+    } else {
+      text += fmt::format("  {}:\n{}", cluster.device(MakeId<DeviceId>(i)).name, bodies[i]);
+    }
+    i += length;
+  }
+  return text;
+}
+
+std::string LinkText(const Link& link, const Origin& origin) {
+  std::string text =
+      fmt::format("latency: {}, bandwidth: {}", Number(TimeText(link.latency.value), link.latency, origin),
+                  Number(BandwidthText(link.bandwidth.value), link.bandwidth, origin));
+  if (!link.domain.empty()) text += fmt::format(", domain: {}", Scalar(link.domain));
+  return text;
+}
+
+std::string LinksText(const Cluster& cluster, const Origin& origin) {
+  const size_t count = cluster.num_devices();
+  if (count < 2) return "";
+  std::vector<std::string> texts(count * count);
+  std::map<std::string, size_t> uses;
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from != to) ++uses[texts[Index(from) * count + Index(to)] = LinkText(cluster.link(from, to), origin)];
+    }
+  }
+  const std::string& usual = std::ranges::max_element(uses, {}, [](const auto& entry) { return entry.second; })->first;
+  std::string text = fmt::format("links:\n  - {{{}}}\n", usual);
+  for (size_t p = 0; p < count; ++p) {
+    for (size_t q = 0; q < count; ++q) {
+      const std::string& one = texts[p * count + q];
+      const bool both = one == texts[q * count + p];
+      if (p == q || one == usual || (both && q < p)) continue;
+      text += fmt::format("  - {{from: {}, to: {}, {}{}}}\n", cluster.device(MakeId<DeviceId>(p)).name,
+                          cluster.device(MakeId<DeviceId>(q)).name, both ? "both: true, " : "", one);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string WriteCluster(const Cluster& cluster) {
+  std::vector<const Quantity*> of_links;
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from != to)
+        of_links.insert(of_links.end(), {&cluster.link(from, to).latency, &cluster.link(from, to).bandwidth});
+    }
+  }
+  const Origin origin = MostCommon(of_links);
+  return fmt::format("name: {}\nprovenance: {}\n\n{}\n{}", Scalar(cluster.name()), Scalar(origin),
+                     DevicesText(cluster, origin), LinksText(cluster, origin));
+}
+
+}  // namespace berth

@@ -1,0 +1,116 @@
+#include "cluster/yaml_fields.h"
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+// Hostile files stop here, before the parser builds anything of them.
+constexpr size_t kMaxBytes = size_t{4} << 20;
+
+int LineOf(const YAML::Node& node, int otherwise) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? otherwise : mark.line + 1;
+}
+
+std::string_view KindOf(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Scalar:
+      return "text";
+    case YAML::NodeType::Sequence:
+      return "a list";
+    case YAML::NodeType::Map:
+      return "a mapping";
+    default:
+      return "nothing";
+  }
+}
+
+void CheckIsText(std::string_view text, const std::string& path) {
+  if (text.size() > kMaxBytes) throw Error("{}: {} bytes; expected a device file of at most 4 MiB", path, text.size());
+  const auto control =
+      std::ranges::find_if(text, [](unsigned char c) { return c < ' ' && c != '\t' && c != '\n' && c != '\r'; });
+  if (control != text.end()) {
+    throw Error("{}:{}: the byte {:#04x}; expected a text file in YAML", path,
+                1 + std::count(text.begin(), control, '\n'), static_cast<unsigned char>(*control));
+  }
+}
+
+}  // namespace
+
+YAML::Node ParseYaml(std::string_view text, const std::string& path) {
+  CheckIsText(text, path);
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(std::string(text));
+  } catch (const YAML::Exception& exception) {
+    const int line = exception.mark.is_null() ? 1 : exception.mark.line + 1;
+    throw Error("{}:{}: not YAML ({}); expected `key: value` lines, indented by spaces", path, line, exception.msg);
+  }
+  std::erase_if(documents, [](const YAML::Node& node) { return node.IsNull(); });
+  if (documents.empty()) throw Error("{}:1: the file is empty; expected `name:`, `devices:` and `links:`", path);
+  if (documents.size() > 1) {
+    throw Error("{}:{}: a second document; expected one cluster per file", path, LineOf(documents[1], 1));
+  }
+  return documents[0];
+}
+
+YamlFields::YamlFields(const YAML::Node& node, YamlPlace place) : place_(std::move(place)) {
+  if (!node.IsMap()) throw place_.Fail(fmt::format("is {}; expected a mapping, `key: value` lines", KindOf(node)));
+  for (const auto& entry : node) {
+    const int line = LineOf(entry.first, place_.line);
+    const YamlPlace key_place{place_.path, line, place_.what};
+    std::string key = YamlText(entry.first, key_place, "a key");
+    if (Find(key) != nullptr) {
+      throw key_place.Fail(
+          fmt::format("'{}' is there twice, first in line {}; expected it once", key, Find(key)->line));
+    }
+    fields_.push_back({std::move(key), entry.second, line});
+  }
+}
+
+YamlFields::YamlFields(const YAML::Node& node, YamlPlace place, const std::vector<std::string>& known)
+    : YamlFields(node, std::move(place)) {
+  for (const YamlField& field : fields_) {
+    if (std::ranges::find(known, field.key) != known.end()) continue;
+    const std::string_view closest = Closest(field.key, known);
+    throw YamlPlace{place_.path, field.line, place_.what}.Fail(
+        fmt::format("unknown key '{}'{}; expected {}", field.key,
+                    closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), fmt::join(known, ", ")));
+  }
+}
+
+const YamlField* YamlFields::Find(std::string_view key) const {
+  const auto field = std::ranges::find(fields_, key, &YamlField::key);
+  return field == fields_.end() ? nullptr : &*field;
+}
+
+const YamlField& YamlFields::Need(std::string_view key, std::string_view example) const {
+  const YamlField* field = Find(key);
+  if (field == nullptr) throw place_.Fail(fmt::format("no {}; expected `{}: {}`", key, key, example));
+  return *field;
+}
+
+YamlPlace YamlFields::PlaceOf(const YamlField& field) const {
+  return {place_.path, field.line, fmt::format("{} of {}", field.key, place_.what)};
+}
+
+const std::string& YamlText(const YAML::Node& node, const YamlPlace& place, std::string_view example) {
+  if (!node.IsScalar() || node.Scalar().empty()) {
+    throw place.Fail(fmt::format("is {}; expected {}", node.IsScalar() ? "nothing" : KindOf(node), example));
+  }
+  return node.Scalar();
+}
+
+std::vector<std::string> YamlTexts(const YAML::Node& node, const YamlPlace& place, std::string_view example) {
+  if (!node.IsSequence()) return {YamlText(node, place, example)};
+  std::vector<std::string> texts;
+  for (const YAML::Node& item : node) {
+    const YamlPlace item_place{place.path, LineOf(item, place.line), place.what};
+    texts.push_back(YamlText(item, item_place, example));
+  }
+  if (texts.empty()) throw place.Fail(fmt::format("is an empty list; expected {}", example));
+  return texts;
+}
+
+}  // namespace berth
