@@ -11,7 +11,7 @@ endif()
 add_library(berth_flags INTERFACE)
 target_include_directories(berth_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_options(berth_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion
+  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion
   # A score must be the same bits on every machine: where the processor has a fused multiply-add, GCC would use it by
   # itself, and round once where the source says twice.
   -ffp-contract=off

@@ -1,35 +1,41 @@
 # berth_library(), and the program, the tests and the benchmarks that are made of libraries.
 
-# berth_library(<folder> [DEPS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS lib])
+# berth_library(<folder> [DEPS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name])
 # makes berth_<folder> of src/<folder>/*.cc and, where there are *_test.cc, the test binary berth_<folder>_test.
-# A folder without sources (yet) is an interface library, so that the lines above it need not know.
+# A folder without sources, or one that NEEDS an outside library that is not here, is an empty interface library, so that
+# the lines above it need not know. Those above see BERTH_HAS_<FOLDER>=0 or 1 of a folder that NEEDS something.
 function(berth_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS" "DEPS;EXPORTS;LIBS;TEST_DEPS")
   set(target berth_${folder})
-  set(dir "${CMAKE_SOURCE_DIR}/src/${folder}")
-  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*.cc")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
-  if(arg_NEEDS AND NOT TARGET berth_${arg_NEEDS})
-    message(STATUS "${folder}: left out, ${arg_NEEDS} is not here")
-    set(sources "")
-    set(tests "")
+  set(has 1)
+  if(arg_NEEDS)
+    if(TARGET berth_${arg_NEEDS})
+      list(APPEND arg_LIBS berth_${arg_NEEDS})
+    else()
+      message(STATUS "src/${folder} is left out: it needs ${arg_NEEDS}")
+      set(has 0)
+      set(sources "")
+      set(tests "")
+    endif()
   endif()
 
   list(TRANSFORM arg_DEPS PREPEND berth_)
   if(sources)
     add_library(${target} STATIC ${sources})
-    set(public PUBLIC)
-    set(private PRIVATE)
+    target_link_libraries(${target} PUBLIC berth_flags ${arg_DEPS} ${arg_EXPORTS} PRIVATE ${arg_LIBS})
+    set(visible PUBLIC)
   else()
     add_library(${target} INTERFACE)
-    set(public INTERFACE)
-    set(private INTERFACE)
+    target_link_libraries(${target} INTERFACE berth_flags ${arg_DEPS} ${arg_EXPORTS})
+    set(visible INTERFACE)
   endif()
-  target_link_libraries(${target} ${public} berth_flags ${arg_DEPS} ${arg_EXPORTS} ${private} ${arg_LIBS})
-  if(arg_NEEDS AND sources)
-    target_link_libraries(${target} PRIVATE berth_${arg_NEEDS})
+  if(arg_NEEDS)
+    string(TOUPPER "BERTH_HAS_${folder}" definition)
+    target_compile_definitions(${target} ${visible} ${definition}=${has})
   endif()
   set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES ${target})
 
@@ -41,16 +47,42 @@ function(berth_library folder)
   endif()
 endfunction()
 
-# Links googletest into a test binary and hands it to ctest as one entry: a process per binary, not per case, because
-# starting a sanitized process costs more than most cases. Each entry writes build/<preset>/results/<name>.xml, from
-# which ./dev test counts the cases.
+# berth_file_needs(<folder> <file> <name>): compiles src/<folder>/<file> only where the outside library <name> is here, and
+# tells the folder, its tests and all above it by BERTH_HAS_<NAME>=0 or 1. It follows the folder's line.
+function(berth_file_needs folder file name)
+  string(TOUPPER "BERTH_HAS_${name}" definition)
+  if(TARGET berth_${name})
+    target_link_libraries(berth_${folder} PRIVATE berth_${name})
+    target_compile_definitions(berth_${folder} PUBLIC ${definition}=1)
+  else()
+    message(STATUS "src/${folder}/${file} is left out: it needs ${name}")
+    set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${folder}/${file}" PROPERTIES HEADER_FILE_ONLY ON)
+    target_compile_definitions(berth_${folder} PUBLIC ${definition}=0)
+  endif()
+endfunction()
+
+# berth_test(<name> <binary> [SHARDS n]): links googletest into a test binary and hands it to ctest as one entry, or as n,
+# which divide its cases. Not an entry per case: starting a sanitized process costs more than most cases. Each entry writes
+# build/<preset>/results/<entry>.xml, from which ./dev test counts the cases.
 function(berth_test name binary)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SHARDS" "")
   target_link_libraries(${binary} PRIVATE GTest::gmock GTest::gtest_main)
   target_compile_definitions(${binary} PRIVATE
     BERTH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BERTH_SHARED_DIR="${BERTH_SHARED_DIR}")
-  add_test(NAME ${name} COMMAND ${binary} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT
-    "GTEST_BRIEF=1;GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/results/${name}.xml;UBSAN_OPTIONS=print_stacktrace=1")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(entry ${name})
+    if(arg_SHARDS GREATER 1)
+      set(entry ${name}_${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${entry} COMMAND ${binary} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
+    set(environment GTEST_BRIEF=1 "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/results/${entry}.xml"
+      GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} UBSAN_OPTIONS=print_stacktrace=1)
+    set_tests_properties(${entry} PROPERTIES TIMEOUT 900 ENVIRONMENT "${environment}")
+  endforeach()
 endfunction()
 
 # berth_program(<name> <folder>): the program, from src/<folder>/main.cc, at the top of the build directory.
@@ -61,20 +93,4 @@ function(berth_program name folder)
     target_link_libraries(${name} PRIVATE berth_${folder})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
   endif()
-endfunction()
-
-# berth_tests(): the tests that are no folder's own: tests/*_test.cc and tests/*/*_test.cc, linked with everything.
-function(berth_tests)
-  if(NOT BERTH_TESTS)
-    return()
-  endif()
-  add_subdirectory("${CMAKE_SOURCE_DIR}/tests")
-endfunction()
-
-# berth_bench(): one google-benchmark binary; not part of `all`, so that who only wants the program does not wait for it.
-function(berth_bench)
-  if(NOT BERTH_BENCH)
-    return()
-  endif()
-  add_subdirectory("${CMAKE_SOURCE_DIR}/bench")
 endfunction()
