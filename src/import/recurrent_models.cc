@@ -191,7 +191,7 @@ void RegisterRecurrentModels(ModelCatalog& catalog) {
                .source = "Jozefowicz et al. 2016, arXiv 1602.02410; the defaults are those of the shipped rnnlm_2l_t35_b64",
                .parameters = SizeParameters(2, 2048, 35, 64, 10000)},
               MakeRnnlm);
-  catalog.Add({.name = "gnmt", .sentence = "Google's translation network with attention, unrolled; layers=8,steps=295 has 80,000 ops.",
+  catalog.Add({.name = "gnmt", .sentence = "Google's translation network with attention, unrolled; layers=8,steps=284 has 80,000 ops.",
                .source = "Wu et al. 2016, arXiv 1609.08144; the defaults are those of the shipped gnmt_4l_t20_b64",
                .parameters = SizeParameters(4, 1024, 20, 64, 32000)},
               MakeGnmt);
