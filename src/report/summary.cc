@@ -136,12 +136,17 @@ RunSummary Summarize(const Problem& problem, const Timeline& timeline) {
     const int64_t bytes = TransferBytes(graph, transfer);
     DeviceUse& from = summary.devices[Index(transfer.from)];
     DeviceUse& to = summary.devices[Index(transfer.to)];
-    ++from.transfers_out;
-    ++to.transfers_in;
-    from.bytes_out += bytes;
-    to.bytes_in += bytes;
-    ++summary.transfers;
-    summary.transfer_bytes += bytes;
+    // A transfer in halves is counted where each half is.
+    if (transfer.part != TransferPart::kReceive) {
+      ++from.transfers_out;
+      from.bytes_out += bytes;
+      ++summary.transfers;
+      summary.transfer_bytes += bytes;
+    }
+    if (transfer.part != TransferPart::kSend) {
+      ++to.transfers_in;
+      to.bytes_in += bytes;
+    }
   }
 
   summary.path = PathFinder(graph, timeline).Find();
