@@ -1,0 +1,84 @@
+#include "import/cost_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "import/profile.h"
+
+namespace berth {
+namespace {
+
+// The devices that a pattern fits by name or, where it fits no name, by kind: the rule of device files.
+std::vector<DeviceId> DevicesThatFit(std::string_view pattern, const Cluster& cluster) {
+  for (const auto field : {&Device::name, &Device::kind}) {
+    std::vector<DeviceId> devices;
+    for (const DeviceId id : cluster.ids()) {
+      if (GlobMatches(pattern, cluster.device(id).*field)) devices.push_back(id);
+    }
+    if (!devices.empty()) return devices;
+  }
+  return {};
+}
+
+// All devices of the comma-separated patterns in `text`, or of the profile's own device where it is empty.
+std::vector<DeviceId> ProfiledDevices(const std::string& text, const OpProfile& profile, const Cluster& cluster) {
+  std::vector<std::string> patterns = SplitList(text.empty() ? profile.device : text);
+  if (patterns.empty() || patterns.front().empty()) {
+    throw Error("{}: it does not say which device it is of: write profile(file=...,devices=cpu)", profile.path);
+  }
+  std::vector<DeviceId> devices;
+  for (const std::string& pattern : patterns) {
+    const std::vector<DeviceId> fit = DevicesThatFit(pattern, cluster);
+    if (fit.empty()) {
+      std::vector<std::string> names;
+      for (const DeviceId id : cluster.ids()) names.push_back(cluster.device(id).name);
+      throw Error("{}: '{}' is no device or kind of cluster {}: write profile(file=...,devices=...) with some of {}",
+                  profile.path, pattern, cluster.name(), fmt::join(names, ", "));
+    }
+    devices.insert(devices.end(), fit.begin(), fit.end());
+  }
+  std::ranges::sort(devices);
+  devices.erase(std::ranges::unique(devices).begin(), devices.end());
+  return devices;
+}
+
+OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Graph& graph, const Cluster& cluster) {
+  const std::string& path = params.Text("file");
+  if (path.empty()) throw Error("profile: no file: write profile(file=cpu.json)");
+  const OpProfile profile = ReadProfile(ReadFile(path), path);
+  OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
+  ApplyProfile(profile, graph, ProfiledDevices(params.Text("devices"), profile, cluster), times);
+  times.source = params.canonical();
+  return times;
+}
+
+}  // namespace
+
+void RegisterCostModels(CostCatalog& catalog) {
+  catalog.Add(
+      {.name = "roofline",
+       .sentence = "predicts: FLOPs or bytes at the device's rates, whichever takes longer, and an overhead per op",
+       .source = "Williams, Waterman and Patterson 2009",
+       .parameters = {}},
+      [](const Params&, const CostCatalog&, const Graph& graph, const Cluster& cluster) {
+        return RooflineTimes(graph, cluster);
+      });
+  catalog.Add(
+      {.name = "profile",
+       .sentence = "measured times from a profile of ONNX Runtime; what it lacks is predicted, and marked so",
+       .source = "-",
+       .parameters = {{.name = "file", .sentence = "a Chrome trace of the profiler, or its summary by node"},
+                      {.name = "devices",
+                       .sentence = "whose times these are, names or kinds; nothing: the kind that the file names"},
+                      {.name = "rest",
+                       .type = ParameterType::kSpec,
+                       .default_value = "roofline",
+                       .sentence = "the cost model for other devices and for ops that the file lacks"}}},
+      ProfileTimes);
+}
+
+}  // namespace berth

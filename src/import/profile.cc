@@ -1,0 +1,135 @@
+#include "import/profile.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json_object.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kKernelSuffix = "_kernel_time";
+constexpr std::string_view kProviderSuffix = "ExecutionProvider";
+constexpr double kLongest = 1e15;  // microseconds: thirty years
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::ranges::max_element(values.begin(), middle)) / 2;
+}
+
+// "CPUExecutionProvider" -> "cpu"; providers that drive a GPU -> "gpu"; others in small letters.
+std::string KindOf(std::string_view provider) {
+  if (provider.ends_with(kProviderSuffix)) provider.remove_suffix(kProviderSuffix.size());
+  std::string kind(provider);
+  for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view gpu : {"cuda", "tensorrt", "nvtensorrtrtx", "rocm", "migraphx", "dml", "webgpu"}) {
+    if (kind == gpu) return "gpu";
+  }
+  return kind;
+}
+
+std::string MostCommon(const std::map<std::string, size_t>& counts) {
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  return most == counts.end() ? std::string() : most->first;
+}
+
+OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
+  JsonObject file(json, path);
+  const nlohmann::json& nodes = file.List("nodes");
+  OpProfile profile{.path = path, .device = {}, .time_by_op = {}};
+  std::map<std::string, size_t> kinds;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    JsonObject node(nodes[i], path, fmt::format("nodes[{}]", i));
+    const std::string name = node.Text("name");
+    if (name.empty()) continue;
+    if (node.Has("provider")) ++kinds[KindOf(node.Text("provider"))];
+    const double microseconds = node.Number("us_median", 0, kLongest);
+    if (!profile.time_by_op.emplace(name, Seconds{microseconds * 1e-6}).second) {
+      throw node.Mistake("name", fmt::format("a second '{}'; expected each op once", name));
+    }
+  }
+  profile.device = MostCommon(kinds);
+  return profile;
+}
+
+class TraceReader {
+ public:
+  TraceReader(const nlohmann::json& events, const std::string& path) : events_(events), path_(path) {}
+
+  OpProfile Read() {
+    FindRuns();
+    for (size_t i = 0; i < events_.size(); ++i) ReadEvent(i);
+    OpProfile profile{.path = path_, .device = MostCommon(kinds_), .time_by_op = {}};
+    for (const auto& [name, by_run] : microseconds_) {
+      std::vector<double> values;
+      for (const auto& [run, sum] : by_run) {
+        // The first run warms up.
+        if (by_run.size() == 1 || run != by_run.begin()->first) values.push_back(sum);
+      }
+      profile.time_by_op.emplace(name, Seconds{Median(values) * 1e-6});
+    }
+    return profile;
+  }
+
+ private:
+  JsonObject Event(size_t i) const { return JsonObject(events_[i], path_, fmt::format("[{}]", i)); }
+
+  bool Is(size_t i, std::string_view category) const {
+    const auto found = events_[i].is_object() ? events_[i].find("cat") : events_[i].end();
+    return events_[i].is_object() && found != events_[i].end() && *found == category;
+  }
+
+  void FindRuns() {
+    for (size_t i = 0; i < events_.size(); ++i) {
+      if (!Is(i, "Session")) continue;
+      JsonObject event = Event(i);
+      if (event.Text("name") == "model_run") run_starts_.push_back(event.Number("ts", 0, 1e18));
+    }
+    std::ranges::sort(run_starts_);
+  }
+
+  void ReadEvent(size_t i) {
+    if (!Is(i, "Node")) return;
+    JsonObject event = Event(i);
+    std::string name = event.Text("name");
+    if (!name.ends_with(kKernelSuffix) || name.size() == kKernelSuffix.size()) return;
+    name.resize(name.size() - kKernelSuffix.size());
+    const double start = event.Number("ts", 0, 1e18);
+    const auto run = std::ranges::upper_bound(run_starts_, start) - run_starts_.begin();
+    microseconds_[name][run] += event.Number("dur", 0, kLongest);
+    if (event.Has("args")) {
+      JsonObject args = event.Object("args");
+      if (args.Has("provider")) ++kinds_[KindOf(args.Text("provider"))];
+    }
+  }
+
+  const nlohmann::json& events_;
+  const std::string& path_;
+  std::vector<double> run_starts_;
+  std::map<std::string, size_t> kinds_;
+  std::map<std::string, std::map<std::ptrdiff_t, double>> microseconds_;  // by op and run
+};
+
+}  // namespace
+
+OpProfile ReadProfile(std::string_view content, const std::string& path) {
+  const nlohmann::json json = ParseJson(content, path);
+  OpProfile profile = json.is_array() ? TraceReader(json, path).Read() : ReadSummary(json, path);
+  if (profile.time_by_op.empty()) {
+    throw Error(
+        "{}: no op's time in it; expected a profile of ONNX Runtime: its Chrome trace, or nodes with name and "
+        "us_median",
+        path);
+  }
+  return profile;
+}
+
+}  // namespace berth

@@ -1,0 +1,147 @@
+#include "placement/costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "placement/testing.h"
+
+namespace berth {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// a: 600 FLOP, 100 bytes; b: 100 bytes only; c: nothing; d: f16.
+Graph FourOps() {
+  GraphBuilder builder("four");
+  builder.AddOp(
+      "a", "Conv",
+      {.flops = 600, .bytes_read = 60, .bytes_written = 40, .op_class = OpClass::kConv, .data_type = DataType::kF32});
+  builder.AddOp("b", "Relu", {.bytes_read = 50, .bytes_written = 50, .op_class = OpClass::kElementwise});
+  builder.AddOp("c", "Reshape", {.op_class = OpClass::kDataMovement});
+  builder.AddOp("d", "ConvTranspose", {.flops = 600, .op_class = OpClass::kConv, .data_type = DataType::kF16});
+  return builder.Build();
+}
+
+Device SimpleDevice() {
+  Device device;
+  device.name = "cpu";
+  device.kind = "cpu";
+  device.peak["f32"] = {.value = 100};
+  device.memory_bandwidth = {.value = 10};
+  device.op_overhead = {.value = 1};
+  device.efficiency["conv"] = {.value = 0.5};
+  return device;
+}
+
+Cluster Of(std::vector<Device> devices) {
+  for (size_t i = 0; i < devices.size(); ++i) devices[i].name = fmt::format("{}{}", devices[i].kind, i);
+  const size_t count = devices.size();
+  return Cluster("few", std::move(devices),
+                 std::vector<Link>(count * count, {.latency = {}, .bandwidth = {.value = 1}, .domain = ""}));
+}
+
+TEST(Roofline, TakesTheLongerOfComputingAndMovingBytes) {
+  // a: 600 / (100 * 0.5) = 12 s against 100 / 10 = 10 s; b: bytes; c: nothing at all; d: no f16 rate, so the f32 one.
+  const OpTimes times = RooflineTimes(FourOps(), Of({SimpleDevice()}));
+  EXPECT_THAT(times.time, ElementsAre(13, 11, 0, 13));
+  EXPECT_TRUE(times.measured.empty());
+  EXPECT_EQ(times.source, "roofline");
+}
+
+TEST(Roofline, UsesTheRateOfTheType) {
+  Device device = SimpleDevice();
+  device.peak["f16"] = {.value = 400};
+  device.memory_bandwidth = {.value = 1000};
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 1.1, 0, 4));
+}
+
+TEST(Roofline, FallsBackOnTheKindsEfficiency) {
+  Device device = SimpleDevice();
+  device.efficiency.clear();
+  device.memory_bandwidth = {.value = 1e9};
+  EXPECT_DOUBLE_EQ(RooflineTimes(FourOps(), Of({device})).time[0],
+                   1 + 600 / (100 * DefaultEfficiency("cpu", OpClass::kConv)));
+}
+
+TEST(Roofline, ADeviceRunsWhatItSupportsAndDoesNotLack) {
+  Device picky = SimpleDevice();
+  picky.supports = {"Conv*", "Relu"};
+  picky.lacks = {"*Transpose"};
+  const OpTimes times = RooflineTimes(FourOps(), Of({SimpleDevice(), picky}));
+  EXPECT_THAT(times.time, ElementsAre(13, 13, 11, 11, 0, kCannotRun, 13, kCannotRun));
+}
+
+TEST(Roofline, NamesTheDeviceThatLacksANumber) {
+  for (const bool peak : {true, false}) {
+    Device device = SimpleDevice();
+    if (peak) device.peak.clear();
+    if (!peak) device.memory_bandwidth = {};
+    try {
+      RooflineTimes(FourOps(), Of({SimpleDevice(), device}));
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(peak ? "device cpu1: no peak f32 rate" : "device cpu1: no memory_bandwidth"));
+    }
+  }
+}
+
+TEST(Roofline, EveryKindHasAShareOfThePeakForEveryClass) {
+  for (const char* kind : {"cpu", "gpu", "igpu", "npu", "something else"}) {
+    for (size_t c = 0; c < kOpClasses; ++c) {
+      const double share = DefaultEfficiency(kind, static_cast<OpClass>(c));
+      EXPECT_TRUE(share > 0 && share <= 1) << kind << " " << kOpClassNames[c];
+    }
+  }
+}
+
+TEST(Profile, ReplacesWhatItHasAndScalesTheRest) {
+  const Graph graph = FourOps();
+  const Cluster cluster = Of({SimpleDevice(), SimpleDevice()});
+  OpTimes times = RooflineTimes(graph, cluster);
+  // Twice the predictions of a and b; a node that was folded away does not matter.
+  const OpProfile profile{.path = "p.json", .device = "cpu", .time_by_op = {{"a", {26}}, {"b", {22}}, {"folded", {1}}}};
+  EXPECT_EQ(ApplyProfile(profile, graph, {DeviceId{1}}, times), 2u);
+  EXPECT_THAT(times.time, ElementsAre(13, 26, 11, 22, 0, 0, 13, 26));
+  EXPECT_THAT(times.measured, ElementsAre(0, 1, 0, 1, 0, 0, 0, 0));
+}
+
+TEST(Profile, DoesNotLiftWhatADeviceCannotRun) {
+  const Graph graph = FourOps();
+  Device device = SimpleDevice();
+  device.lacks = {"Conv"};
+  OpTimes times = RooflineTimes(graph, Of({device}));
+  const OpProfile profile{.path = "p.json", .device = "", .time_by_op = {{"a", {26}}, {"c", {3}}}};
+  ApplyProfile(profile, graph, {DeviceId{0}}, times);
+  EXPECT_THAT(times.time, ElementsAre(kCannotRun, 11, 3, 13));
+  EXPECT_THAT(times.measured, ElementsAre(0, 0, 1, 0));
+}
+
+TEST(Profile, MeasuredZerosLeaveNoNaN) {
+  const Graph graph = FourOps();
+  Device device = SimpleDevice();
+  device.lacks = {"Relu"};
+  OpTimes times = RooflineTimes(graph, Of({device}));
+  ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"a", {0}}}}, graph, {DeviceId{0}}, times);
+  for (const double time : times.time) EXPECT_FALSE(std::isnan(time));
+}
+
+TEST(Profile, OfAnotherModelIsRefused) {
+  const Graph graph = FourOps();
+  OpTimes times = RooflineTimes(graph, Of({SimpleDevice()}));
+  try {
+    ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"x", {1}}}}, graph, {DeviceId{0}}, times);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("p.json"));
+    EXPECT_THAT(error.what(), HasSubstr("four"));
+  }
+}
+
+}  // namespace
+}  // namespace berth
