@@ -1,0 +1,74 @@
+#include "sim/flat_problem.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace berth {
+
+FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
+    : problem_(&problem),
+      io_on_host_(io_on_host),
+      has_explicit_transfers_(problem.has_explicit_transfers()),
+      num_ops_(static_cast<int32_t>(problem.num_ops())),
+      num_devices_(static_cast<int32_t>(problem.num_devices())),
+      num_inputs_(io_on_host ? static_cast<int32_t>(problem.graph().num_inputs()) : 0),
+      latency_(problem.latency().data()),
+      bandwidth_(problem.bandwidth().data()) {
+  const Graph& graph = problem.graph();
+  size_t edges = graph.num_edges();
+  if (io_on_host) {
+    for (const InputId input : graph.inputs()) edges += graph.input_consumers(input).size();
+  }
+  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  if (edges >= kMost || graph.num_tensors() + graph.num_inputs() >= kMost) {
+    throw Error("{}: {} edges are more than the {} that a simulator can hold", graph.name(), edges, kMost);
+  }
+
+  const auto add = [&](int32_t producer, int64_t bytes, bool is_output, std::span<const OpId> consumers) {
+    producer_.push_back(producer);
+    tensors_.push_back({bytes, static_cast<int32_t>(consumers_.size()), is_output});
+    for (const OpId op : consumers) consumers_.push_back(static_cast<int32_t>(op));
+  };
+  consumers_.reserve(edges);
+  if (io_on_host) {
+    for (const InputId input : graph.inputs()) add(-1, graph.input_bytes(input), false, graph.input_consumers(input));
+  }
+  for (const TensorId t : graph.tensors()) {
+    add(static_cast<int32_t>(graph.producer(t)), graph.tensor_bytes(t), graph.is_output(t), graph.consumers(t));
+  }
+  tensors_.push_back({0, static_cast<int32_t>(consumers_.size()), false});
+
+  for (const OpId op : graph.ops()) {
+    first_output_.push_back(num_inputs_ + static_cast<int32_t>(graph.first_output(op)));
+    OpBytes bytes{.taken = graph.work(op).workspace_bytes, .workspace = graph.work(op).workspace_bytes};
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t)
+      bytes.taken += graph.tensor_bytes(MakeId<TensorId>(t));
+    op_bytes_.push_back(bytes);
+  }
+  first_output_.push_back(num_tensors());
+
+  // A device holds a parameter or a tensor at most once, and runs one op at a time.
+  double most = static_cast<double>(graph.total_parameter_bytes());
+  int64_t most_workspace = 0;
+  for (const OpBytes& bytes : op_bytes_) most_workspace = std::max(most_workspace, bytes.workspace);
+  most += static_cast<double>(most_workspace);
+  for (const Tensor& tensor : tensors_) most += static_cast<double>(tensor.bytes);
+  constexpr double kRounding = 1 + 1e-9;
+  for (const DeviceId device : problem.cluster().ids()) {
+    memory_may_lack_ |= static_cast<double>(problem.memory_limit(device)) < most * kRounding;
+  }
+
+  // The transpose of the consumers: ascending tensors per op.
+  first_input_.assign(static_cast<size_t>(num_ops_) + 1, 0);
+  for (const int32_t op : consumers_) ++first_input_[static_cast<size_t>(op) + 1];
+  for (size_t v = 0; v < static_cast<size_t>(num_ops_); ++v) first_input_[v + 1] += first_input_[v];
+  inputs_.resize(consumers_.size());
+  std::vector<int32_t> next(first_input_.begin(), first_input_.end() - 1);
+  for (int32_t t = 0; t < num_tensors(); ++t) {
+    for (const int32_t op : consumers(t)) inputs_[static_cast<size_t>(next[static_cast<size_t>(op)]++)] = t;
+  }
+}
+
+}  // namespace berth

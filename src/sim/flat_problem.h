@@ -1,0 +1,90 @@
+// What the simulators' inner loops read, packed by how they read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "placement/problem.h"
+
+namespace berth {
+
+// A Problem with 32-bit indices in few arrays. With io_on_host graph inputs are tensors too, that device 0 holds from
+// the start: they come first in the numbering, and the tensors of the graph follow.
+class FlatProblem {
+ public:
+  struct Tensor {
+    int64_t bytes;
+    int32_t first_consumer;  // in consumers(), up to the next tensor's
+    bool is_output;
+  };
+
+  FlatProblem(const Problem& problem, bool io_on_host);
+
+  const Problem& problem() const { return *problem_; }
+  int32_t num_ops() const { return num_ops_; }
+  int32_t num_devices() const { return num_devices_; }
+  int32_t num_tensors() const { return static_cast<int32_t>(tensors_.size()) - 1; }
+  // How many of the tensors, the first ones, are graph inputs.
+  int32_t num_inputs() const { return num_inputs_; }
+  size_t num_edges() const { return consumers_.size(); }
+  bool io_on_host() const { return io_on_host_; }
+
+  const Tensor& tensor(int32_t t) const { return tensors_[static_cast<size_t>(t)]; }
+  std::span<const int32_t> consumers(int32_t t) const {
+    const auto first = static_cast<size_t>(tensor(t).first_consumer);
+    return {consumers_.data() + first, static_cast<size_t>(tensor(t + 1).first_consumer) - first};
+  }
+  // An op's outputs are first_output(op) .. first_output(op + 1) - 1.
+  int32_t first_output(int32_t op) const { return first_output_[static_cast<size_t>(op)]; }
+  std::span<const int32_t> inputs_of(int32_t op) const {
+    const auto v = static_cast<size_t>(op);
+    return {inputs_.data() + first_input_[v], static_cast<size_t>(first_input_[v + 1] - first_input_[v])};
+  }
+  int32_t num_inputs_of(int32_t op) const {
+    const auto v = static_cast<size_t>(op);
+    return first_input_[v + 1] - first_input_[v];
+  }
+  // -1 for a graph input.
+  int32_t producer(int32_t t) const { return producer_[static_cast<size_t>(t)]; }
+
+  // Memory that an op takes when it starts, its workspace and its outputs, and the workspace that it gives back at its
+  // end.
+  struct OpBytes {
+    int64_t taken;
+    int64_t workspace;
+  };
+  OpBytes op_bytes(int32_t op) const { return op_bytes_[static_cast<size_t>(op)]; }
+
+  // False when everything at once fits everywhere: then no plan needs its memory counted to be known as feasible.
+  bool memory_may_lack() const { return memory_may_lack_; }
+
+  double op_time(int32_t op, int32_t device) const {
+    return problem_->op_time(static_cast<OpId>(op), static_cast<DeviceId>(device));
+  }
+  // latency + bytes / bandwidth, as Problem::transfer_time has it.
+  double transfer_time(int32_t t, int32_t from, int32_t to) const {
+    if (has_explicit_transfers_ && t >= num_inputs_) [[unlikely]] {
+      return problem_->transfer_time(tensor_id(t), static_cast<DeviceId>(from), static_cast<DeviceId>(to));
+    }
+    const size_t route = static_cast<size_t>(from) * static_cast<size_t>(num_devices_) + static_cast<size_t>(to);
+    return latency_[route] + static_cast<double>(tensor(t).bytes) / bandwidth_[route];
+  }
+
+  // The number of a tensor of the graph, which is no input, in the Graph's own numbering.
+  TensorId tensor_id(int32_t t) const { return static_cast<TensorId>(t - num_inputs_); }
+
+ private:
+  const Problem* problem_;
+  bool io_on_host_;
+  bool has_explicit_transfers_;
+  bool memory_may_lack_ = false;
+  int32_t num_ops_, num_devices_, num_inputs_;
+  std::vector<Tensor> tensors_;  // one more than there are
+  std::vector<int32_t> consumers_, producer_, first_output_, first_input_, inputs_;
+  std::vector<OpBytes> op_bytes_;
+  const double* latency_;
+  const double* bandwidth_;
+};
+
+}  // namespace berth

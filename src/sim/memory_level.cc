@@ -1,0 +1,36 @@
+#include "sim/memory_level.h"
+
+namespace berth {
+
+void MemoryLevel::Reset(const FlatProblem& flat, const PlanView& plan) {
+  flat_ = &flat;
+  devices_ = static_cast<size_t>(flat.num_devices());
+  holders_.resize(static_cast<size_t>(flat.num_tensors()) * devices_);
+  levels_.assign(devices_, {.bytes = 0, .peak = 0, .changed = 0});
+  seen_.assign(devices_, -1);
+  const Graph& graph = flat.problem().graph();
+  for (const ParameterId parameter : graph.parameters()) {
+    for (const OpId op : graph.parameter_consumers(parameter)) {
+      const size_t device = Index(plan.device[Index(op)]);
+      if (seen_[device] == static_cast<int32_t>(parameter)) continue;
+      seen_[device] = static_cast<int32_t>(parameter);
+      levels_[device].bytes += graph.parameter_bytes(parameter);
+    }
+  }
+  for (Level& level : levels_) level.peak = level.bytes;
+}
+
+void MemoryLevel::Finish(double finish, Score& score) {
+  for (size_t d = 0; d < devices_; ++d) {
+    Level& level = levels_[d];
+    // At the end itself nothing is held but parameters, which the peak has counted.
+    if (level.changed < finish) level.peak = std::max(level.peak, level.bytes);
+    const int64_t limit = flat_->problem().memory_limit(MakeId<DeviceId>(d));
+    if (level.peak > limit) {
+      score.feasible = false;
+      score.excess_bytes += level.peak - limit;
+    }
+  }
+}
+
+}  // namespace berth

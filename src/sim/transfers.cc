@@ -1,0 +1,113 @@
+#include "sim/transfers.h"
+
+#include <bit>
+
+namespace berth {
+
+void Ports::Reset(const FlatProblem& flat, const PlanView& plan) {
+  flat_ = &flat;
+  devices_ = static_cast<size_t>(flat.num_devices());
+  words_ = (devices_ + 63) / 64;
+  waiting_.assign(devices_ * words_, 0);
+  free_in_.assign(words_, ~uint64_t{0});
+  candidates_.reserve(devices_ * devices_);
+  // One place per edge is more than enough, and found without a branch.
+  capacity_.assign(devices_ * devices_, 0);
+  for (int32_t t = 0; t < flat.num_tensors(); ++t) {
+    const int32_t u = flat.producer(t);
+    int32_t* const row = capacity_.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices_;
+    for (const int32_t c : flat.consumers(t)) ++row[Index(plan.device[static_cast<size_t>(c)])];
+    row[0] += flat.io_on_host();
+  }
+  queues_.Reset(capacity_);
+  outgoing_.Reset(devices_);
+  num_waiting_ = 0;
+  changed_ = false;
+}
+
+// In the order in which they may start. Starting one cannot make another possible, so that one pass over them in this
+// order is the same as choosing the first again and again.
+void Ports::FindCandidates() {
+  candidates_.clear();
+  for (int32_t p = 0; p < static_cast<int32_t>(devices_); ++p) {
+    if (!outgoing_.free(p)) continue;
+    for (size_t w = 0; w < words_; ++w) {
+      for (uint64_t set = waiting_[static_cast<size_t>(p) * words_ + w] & free_in_[w]; set != 0; set &= set - 1) {
+        const auto pair = static_cast<uint32_t>(static_cast<size_t>(p) * devices_ + w * 64 +
+                                                static_cast<size_t>(std::countr_zero(set)));
+        const RequestQueues::Item& head = queues_.front(pair);
+        candidates_.push_back({head.request, head.tensor, pair});
+      }
+    }
+  }
+  if (candidates_.size() > 1) std::sort(candidates_.begin(), candidates_.end());
+}
+
+void SequencedPorts::Add(int32_t tensor, int32_t from, int32_t to) {
+  int32_t& first = first_of_tensor_[static_cast<size_t>(tensor)];
+  moves_.push_back({tensor, from, to, first, false});
+  first = static_cast<int32_t>(moves_.size()) - 1;
+}
+
+// The transfers of the tensors first .. last - 1 that no sequence names.
+void SequencedPorts::AddHostTransfers(const PlanView& plan, int32_t first, int32_t last) {
+  const auto device = [&](int32_t op) { return static_cast<int32_t>(plan.device[static_cast<size_t>(op)]); };
+  for (int32_t t = first; t < last; ++t) {
+    const int32_t u = flat_->producer(t);
+    seen_.clear();
+    for (const int32_t c : flat_->consumers(t)) seen_.push_back(device(c));
+    if (u < 0) {
+      std::sort(seen_.begin(), seen_.end());
+      seen_.erase(std::unique(seen_.begin(), seen_.end()), seen_.end());
+      for (const int32_t to : seen_) {
+        if (to != 0) Add(t, 0, to);
+      }
+    } else if (flat_->tensor(t).is_output && device(u) != 0 &&
+               std::find(seen_.begin(), seen_.end(), 0) == seen_.end()) {
+      Add(t, device(u), 0);
+    }
+  }
+}
+
+void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan) {
+  flat_ = &flat;
+  moves_.clear();
+  first_of_tensor_.assign(static_cast<size_t>(flat.num_tensors()), -1);
+  seen_.reserve(flat.num_edges());
+  if (flat.io_on_host()) AddHostTransfers(plan, 0, flat.num_inputs());
+  for (const auto& [tensor, to] : plan.sequence->transfers) {
+    const int32_t t = static_cast<int32_t>(tensor) + flat.num_inputs();
+    Add(t, static_cast<int32_t>(plan.device[static_cast<size_t>(flat.producer(t))]), static_cast<int32_t>(to));
+  }
+  if (flat.io_on_host()) AddHostTransfers(plan, flat.num_inputs(), flat.num_tensors());
+  const auto devices = static_cast<size_t>(flat.num_devices());
+  out_.resize(devices);
+  in_.resize(devices);
+  Distribute(&Move::from, out_, out_items_);
+  Distribute(&Move::to, in_, in_items_);
+  outgoing_.Reset(devices);
+  num_waiting_ = 0;
+}
+
+// Gives each port its transfers, in order.
+void SequencedPorts::Distribute(int32_t Move::*port, std::vector<Queue>& queues, std::vector<int32_t>& items) {
+  items.resize(moves_.size());
+  seen_.assign(queues.size() + 1, 0);
+  for (const Move& move : moves_) ++seen_[static_cast<size_t>(move.*port) + 1];
+  for (size_t d = 0; d < queues.size(); ++d) seen_[d + 1] += seen_[d];
+  for (size_t d = 0; d < queues.size(); ++d) {
+    queues[d] = {items.data() + seen_[d], items.data() + seen_[d + 1], false};
+  }
+  for (size_t i = 0; i < moves_.size(); ++i)
+    items[static_cast<size_t>(seen_[static_cast<size_t>(moves_[i].*port)]++)] = static_cast<int32_t>(i);
+}
+
+void SequencedPorts::Request(int32_t tensor, int32_t, int32_t to, double) {
+  ++num_waiting_;
+  int32_t i = first_of_tensor_[static_cast<size_t>(tensor)];
+  while (i >= 0 && moves_[static_cast<size_t>(i)].to != to) i = moves_[static_cast<size_t>(i)].next_of_tensor;
+  // One that the sequence lacks waits for ever: the plan is found to contradict itself.
+  if (i >= 0) moves_[static_cast<size_t>(i)].requested = true;
+}
+
+}  // namespace berth
