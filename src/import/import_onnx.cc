@@ -1,0 +1,262 @@
+// ONNX files: parsed, set to the sizes asked for, walked (onnx_graph.h), and made a Graph.
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "import/import.h"
+#include "import/onnx_functions.h"
+#include "import/onnx_graph.h"
+#include "import/onnx_schema.h"
+
+namespace berth {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<int64_t>, std::less<>>;
+
+// --- Parsing ---------------------------------------------------------------------------------------------------------------
+
+onnx::ModelProto Parse(std::string_view content, const std::string& path) {
+  if (content.empty()) throw Error("{}: is empty; an ONNX model was expected", path);
+  if (content.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+    throw Error("{}: has {} bytes; an ONNX file ends at 2 GiB, keep the weights in files of their own", path, content.size());
+  }
+  onnx::ModelProto model;
+  google::protobuf::io::ArrayInputStream array(content.data(), static_cast<int>(content.size()));
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetTotalBytesLimit(std::numeric_limits<int>::max());
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    throw Error("{}: is no ONNX model, or a damaged one: it cannot be read beyond about byte {} of {}", path, stream.CurrentPosition(),
+                content.size());
+  }
+  if (!model.has_graph() || model.graph().node_size() == 0) {
+    throw Error("{}: is read as ONNX, but has no graph with nodes; check that it is the model's file", path);
+  }
+  return model;
+}
+
+// What is newer than the library is read by the newest rules that are known.
+std::map<std::string, int64_t, std::less<>> ReadVersions(const onnx::ModelProto& model, NoteList& notes) {
+  if (model.ir_version() > onnx::Version::IR_VERSION) {
+    notes.Add("written for a newer ONNX, read as far as it is known",
+              fmt::format("IR version {} (known: {})", model.ir_version(), static_cast<int>(onnx::Version::IR_VERSION)));
+  }
+  std::map<std::string, int64_t, std::less<>> opsets;
+  for (const onnx::OperatorSetIdProto& import : model.opset_import()) {
+    opsets[import.domain() == "ai.onnx" ? "" : import.domain()] = std::clamp<int64_t>(import.version(), 1, 1'000'000);
+  }
+  const int64_t newest = NewestKnownOpset();
+  const int64_t opset = opsets.try_emplace("", newest).first->second;
+  if (opset > newest) {
+    notes.Add("written for a newer ONNX, read as far as it is known", fmt::format("opset {} (known: {}, and what is in the table of op types)", opset, newest));
+  }
+  return opsets;
+}
+
+// --- Sizes of the inputs ---------------------------------------------------------------------------------------------------
+
+// Declares what is fed from outside: the graph's inputs without initialisers, which files of IR version 3 list too.
+class Inputs {
+ public:
+  Inputs(const onnx::ModelProto& model, OnnxScope& scope, OnnxWalk& walk) : walk_(walk) {
+    for (const onnx::ValueInfoProto& info : model.graph().input()) {
+      if (scope.IsDeclared(info.name())) continue;
+      infos_.push_back(&info);
+    }
+  }
+
+  void Declare(OnnxScope& scope, const Shapes& shapes) {
+    BindSymbols(shapes);
+    for (const onnx::ValueInfoProto* info : infos_) {
+      const std::string where = fmt::format("{}: input '{}'", walk_.path, info->name());
+      Value value = ReadDeclared(*info);
+      const auto& shape = info->type().tensor_type().shape();
+      if (const auto asked = shapes.find(info->name()); asked != shapes.end()) {
+        value.dims = asked->second;
+      } else if (!info->type().tensor_type().has_shape()) {
+        walk_.notes.Add("inputs whose shape the file does not say, taken as one element (set it with --shape)", info->name());
+        value.dims.clear();
+      } else {
+        for (int i = 0; i < shape.dim_size(); ++i) {
+          if (!shape.dim(i).has_dim_value()) value.dims[static_cast<size_t>(i)] = SizeOf(shape.dim(i).dim_param(), info->name(), i);
+        }
+      }
+      value.known_dims = true;
+      CheckedBytes(value.dims, value.type, where);
+      positions_.push_back(scope.Declare(std::move(value)));
+    }
+  }
+
+  const std::vector<size_t>& positions() const { return positions_; }
+
+ private:
+  // A symbol means the same number everywhere: a --shape for one input sets it for all.
+  void BindSymbols(const Shapes& shapes) {
+    for (const auto& [name, dims] : shapes) {
+      const auto found = std::ranges::find(infos_, name, [](const onnx::ValueInfoProto* info) -> const std::string& { return info->name(); });
+      if (found == infos_.end()) {
+        std::vector<std::string> names;
+        for (const onnx::ValueInfoProto* info : infos_) names.push_back(info->name());
+        const std::string_view near = Closest(name, names);
+        throw Error("--shape {}=...: {} has no input of that name{}; its inputs are: {}", name, walk_.path,
+                    near.empty() ? "" : fmt::format(", did you mean '{}'?", near), fmt::join(names, ", "));
+      }
+      if (!(*found)->type().tensor_type().has_shape()) continue;
+      const auto& shape = (*found)->type().tensor_type().shape();
+      if (shape.dim_size() != static_cast<int>(dims.size())) {
+        throw Error("--shape {}={}: this input of {} has {} dimensions, not {}", name, fmt::join(dims, ","), walk_.path, shape.dim_size(), dims.size());
+      }
+      for (int i = 0; i < shape.dim_size(); ++i) {
+        if (shape.dim(i).dim_param().empty()) continue;
+        const auto [symbol, fresh] = symbols_.emplace(shape.dim(i).dim_param(), dims[static_cast<size_t>(i)]);
+        if (!fresh && symbol->second != dims[static_cast<size_t>(i)]) {
+          throw Error("--shape {}={}: '{}' is {} here and {} in another --shape; it must be one number", name, fmt::join(dims, ","),
+                      symbol->first, dims[static_cast<size_t>(i)], symbol->second);
+        }
+      }
+    }
+  }
+
+  int64_t SizeOf(const std::string& symbol, const std::string& input, int axis) {
+    if (const auto bound = symbols_.find(symbol); !symbol.empty() && bound != symbols_.end()) return bound->second;
+    walk_.notes.Add("sizes that the file leaves open, taken as 1 (set them with --shape)",
+                    symbol.empty() ? fmt::format("dimension {} of {}", axis, input) : fmt::format("{} of {}", symbol, input));
+    return 1;
+  }
+
+  OnnxWalk& walk_;
+  std::vector<const onnx::ValueInfoProto*> infos_;
+  std::map<std::string, int64_t, std::less<>> symbols_;
+  std::vector<size_t> positions_;
+};
+
+// --- From walk to graph ----------------------------------------------------------------------------------------------------
+
+// Ops whose results nobody uses are left out: what is only asked for its shape never runs.
+std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std::set<size_t>& outputs) {
+  const std::vector<OnnxOp>& ops = scope.ops();
+  std::vector<bool> needed(ops.size(), false);
+  std::vector<size_t> stack;
+  const auto need = [&](size_t position) {
+    const Value& value = walk.pool[position];
+    if (value.constant || value.node < 0 || value.scope != scope.id() || needed[static_cast<size_t>(value.node)]) return;
+    needed[static_cast<size_t>(value.node)] = true;
+    stack.push_back(static_cast<size_t>(value.node));
+  };
+  for (const size_t output : outputs) need(output);
+  while (!stack.empty()) {
+    const size_t op = stack.back();
+    stack.pop_back();
+    for (const size_t position : ops[op].uses) need(position);
+  }
+  return needed;
+}
+
+// Adds to a total that the Graph will sum up again.
+void AddBytes(int64_t& total, int64_t bytes, const std::string& path) {
+  if (__builtin_add_overflow(total, bytes, &total)) throw Error("{}: its tensors hold more than 2^63 bytes; check the sizes of the inputs", path);
+}
+
+Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const OnnxWalk& walk, const std::vector<size_t>& inputs) {
+  std::set<size_t> outputs;
+  for (const onnx::ValueInfoProto& output : model.graph().output()) {
+    if (!output.name().empty()) outputs.insert(scope.Find(output.name()));
+  }
+  const std::vector<bool> needed = Needed(scope, walk, outputs);
+
+  // The file's order, which the walk may have left.
+  std::vector<size_t> order;
+  for (size_t op = 0; op < needed.size(); ++op) {
+    if (needed[op]) order.push_back(op);
+  }
+  if (order.empty()) throw Error("{}: no op of it depends on its inputs, so there is nothing to place", walk.path);
+  std::map<const onnx::NodeProto*, int> file_position;
+  for (int i = 0; i < model.graph().node_size(); ++i) file_position[&model.graph().node(i)] = i;
+  std::ranges::sort(order, {}, [&](size_t op) { return file_position[scope.ops()[op].proto]; });
+
+  GraphBuilder builder(model.graph().name());
+  std::map<size_t, size_t> tensor, parameter, input;  // by position in the pool
+  int64_t total = 0;
+  for (const size_t position : inputs) {
+    const Value& value = walk.pool[position];
+    const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
+    AddBytes(total, bytes, walk.path);
+    input[position] = builder.AddInput(bytes, std::string(value.name));
+  }
+  for (const size_t op : order) {
+    const OnnxOp& source = scope.ops()[op];
+    const std::string& domain = source.proto->domain();
+    const bool standard = domain.empty() || domain == "ai.onnx";
+    const size_t added = builder.AddOp(source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
+    for (const size_t position : source.outputs) {
+      const Value& value = walk.pool[position];
+      const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
+      AddBytes(total, bytes, walk.path);
+      tensor[position] = builder.AddTensor(added, bytes, std::string(value.name), outputs.contains(position));
+    }
+  }
+  for (size_t added = 0; added < order.size(); ++added) {
+    for (const size_t position : scope.ops()[order[added]].uses) {
+      const Value& value = walk.pool[position];
+      if (value.constant) {
+        const auto [found, fresh] = parameter.try_emplace(position, 0);
+        if (fresh) {
+          AddBytes(total, value.stored_bytes, walk.path);
+          found->second = builder.AddParameter(value.stored_bytes, std::string(value.name));
+        }
+        builder.UseParameter(found->second, added);
+      } else if (value.node >= 0) {
+        builder.Consume(tensor.at(position), added);
+      } else {
+        builder.UseInput(input.at(position), added);
+      }
+    }
+  }
+  std::vector<std::string> notes;
+  walk.notes.Append(notes);
+  for (std::string& note : notes) builder.AddNote(std::move(note));
+  if (!walk.unknown_types.empty()) {
+    builder.AddNote(fmt::format("op types without a formula, costed by their bytes: {}", fmt::join(walk.unknown_types, ", ")));
+  }
+  return builder.Build(walk.path);
+}
+
+}  // namespace
+
+Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOptions& options) {
+  onnx::ModelProto model = Parse(content, path);
+  InlineFunctions(model, path);
+
+  const auto walk_through = [&](const Shapes& shapes, const ShapeRecord* file_shapes, auto&& finish) {
+    OnnxWalk walk{.path = path, .opsets = {}};
+    walk.opsets = ReadVersions(model, walk.notes);
+    walk.file_shapes = file_shapes;
+    OnnxScope scope(walk, model.graph(), nullptr);
+    scope.DeclareInitializers();
+    Inputs inputs(model, scope, walk);
+    inputs.Declare(scope, shapes);
+    scope.Run();
+    return finish(walk, scope, inputs);
+  };
+
+  // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
+  ShapeRecord file_shapes;
+  if (!options.shapes.empty()) {
+    walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
+      for (const Value& value : walk.pool) file_shapes.dims.emplace(value.name, value.dims);
+      for (const Value& value : walk.pool) {
+        if (!value.known_dims) file_shapes.unknown.emplace(value.name);
+      }
+    });
+  }
+  return walk_through(options.shapes, options.shapes.empty() ? nullptr : &file_shapes,
+                      [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
+                        return MakeGraph(model, scope, walk, inputs.positions());
+                      });
+}
+
+}  // namespace berth

@@ -1,0 +1,128 @@
+#include "import/onnx_functions.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::FunctionProto;
+using onnx::GraphProto;
+using onnx::NodeProto;
+using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
+
+// Functions that call functions multiply: a few lines can mean more nodes than a machine holds.
+constexpr size_t kMostNodes = 2'000'000;
+constexpr int kMostDepth = 100;
+
+class Inliner {
+ public:
+  Inliner(const onnx::ModelProto& model, const std::string& path) : path_(path) {
+    for (const FunctionProto& function : model.functions()) {
+      functions_.emplace(std::pair<std::string, std::string>(function.domain(), function.name()), function);
+    }
+  }
+
+  void Expand(GraphProto& graph, int depth) {
+    Nodes nodes;
+    nodes.Swap(graph.mutable_node());
+    Expand(nodes, *graph.mutable_node(), depth);
+  }
+
+ private:
+  // Moves `nodes` to `out`, calls replaced.
+  void Expand(Nodes& nodes, Nodes& out, int depth) {
+    if (depth > kMostDepth) throw Error("{}: its functions call each other more than {} deep; they must not be recursive", path_, kMostDepth);
+    for (NodeProto& node : nodes) {
+      if (++count_ > kMostNodes) throw Error("{}: its functions expand to more than {} nodes", path_, kMostNodes);
+      for (AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_g()) Expand(*attribute.mutable_g(), depth + 1);
+      }
+      const auto found = functions_.find({node.domain(), node.op_type()});
+      if (found == functions_.end()) {
+        out.Add()->Swap(&node);
+        continue;
+      }
+      Nodes body = found->second.node();
+      Bind(found->second, node, body);
+      Expand(body, out, depth + 1);
+    }
+  }
+
+  // Gives the nodes of a function's body the names of this call's tensors, and its attributes.
+  void Bind(const FunctionProto& function, const NodeProto& call, Nodes& body) {
+    const std::string prefix = fmt::format("{}/", call.name().empty() ? fmt::format("{}_{}", call.op_type(), ++calls_) : call.name());
+    std::unordered_map<std::string, std::string> names;
+    for (int i = 0; i < function.input_size(); ++i) names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+    for (int i = 0; i < function.output_size(); ++i) {
+      const bool used = i < call.output_size() && !call.output(i).empty();
+      names[function.output(i)] = used ? call.output(i) : prefix + function.output(i);
+    }
+    for (NodeProto& node : body) Rename(node, names, prefix, call);
+  }
+
+  void Rename(NodeProto& node, const std::unordered_map<std::string, std::string>& names, const std::string& prefix, const NodeProto& call) {
+    const auto rename = [&](std::string* name) {
+      if (name->empty()) return;
+      const auto found = names.find(*name);
+      *name = found != names.end() ? found->second : prefix + *name;
+    };
+    for (std::string& name : *node.mutable_input()) rename(&name);
+    for (std::string& name : *node.mutable_output()) rename(&name);
+    if (!node.name().empty()) node.set_name(prefix + node.name());
+    auto& attributes = *node.mutable_attribute();
+    for (int i = 0; i < attributes.size();) {
+      AttributeProto& attribute = attributes[i];
+      if (!attribute.ref_attr_name().empty() && !Substitute(attribute, call)) {
+        attributes.DeleteSubrange(i, 1);
+        continue;
+      }
+      if (attribute.has_g()) {
+        GraphProto& graph = *attribute.mutable_g();
+        for (auto& info : *graph.mutable_input()) rename(info.mutable_name());
+        for (auto& info : *graph.mutable_output()) rename(info.mutable_name());
+        for (auto& tensor : *graph.mutable_initializer()) rename(tensor.mutable_name());
+        for (NodeProto& inner : *graph.mutable_node()) Rename(inner, names, prefix, call);
+      }
+      ++i;
+    }
+  }
+
+  // False where the caller does not give the attribute that is referred to.
+  static bool Substitute(AttributeProto& attribute, const NodeProto& call) {
+    const auto& given = call.attribute();
+    const auto found = std::ranges::find(given, attribute.ref_attr_name(), &AttributeProto::name);
+    if (found == given.end()) return false;
+    const std::string name = attribute.name();
+    attribute = *found;
+    attribute.set_name(name);
+    return true;
+  }
+
+  const std::string& path_;
+  std::map<std::pair<std::string, std::string>, FunctionProto> functions_;
+  size_t count_ = 0;
+  size_t calls_ = 0;
+};
+
+}  // namespace
+
+void InlineFunctions(onnx::ModelProto& model, const std::string& path) {
+  if (model.functions_size() == 0) return;
+  Inliner(model, path).Expand(*model.mutable_graph(), 0);
+  for (const FunctionProto& function : model.functions()) {
+    for (const auto& import : function.opset_import()) {
+      const auto& known = model.opset_import();
+      const bool declared = std::ranges::any_of(known, [&](const auto& other) { return other.domain() == import.domain(); });
+      if (!declared) *model.add_opset_import() = import;
+    }
+  }
+}
+
+}  // namespace berth

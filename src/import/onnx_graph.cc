@@ -1,0 +1,445 @@
+#include "import/onnx_graph.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <span>
+
+#include "base/error.h"
+#include "import/onnx_fold.h"
+
+namespace berth {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::GraphProto;
+using onnx::NodeProto;
+using onnx::TensorProto;
+
+// The same inputs give other outputs each time.
+bool IsRandom(std::string_view type) {
+  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
+}
+
+// A constant of these is the same bytes as its input: read in another order or under another shape, or expanded on the fly.
+bool SharesStorage(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout", "DequantizeLinear"};
+  return std::ranges::count(kTypes, type) > 0;
+}
+
+// Names that the bodies of a node read, their own included.
+void AddCaptures(const NodeProto& node, std::vector<std::string_view>& names) {
+  for (const AttributeProto& attribute : node.attribute()) {
+    if (!attribute.has_g()) continue;
+    for (const NodeProto& inner : attribute.g().node()) {
+      names.insert(names.end(), inner.input().begin(), inner.input().end());
+      AddCaptures(inner, names);
+    }
+    for (const auto& output : attribute.g().output()) names.push_back(output.name());
+  }
+}
+
+std::string_view DomainOf(const NodeProto& node) {
+  return node.domain() == "ai.onnx" ? std::string_view() : std::string_view(node.domain());
+}
+
+}  // namespace
+
+bool IsControlFlow(const NodeProto& node) {
+  return DomainOf(node).empty() && (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
+}
+
+Value ReadDeclared(const onnx::ValueInfoProto& info) {
+  Value value;
+  value.name = info.name();
+  if (!info.type().has_tensor_type()) return value;
+  const auto& tensor = info.type().tensor_type();
+  value.type = tensor.elem_type();
+  value.known_dims = tensor.has_shape();
+  for (const auto& dim : tensor.shape().dim()) {
+    value.known_dims = value.known_dims && dim.has_dim_value();
+    value.dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  }
+  return value;
+}
+
+// --- Names -----------------------------------------------------------------------------------------------------------------
+
+std::string OnnxScope::Where(const NodeProto& proto) const {
+  if (!proto.name().empty()) return fmt::format("{}: node '{}' ({})", walk_.path, proto.name(), proto.op_type());
+  const std::string_view output = proto.output_size() > 0 ? std::string_view(proto.output(0)) : std::string_view();
+  return fmt::format("{}: the node that makes '{}' ({})", walk_.path, output, proto.op_type());
+}
+
+size_t OnnxScope::Declare(Value value) {
+  const size_t position = walk_.pool.size();
+  if (!values_.emplace(value.name, position).second) {
+    throw Error("{}: tensor '{}' is made twice; each name must have one maker", walk_.path, value.name);
+  }
+  value.scope = id_;
+  walk_.pool.push_back(std::move(value));
+  return position;
+}
+
+void OnnxScope::DeclareInitializers() {
+  for (const TensorProto& tensor : graph_.initializer()) {
+    Value value = ReadTensor(tensor, fmt::format("{}: initializer '{}'", walk_.path, tensor.name()));
+    value.root = walk_.pool.size();
+    Declare(std::move(value));
+  }
+  for (const onnx::SparseTensorProto& sparse : graph_.sparse_initializer()) {
+    const std::string where = fmt::format("{}: sparse initializer '{}'", walk_.path, sparse.values().name());
+    Value value = ReadTensor(sparse.values(), where);
+    constexpr int64_t kIndexBytes = 8;
+    value.stored_bytes += kIndexBytes * CheckedElements(value.dims, where);
+    value.dims.assign(sparse.dims().begin(), sparse.dims().end());
+    CheckedBytes(value.dims, value.type, where);
+    value.content.reset();
+    value.root = walk_.pool.size();
+    Declare(std::move(value));
+  }
+}
+
+size_t OnnxScope::Find(std::string_view name) const {
+  for (const OnnxScope* scope = this; scope != nullptr; scope = scope->outer_) {
+    if (const auto found = scope->values_.find(name); found != scope->values_.end()) return found->second;
+  }
+  throw Error("{}: nothing makes the tensor '{}'", walk_.path, name);
+}
+
+// --- Order -----------------------------------------------------------------------------------------------------------------
+
+// The file's order where that is a topological one, as ONNX asks for, else the nearest.
+std::vector<size_t> OnnxScope::Order() const {
+  const size_t count = static_cast<size_t>(graph_.node_size());
+  std::unordered_map<std::string_view, size_t> maker;
+  for (size_t n = 0; n < count; ++n) {
+    for (const std::string& output : graph_.node(static_cast<int>(n)).output()) {
+      if (output.empty()) continue;
+      const bool fresh = maker.emplace(output, n).second && !values_.contains(output);
+      if (!fresh) throw Error("{} makes the tensor '{}', which is made already", Where(graph_.node(static_cast<int>(n))), output);
+    }
+  }
+  const auto declared_outside = [&](std::string_view name) {
+    for (const OnnxScope* scope = this; scope != nullptr; scope = scope->outer_) {
+      if (scope->values_.contains(name)) return true;
+    }
+    return false;
+  };
+
+  std::vector<std::vector<size_t>> next(count);
+  std::vector<size_t> missing(count, 0);
+  for (size_t n = 0; n < count; ++n) {
+    const NodeProto& node = graph_.node(static_cast<int>(n));
+    std::vector<std::string_view> names(node.input().begin(), node.input().end());
+    const size_t own = names.size();
+    AddCaptures(node, names);
+    for (size_t k = 0; k < names.size(); ++k) {
+      const auto found = maker.find(names[k]);
+      if (found != maker.end()) {
+        next[found->second].push_back(n);
+        ++missing[n];
+      } else if (k < own && !names[k].empty() && !declared_outside(names[k])) {
+        throw Error("{} reads the tensor '{}', which nothing makes", Where(node), names[k]);
+      }
+    }
+  }
+
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t n = 0; n < count; ++n) {
+    if (missing[n] == 0) ready.push(n);
+  }
+  std::vector<size_t> order;
+  while (!ready.empty()) {
+    const size_t n = ready.top();
+    ready.pop();
+    order.push_back(n);
+    for (const size_t consumer : next[n]) {
+      if (--missing[consumer] == 0) ready.push(consumer);
+    }
+  }
+  if (order.size() < count) ThrowCycle(next, missing);
+  return order;
+}
+
+void OnnxScope::ThrowCycle(const std::vector<std::vector<size_t>>& next, const std::vector<size_t>& missing) const {
+  // Every node that is left waits for one that is left: walking back must close a cycle.
+  std::vector<size_t> before(missing.size(), missing.size());
+  for (size_t n = 0; n < next.size(); ++n) {
+    for (const size_t consumer : next[n]) {
+      if (missing[n] > 0 && missing[consumer] > 0) before[consumer] = n;
+    }
+  }
+  size_t n = 0;
+  while (missing[n] == 0) ++n;
+  std::vector<size_t> walk;
+  for (std::vector<bool> seen(missing.size()); !seen[n]; n = before[n]) {
+    seen[n] = true;
+    walk.push_back(n);
+  }
+  walk.erase(walk.begin(), std::ranges::find(walk, n));
+  std::ranges::reverse(walk);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < walk.size() && i < 6; ++i) {
+    const NodeProto& node = graph_.node(static_cast<int>(walk[i]));
+    names.push_back(node.name().empty() ? node.output(0) : node.name());
+  }
+  throw Error("{}: the graph has a cycle of {} nodes: {}{} -> {}; a model must be acyclic", walk_.path, walk.size(), fmt::join(names, " -> "),
+              walk.size() > names.size() ? " -> ..." : "", names.front());
+}
+
+// --- The walk --------------------------------------------------------------------------------------------------------------
+
+void OnnxScope::Run() {
+  for (const auto* list : {&graph_.value_info(), &graph_.output()}) {
+    for (const onnx::ValueInfoProto& info : *list) infos_.emplace(info.name(), &info);
+  }
+  for (const size_t n : Order()) RunNode(graph_.node(static_cast<int>(n)));
+}
+
+OnnxNode OnnxScope::View(const NodeProto& proto) const {
+  const std::string_view domain = DomainOf(proto);
+  const auto opset = walk_.opsets.find(domain);
+  OnnxNode node{.proto = proto,
+                .type = proto.op_type(),
+                .domain = domain,
+                .opset = opset == walk_.opsets.end() ? 1 : opset->second,
+                .attributes = ReadAttributes(proto),
+                .inputs = {},
+                .where = Where(proto)};
+  for (const std::string& input : proto.input()) node.inputs.push_back(input.empty() ? nullptr : &walk_.pool[Find(input)]);
+  return node;
+}
+
+void OnnxScope::RunNode(const NodeProto& proto) {
+  const OnnxNode node = View(proto);
+  if (IsControlFlow(proto)) return RunControlFlow(node);
+  if (node.domain.empty() && node.type == "Constant") return DeclareConstant(node);
+
+  FileShapes file;
+  if (walk_.file_shapes != nullptr && proto.input_size() > 0 && proto.output_size() > 0) {
+    const auto dims_of = [&](const std::string& name) {
+      const auto found = walk_.file_shapes->dims.find(name);
+      return found == walk_.file_shapes->dims.end() ? nullptr : &found->second;
+    };
+    file = {.input = dims_of(proto.input(0)), .output = dims_of(proto.output(0))};
+  }
+  InferredShapes shapes = InferShapes(node, file, walk_.notes);
+  SettleShapes(node, shapes);
+
+  const auto is_constant = [](const Value* input) { return input == nullptr || input->constant; };
+  const bool of_shape = node.domain.empty() && (node.type == "Shape" || node.type == "Size");
+  const bool constant = !node.inputs.empty() && std::ranges::all_of(node.inputs, is_constant) && !IsRandom(node.type);
+  if (!constant && !of_shape) AddOp(node, shapes.outputs);
+  DeclareOutputs(node, std::move(shapes.outputs), constant || of_shape);
+}
+
+// A Constant node holds its value in one of several attributes.
+void OnnxScope::DeclareConstant(const OnnxNode& node) {
+  if (node.proto.output_size() != 1) throw Error("{} must have one output", node.where);
+  Value value;
+  value.constant = value.known_dims = true;
+  const auto set = [&](int32_t type, Dims dims, Content content) {
+    value.type = type;
+    value.dims = std::move(dims);
+    value.content = std::move(content);
+    value.stored_bytes = CheckedBytes(value.dims, type, node.where);
+  };
+  for (const AttributeProto& attribute : node.proto.attribute()) {
+    const std::string& name = attribute.name();
+    if (name == "value" && attribute.has_t()) {
+      value = ReadTensor(attribute.t(), node.where);
+    } else if (name == "value_int") {
+      set(TensorProto::INT64, {}, {static_cast<long double>(attribute.i())});
+    } else if (name == "value_float") {
+      set(TensorProto::FLOAT, {}, {static_cast<long double>(attribute.f())});
+    } else if (name == "value_ints") {
+      set(TensorProto::INT64, {attribute.ints_size()}, Content(attribute.ints().begin(), attribute.ints().end()));
+    } else if (name == "value_floats") {
+      set(TensorProto::FLOAT, {attribute.floats_size()}, Content(attribute.floats().begin(), attribute.floats().end()));
+    } else if (name == "value_string" || name == "value_strings") {
+      set(TensorProto::STRING, {std::max(1, attribute.strings_size())}, {});
+      value.content.reset();
+    } else if (attribute.has_sparse_tensor()) {
+      const auto& dims = attribute.sparse_tensor().dims();
+      set(attribute.sparse_tensor().values().data_type(), {dims.begin(), dims.end()}, {});
+      value.content.reset();
+    }
+  }
+  value.name = node.proto.output(0);
+  value.root = walk_.pool.size();
+  Declare(std::move(value));
+}
+
+void OnnxScope::DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs, bool constant) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Value& output = outputs[i];
+    output.name = node.proto.output(static_cast<int>(i));
+    if (output.name.empty()) continue;
+    output.node = constant ? -1 : static_cast<ptrdiff_t>(ops_.size()) - 1;
+    if (node.type == "DequantizeLinear" && node.Input(0) != nullptr) output.quantized_type = node.Input(0)->type;
+    if (constant) MakeConstant(node, output, i);
+    const size_t position = Declare(std::move(output));
+    if (!constant) ops_.back().outputs.push_back(position);
+  }
+}
+
+void OnnxScope::MakeConstant(const OnnxNode& node, Value& output, size_t position) const {
+  const std::string where = fmt::format("{}: its output '{}'", node.where, output.name);
+  output.constant = true;
+  output.root = walk_.pool.size();
+  output.stored_bytes = CheckedBytes(output.dims, output.type, where);
+  const Value* source = node.Input(0);
+  if (node.domain.empty() && SharesStorage(node.type) && source != nullptr && source->constant && position == 0) {
+    output.root = source->root;
+    output.stored_bytes = source->stored_bytes;
+  }
+  const int64_t elements = CheckedElements(output.dims, where);
+  if (elements > kMaxContent || source == nullptr || !node.domain.empty()) return;
+  if (node.type == "Shape") {
+    const int64_t rank = static_cast<int64_t>(source->dims.size());
+    const auto bound = [&](std::string_view name, int64_t otherwise) {
+      const int64_t at = node.attributes.Int(name, otherwise);
+      return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+    };
+    const int64_t from = bound("start", 0), to = std::max(from, bound("end", rank));
+    output.content = Content(source->dims.begin() + from, source->dims.begin() + to);
+    output.dims = {to - from};
+  } else if (node.type == "Size") {
+    output.content = Content{static_cast<long double>(CheckedElements(source->dims, where))};
+  } else if (node.type == "Split") {
+    const size_t axis = Axis(node, node.attributes.Int("axis", 0), source->dims.size());
+    const std::vector<int64_t> sizes = SplitSizes(node, axis);
+    int64_t start = 0;
+    for (size_t k = 0; k < position && k < sizes.size(); ++k) start += sizes[k];
+    output.content = FoldSplit(node, output, axis, start);
+  } else if (position == 0) {
+    output.content = Fold(node, output);
+  }
+  if (output.content && static_cast<int64_t>(output.content->size()) != CheckedElements(output.dims, where)) output.content.reset();
+}
+
+// Every output gets dimensions: those inferred, else those that the file declares, else a guess that is noted.
+void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
+  for (size_t i = 0; i < shapes.outputs.size(); ++i) {
+    Value& output = shapes.outputs[i];
+    const std::string& name = node.proto.output(static_cast<int>(i));
+    if (name.empty()) continue;
+    const auto info = infos_.find(name);
+    const Value declared = info == infos_.end() ? Value() : ReadDeclared(*info->second);
+    if (output.type == 0) output.type = declared.type;
+    const bool whole = output.known_dims && std::ranges::count(output.dims, -1) == 0;
+    if (!whole && declared.known_dims && walk_.file_shapes == nullptr) {
+      output.dims = declared.dims;
+      output.known_dims = true;
+    } else if (output.known_dims && !whole) {
+      walk_.notes.Add("sizes that only a run can tell, taken as 1", name);
+      std::ranges::replace(output.dims, -1, 1);
+    }
+    if (!output.known_dims) {
+      const bool was_known = walk_.file_shapes != nullptr && !walk_.file_shapes->unknown.contains(name);
+      if (was_known && !shapes.problem.empty()) {
+        throw Error("{}: {} at the sizes asked for; give fitting --shape for all inputs", node.where, shapes.problem);
+      }
+      const Value* largest = nullptr;
+      for (const Value* input : node.inputs) {
+        if (input != nullptr && !input->constant && (largest == nullptr || Elements(input->dims) > Elements(largest->dims))) largest = input;
+      }
+      if (largest != nullptr) {
+        output.dims = largest->dims;
+        if (output.type == 0) output.type = largest->type;
+      }
+      walk_.notes.Add("shapes that are not known, taken as that of the op's largest input",
+                      shapes.problem.empty() ? name : fmt::format("{} ({}: {})", name, node.type, shapes.problem));
+    }
+    CheckedBytes(output.dims, output.type, fmt::format("{}: its output '{}'", node.where, name));
+  }
+}
+
+// --- Costs -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+int64_t BytesOf(const Value& value) { return value.constant ? value.stored_bytes : CheckedBytes(value.dims, value.type, value.name); }
+
+DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpClass op_class) {
+  const bool multiplies = op_class == OpClass::kConv || op_class == OpClass::kMatMul;
+  const Value *first = node.Input(0), *second = node.Input(1);
+  if (multiplies && first != nullptr && second != nullptr) {
+    const auto is_8_bit = [](const Value& value) {
+      const int32_t type = value.quantized_type != 0 ? value.quantized_type : value.type;
+      return ComputeType(type) == DataType::kI8;
+    };
+    if (is_8_bit(*first) && is_8_bit(*second)) return DataType::kI8;
+  }
+  if (!outputs.empty() && IsFloating(outputs[0].type)) return ComputeType(outputs[0].type);
+  return first != nullptr && IsFloating(first->type) ? ComputeType(first->type) : DataType::kF32;
+}
+
+}  // namespace
+
+void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
+  const OpRule* rule = FindOpRule(node.domain, node.type);
+  const Traffic traffic = rule != nullptr ? rule->traffic : Traffic::kAll;
+  OnnxOp op{.proto = &node.proto};
+  OpWork& work = op.work;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!node.proto.output(static_cast<int>(i)).empty()) work.bytes_written += CheckedBytes(outputs[i].dims, outputs[i].type, node.where);
+  }
+  std::set<size_t> seen;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* input = node.inputs[i];
+    if (input == nullptr) continue;
+    const bool describes = rule != nullptr && i < 32 && (rule->describing_inputs >> i & 1) != 0;
+    if (describes && input->constant) continue;
+    const size_t position = input->constant ? input->root : Find(input->name);
+    if (!seen.insert(position).second) continue;
+    op.uses.push_back(position);
+    const int64_t bytes = BytesOf(*input);
+    work.bytes_read += traffic == Traffic::kSelected && i == 0 ? std::min(bytes, work.bytes_written) : bytes;
+  }
+  if (traffic == Traffic::kNone) work.bytes_read = work.bytes_written = 0;
+
+  if (rule != nullptr) {
+    OpShapes shapes{.attributes = node.attributes};
+    for (const Value* input : node.inputs) shapes.inputs.push_back(input != nullptr ? &input->dims : nullptr);
+    for (const Value& output : outputs) shapes.outputs.push_back(&output.dims);
+    work.flops = rule->flops(shapes);
+    work.op_class = rule->op_class;
+  } else {
+    work.bytes_only = true;
+    walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type) : fmt::format("{}.{}", node.domain, node.type));
+  }
+  work.data_type = TypeOfWork(node, outputs, work.op_class);
+  ops_.push_back(std::move(op));
+}
+
+OpWork OnnxScope::TotalWork() const {
+  OpWork total;
+  double most = -1;
+  for (const OnnxOp& op : ops_) {
+    total.flops += op.work.flops;
+    if (__builtin_add_overflow(total.bytes_read, op.work.bytes_read, &total.bytes_read) ||
+        __builtin_add_overflow(total.bytes_written, op.work.bytes_written, &total.bytes_written)) {
+      throw Error("{}: the body of a control-flow op moves more than 2^63 bytes", walk_.path);
+    }
+    if (op.work.flops <= most) continue;
+    most = op.work.flops;
+    total.op_class = op.work.op_class;
+    total.data_type = op.work.data_type;
+  }
+  return total;
+}
+
+std::set<size_t> OnnxScope::Captured() const {
+  std::set<size_t> captured;
+  for (const OnnxOp& op : ops_) {
+    for (const size_t position : op.uses) {
+      const Value& value = walk_.pool[position];
+      if (value.constant || value.scope != id_) captured.insert(position);
+    }
+  }
+  return captured;
+}
+
+}  // namespace berth

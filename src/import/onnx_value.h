@@ -1,0 +1,85 @@
+// Tensors while an ONNX graph is walked: shape, type, and for small constants what they hold.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/op_table.h"
+
+namespace berth {
+
+// Elements of a small constant. A long double holds every int64_t and every double exactly.
+using Content = std::vector<long double>;
+static_assert(std::numeric_limits<long double>::digits >= 63);
+
+// Above this many elements a constant is only a number of bytes: shapes and axes are small, weights are not looked into.
+inline constexpr int64_t kMaxContent = 4096;
+// No tensor of a real model is larger (64 TiB); keeps all sums of sizes far from overflow.
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
+
+struct Value {
+  std::string_view name{};
+  int32_t type = 0;  // onnx::TensorProto::DataType, 0: unknown; newer files hold numbers that the library does not know
+  Dims dims{};
+  bool known_dims = false;
+
+  // A constant. Constants that are views of one another share the storage of `root`, a position in the same pool.
+  bool constant = false;
+  size_t root = 0;
+  int64_t stored_bytes = 0;
+  std::optional<Content> content{};
+  // The type that it had before a DequantizeLinear, 0 when it comes from none.
+  int32_t quantized_type = 0;
+
+  // A result: the node and the scope (0: the main graph) that make it; a graph input has no node.
+  size_t scope = 0;
+  ptrdiff_t node = -1;
+};
+
+// Bits of one element; 32 for types that are not known.
+int ElementBits(int32_t type);
+bool IsFloating(int32_t type);
+// The type that has a peak rate of its own on devices.
+DataType ComputeType(int32_t type);
+
+// Throws Error that begins with `where` when a dimension is negative or the tensor exceeds kMaxTensorBytes.
+int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where);
+int64_t CheckedElements(const Dims& dims, std::string_view where);
+
+std::string ToString(const Dims& dims);
+
+// Shape, type and, when it is small and there, content of an initialiser. Absent data (external, stripped) is fine;
+// data of the wrong size is an Error.
+Value ReadTensor(const onnx::TensorProto& tensor, std::string_view where);
+
+// Clamped and truncated: INT64_MAX stands in many files for "to the end".
+int64_t ToInt(long double number);
+std::vector<int64_t> ToInts(const Content& content);
+
+// Things that importers have to say: one line per kind, with its first examples.
+class NoteList {
+ public:
+  // `kind` is the start of the line: "costed by their bytes, no formula is known".
+  void Add(const std::string& kind, std::string_view example);
+  void Append(std::vector<std::string>& lines) const;
+
+ private:
+  static constexpr size_t kShown = 8;
+  struct Kind {
+    std::vector<std::string> first{};
+    std::set<std::string, std::less<>> seen{};
+  };
+  std::vector<std::string> order_;
+  std::map<std::string, Kind, std::less<>> kinds_;
+};
+
+}  // namespace berth
