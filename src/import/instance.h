@@ -1,6 +1,7 @@
 // What a file brings: always a graph, and with published instances their own devices, costs, constraints and rule as well.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +9,7 @@
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
-#include "placement/costs.h"
+#include "placement/plan.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -23,12 +24,20 @@ struct Instance {
   // The execution model that the data set is published with, as a catalog string ("pipeline", "placeto"); empty: none.
   std::string evaluator{};
 
-  // Measured on one device that the file does not describe, by op name: ApplyProfile puts it onto devices of the user's.
-  std::optional<OpProfile> profile{};
+  // Times by kind of device ("gpu"), by OpId, in options.seconds_per_unit, where the file describes no devices: TimesOn.
+  std::map<std::string, std::vector<double>, std::less<>> times_by_kind{};
+
+  // A plan that the file brings, and what it says about its problem, by its own words ("optimum"), in options.seconds_per_unit.
+  std::optional<Plan> plan{};
+  std::map<std::string, double, std::less<>> published{};
 
   bool is_whole() const { return cluster != nullptr && times.has_value(); }
   // Of a whole instance.
   Problem ToProblem() const { return Problem(graph, cluster, *times, options); }
+  // times_by_kind on a cluster of the user's. Throws Error for a device of a kind that the file has no times for.
+  OpTimes TimesOn(const Cluster& cluster) const;
+  // Of an instance with times_by_kind.
+  Problem On(std::shared_ptr<const Cluster> cluster) const;
 };
 
 }  // namespace berth
