@@ -19,8 +19,8 @@ double RoundDown(double time, size_t additions) {
   return std::max(0.0, time * (1 - share));
 }
 
-// Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its order, and
-// rounding is monotone: no end of a run is earlier, to the last bit.
+// Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its
+// order, and rounding is monotone: no end of a run is earlier, to the last bit.
 std::vector<double> EarliestEnds(const Problem& problem, bool io_on_host) {
   const Graph& graph = problem.graph();
   const size_t devices = problem.num_devices();
@@ -102,9 +102,9 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
   return std::max(exact, RoundDown(through, 2 * graph.num_ops()));
 }
 
-// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load, and at least the
-// sum over ops of their least weighted time (the Lagrangian dual of the fractional assignment, whose value the best weights
-// reach). `loads` receives what each device gets when every op takes its least weighted time.
+// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load, and at
+// least the sum over ops of their least weighted time (the Lagrangian dual of the fractional assignment, whose value
+// the best weights reach). `loads` receives what each device gets when every op takes its least weighted time.
 double WeightedWork(const Problem& problem, const std::vector<double>& weight, std::vector<double>& loads) {
   std::ranges::fill(loads, 0);
   double sum = 0;
@@ -216,9 +216,12 @@ Bound ParallelBound(const Evaluator& evaluator) {
 Bound LowerBound(const Evaluator& evaluator) {
   if (evaluator.problem().num_ops() == 0) return {.time = 0, .reason = "there is nothing to do"};
   switch (evaluator.facts().model) {
-    case EvaluatorFacts::Model::kParallel: return ParallelBound(evaluator);
-    case EvaluatorFacts::Model::kSerial: return SerialBound(evaluator);
-    default: return {.time = 0, .reason = "none is known for this execution model"};
+    case EvaluatorFacts::Model::kParallel:
+      return ParallelBound(evaluator);
+    case EvaluatorFacts::Model::kSerial:
+      return SerialBound(evaluator);
+    default:
+      return {.time = 0, .reason = "none is known for this execution model"};
   }
 }
 

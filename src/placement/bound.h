@@ -14,11 +14,12 @@ struct Bound {
 };
 
 // The best of the bounds that hold for the evaluator's model (research notes: planners, section 8).
-//  parallel: communication-aware longest path L(v,p) = w(v,p) + max over consumers u min over q (transfer(v,p,q) + L(u,q)),
-//            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least times
-//            over devices as its simplest form). O(E D^2).
-//  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner mincut).
-//  measured: none (time = 0).
+//  parallel: communication-aware longest path L(v,p) = w(v,p) + max over consumers u min over q (transfer(v,p,q) +
+//  L(u,q)),
+//            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least
+//            times over devices as its simplest form). O(E D^2).
+//  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner
+//  mincut). measured: none (time = 0).
 // A bound never exceeds an achieved score, not by one bit: sums are rounded down where rounding could matter.
 Bound LowerBound(const Evaluator& evaluator);
 

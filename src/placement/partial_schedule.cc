@@ -125,8 +125,8 @@ PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, 
       resident_bytes_(problem.num_devices(), 0),
       parameter_there_(problem.graph().num_parameters() * problem.num_devices(), 0) {}
 
-// The first instant from `request` on at which both ports are free for `length`, the transfers that the op at hand has been
-// promised already counted in.
+// The first instant from `request` on at which both ports are free for `length`, the transfers that the op at hand has
+// been promised already counted in.
 double PartialSchedule::FirstStart(DeviceId from, DeviceId to, double request, double length) const {
   const Calendar& out = egress_[Index(from)];
   const Calendar& in = ingress_[Index(to)];
@@ -209,14 +209,16 @@ int64_t PartialSchedule::added_bytes(OpId op, DeviceId to) const {
   const Graph& graph = problem_.graph();
   int64_t bytes = 0;
   for (const ParameterId parameter : graph.parameters_of(op)) {
-    if (parameter_there_[Index(parameter) * problem_.num_devices() + Index(to)] == 0) bytes += graph.parameter_bytes(parameter);
+    if (parameter_there_[Index(parameter) * problem_.num_devices() + Index(to)] == 0)
+      bytes += graph.parameter_bytes(parameter);
   }
   for (const TensorId tensor : graph.inputs_of(op)) {
-    const bool there = device(graph.producer(tensor)) == to ||
-                       arrival_[Index(tensor) * problem_.num_devices() + Index(to)] < kForever;
+    const bool there =
+        device(graph.producer(tensor)) == to || arrival_[Index(tensor) * problem_.num_devices() + Index(to)] < kForever;
     if (!there) bytes += graph.tensor_bytes(tensor);
   }
-  for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) bytes += graph.tensor_bytes(MakeId<TensorId>(t));
+  for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t)
+    bytes += graph.tensor_bytes(MakeId<TensorId>(t));
   return bytes;
 }
 

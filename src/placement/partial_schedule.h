@@ -12,12 +12,12 @@
 
 namespace berth {
 
-// The free times of a device or a port, from 0 on: gaps in blocks, each block with its longest gap, so that a search skips
-// what is too short without looking at it.
+// The free times of a device or a port, from 0 on: gaps in blocks, each block with its longest gap, so that a search
+// skips what is too short without looking at it.
 class Calendar {
  public:
-  // No request will be shorter than `shortest`: shorter gaps are forgotten. With 0 the instants between two bookings stay
-  // free for requests of length zero.
+  // No request will be shorter than `shortest`: shorter gaps are forgotten. With 0 the instants between two bookings
+  // stay free for requests of length zero.
   explicit Calendar(double shortest = 0);
 
   // The smallest start >= from at which `length` is free. O(log gaps + block + skipped blocks).
@@ -46,10 +46,10 @@ class Calendar {
   std::vector<double> block_longest_;  // of its gaps
 };
 
-// A schedule of some of the ops, grown one op at a time after its producers. Ops may be inserted into idle gaps of a device
-// (HEFT's rule, Topcuoglu et al. 2002, section 4.2). Under Contention::kEgress and kPorts transfers take the first gap that
-// their ports have, and are booked when the op is placed; kLinks is treated as kPorts. A tensor that is on a device already
-// is not sent again. Graph inputs are everywhere.
+// A schedule of some of the ops, grown one op at a time after its producers. Ops may be inserted into idle gaps of a
+// device (HEFT's rule, Topcuoglu et al. 2002, section 4.2). Under Contention::kEgress and kPorts transfers take the
+// first gap that their ports have, and are booked when the op is placed; kLinks is treated as kPorts. A tensor that is
+// on a device already is not sent again. Graph inputs are everywhere.
 class PartialSchedule {
  public:
   PartialSchedule(const Problem& problem, Contention contention, bool insertion = true);
@@ -70,13 +70,14 @@ class PartialSchedule {
   double end(OpId op) const { return end_[Index(op)]; }
   double makespan() const { return makespan_; }
 
-  // Bytes of parameters, and of tensors produced or copied, that lie on a device: an upper estimate of its peak, but for
-  // workspace.
+  // Bytes of parameters, and of tensors produced or copied, that lie on a device: an upper estimate of its peak, but
+  // for workspace.
   int64_t resident_bytes(DeviceId device) const { return resident_bytes_[Index(device)]; }
   // What placing the op there would add to it.
   int64_t added_bytes(OpId op, DeviceId device) const;
 
-  // All ops and transfers in the order of their starts. An evaluator that keeps this order ends no later than makespan().
+  // All ops and transfers in the order of their starts. An evaluator that keeps this order ends no later than
+  // makespan().
   Sequence InOrder() const;
 
  private:

@@ -25,6 +25,10 @@ struct Budget {
   double seconds = std::numeric_limits<double>::infinity();
   const std::atomic<bool>* cancelled = nullptr;  // Ctrl-C: stop and keep the best
 
+  bool endless() const {
+    return evaluations == std::numeric_limits<int64_t>::max() && seconds == std::numeric_limits<double>::infinity();
+  }
+
   // "200evals", "10s", "200evals,10s"; throws Error with an example.
   static Budget Parse(std::string_view text);
   std::string ToString() const;
@@ -72,7 +76,10 @@ class Search {
   // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an answer.
   bool Done();
   int64_t evaluations() const { return evaluations_; }
-  int64_t evaluations_left() const { return request_.budget.evaluations - evaluations_; }
+  int64_t evaluations_left() const {
+    constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+    return request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - evaluations_;
+  }
   double seconds() const;  // since the search began
 
   // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the plan

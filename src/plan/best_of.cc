@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "base/error.h"
+#include "plan/named_planner.h"
+#include "plan/planners.h"
+
+namespace berth {
+namespace {
+
+// The quick ones first, so that the searches begin where these ended; what they leave of the budget goes to the last.
+const std::vector<std::string>& DefaultPortfolio() {
+  static const std::vector<std::string> kNames = {"round_robin", "heft", "mincut", "one_cut", "local_search"};
+  return kNames;
+}
+
+// Runs one planner after another and keeps the best. Each gets an equal share of what is left of the budget, and what
+// it does not use goes to those after it; planners that improve a placement begin from the best so far. `single` always
+// runs first: the result is never worse than the best single device. A member that refuses the problem is left out, and
+// it says so.
+class BestOfPlanner : public NamedPlanner {
+ public:
+  BestOfPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params) {
+    std::vector<std::string> names = params.Specs("planners");
+    named_ = !names.empty();
+    if (!named_) names = DefaultPortfolio();
+    members_.push_back(catalog.MakePlanner("single"));
+    for (const std::string& name : names) {
+      std::unique_ptr<Planner> member = catalog.MakePlanner(name);
+      if (member->name() != "single") members_.push_back(std::move(member));
+    }
+  }
+
+  PlannerFacts facts() const override {
+    PlannerFacts facts{.deterministic_without_seed = true};
+    for (const auto& member : members_) {
+      facts.space = std::max(facts.space, member->facts().space);
+      facts.deterministic_without_seed = facts.deterministic_without_seed && member->facts().deterministic_without_seed;
+    }
+    return facts;
+  }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    Search search(request);
+    std::vector<size_t> able;
+    std::string refusals;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      const auto refused = members_[i]->Refuses(request.problem, request.evaluator);
+      if (!refused) able.push_back(i);
+      // Of the default portfolio nobody expects that all can do everything.
+      if (refused && named_) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);
+    }
+    std::string winner;
+    bool optimal = false;
+    for (size_t k = 0; k < able.size() && !search.Done() && !optimal; ++k) {
+      Planner& member = *members_[able[k]];
+      const PlanRequest part = Share(search, request, able[k], static_cast<int64_t>(able.size() - k));
+      const PlanResult result = member.MakePlan(part);
+      if (!search.has_best() || Better(result.score, search.best_score())) winner = member.name();
+      search.Adopt(result);
+      // An optimum among placements may still be beaten by an order.
+      optimal = result.optimal &&
+                (member.facts().space == PlannerFacts::Space::kSequence || !request.evaluator.facts().uses_priorities);
+    }
+    return search.Finish(optimal, fmt::format("{} won{}", winner, refusals));
+  }
+
+ private:
+  static PlanRequest Share(const Search& search, const PlanRequest& request, size_t member, int64_t members_left) {
+    int64_t evaluations = request.budget.evaluations;
+    if (evaluations < std::numeric_limits<int64_t>::max())
+      evaluations = std::max<int64_t>(1, search.evaluations_left() / members_left);
+    const double seconds = (request.budget.seconds - search.seconds()) / static_cast<double>(members_left);
+    PlanRequest part = search.Remaining(member, evaluations, seconds);
+    part.start = search.has_best() ? &search.best() : request.start;
+    return part;
+  }
+
+  std::vector<std::unique_ptr<Planner>> members_;
+  bool named_;
+};
+
+}  // namespace
+
+void RegisterBestOf(PlannerCatalog& catalog) {
+  catalog.Add(
+      {.name = "best_of",
+       .sentence = "A portfolio: the best that several planners find, never worse than the best single device.",
+       .source = "-",
+       .parameters = {{.name = "planners",
+                       .type = ParameterType::kSpecs,
+                       .default_value = "",
+                       .sentence = "planners, in the order in which they run; round_robin, heft, mincut, one_cut and "
+                                   "local_search when none is named"}}},
+      [](const Params& params, const PlannerCatalog& all) { return std::make_unique<BestOfPlanner>(params, all); });
+}
+
+}  // namespace berth

@@ -1,0 +1,303 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "plan/causes.h"
+#include "plan/named_planner.h"
+#include "plan/order_search.h"
+#include "plan/planners.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kMostOps = 1000;  // it goes as deep as there are ops
+
+// What no placement that begins like this one can beat; ops are placed in number order. 0 for models without a bound.
+class PrefixBound {
+ public:
+  PrefixBound(const Evaluator& evaluator)
+      : problem_(evaluator.problem()),
+        graph_(problem_.graph()),
+        devices_(problem_.num_devices()),
+        facts_(evaluator.facts()) {
+    end_.resize(graph_.num_ops());
+    load_.resize(devices_);
+    least_.resize(graph_.num_ops() + 1, 0);
+    tail_.assign(graph_.num_ops() * devices_, 0);
+    for (size_t v = graph_.num_ops(); v-- > 0;) {
+      least_[v] = least_[v + 1] + std::ranges::min(problem_.op_times(MakeId<OpId>(v)));
+      for (const DeviceId p : problem_.cluster().ids()) tail_[v * devices_ + Index(p)] = Tail(MakeId<OpId>(v), p);
+    }
+  }
+
+  // Of all placements whose first `count` ops are where `device` says. O(edges of those ops).
+  double Of(std::span<const DeviceId> device, size_t count) {
+    double time = 0;
+    switch (facts_.model) {
+      case EvaluatorFacts::Model::kSerial:
+        time = Serial(device, count);
+        break;
+      case EvaluatorFacts::Model::kParallel:
+        time = Parallel(device, count);
+        break;
+      default:
+        return 0;
+    }
+    // Sums are made in another order here; shared media are simulated to nine digits.
+    return time * (1 - (facts_.contention == Contention::kLinks ? 1e-8 : 1e-12));
+  }
+
+ private:
+  double Tail(OpId op, DeviceId p) const {
+    double tail = 0;
+    for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
+      for (const OpId consumer : graph_.consumers(MakeId<TensorId>(t))) {
+        double least = kCannotRun;
+        for (const DeviceId q : problem_.cluster().ids()) {
+          const double sent = p == q ? 0 : problem_.transfer_time(MakeId<TensorId>(t), p, q);
+          least = std::min(least, sent + problem_.op_time(consumer, q) + tail_[Index(consumer) * devices_ + Index(q)]);
+        }
+        tail = std::max(tail, least);
+      }
+    }
+    return tail;
+  }
+
+  double Serial(std::span<const DeviceId> device, size_t count) const {
+    double time = least_[count];
+    for (size_t v = 0; v < count; ++v) {
+      const auto op = MakeId<OpId>(v);
+      time += problem_.op_time(op, device[v]);
+      for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
+        const auto tensor = MakeId<TensorId>(t);
+        for (const DeviceId q : problem_.cluster().ids()) {
+          if (q == device[v]) continue;
+          const bool sent = std::ranges::any_of(graph_.consumers(tensor),
+                                                [&](OpId c) { return Index(c) < count && device[Index(c)] == q; });
+          if (sent) time += problem_.transfer_time(tensor, device[v], q);
+        }
+      }
+    }
+    return time;
+  }
+
+  // The longest path through what is placed, and the work of the fullest device and of all.
+  double Parallel(std::span<const DeviceId> device, size_t count) {
+    double time = 0, work = least_[count];
+    std::ranges::fill(load_, 0);
+    for (size_t v = 0; v < count; ++v) {
+      const auto op = MakeId<OpId>(v);
+      const DeviceId here = device[v];
+      double start = 0;
+      for (const TensorId tensor : graph_.inputs_of(op)) {
+        const size_t u = Index(graph_.producer(tensor));
+        start = std::max(start, end_[u] + (device[u] == here ? 0 : problem_.transfer_time(tensor, device[u], here)));
+      }
+      end_[v] = start + problem_.op_time(op, here);
+      load_[Index(here)] += problem_.op_time(op, here);
+      work += problem_.op_time(op, here);
+      time = std::max(time, end_[v] + tail_[v * devices_ + Index(here)]);
+    }
+    return std::max({time, std::ranges::max(load_), work / static_cast<double>(devices_)});
+  }
+
+  const Problem& problem_;
+  const Graph& graph_;
+  size_t devices_;
+  EvaluatorFacts facts_;
+  std::vector<double> end_, load_, least_, tail_;
+};
+
+// Depth first over the ops in number order; an op whose unit is placed already has its device.
+class Walk {
+ public:
+  Walk(Search& search, const Units& units, std::vector<DeviceId> class_of, bool with_orders)
+      : search_(search),
+        units_(units),
+        bound_(search.evaluator()),
+        orders_(search.problem(), with_orders ? search.evaluator().facts().contention : Contention::kNone),
+        class_of_(std::move(class_of)),
+        with_orders_(with_orders),
+        device_(search.problem().num_ops(), kNowhere),
+        used_(search.problem().num_devices(), 0) {}
+
+  // Whether nothing that was not ruled out was left out.
+  bool complete() const { return !cut_short_ && !lost_; }
+
+  void Place(size_t v) {
+    if (cut_short_) return;
+    if (v == device_.size()) {
+      with_orders_ ? EvaluateOrders() : EvaluatePlacement();
+      return;
+    }
+    if (++steps_ % 4096 == 0 && OutOfTime()) return;
+    const size_t unit = units_.unit_of(MakeId<OpId>(v));
+    if (device_[v] != kNowhere) {
+      if (!RuledOut(v + 1)) Place(v + 1);
+      return;
+    }
+    for (const DeviceId device : search_.problem().cluster().ids()) {
+      if (!units_.Fits(device_, unit, device) || !FirstOfItsClass(device)) continue;
+      units_.Put(device_, unit, device);
+      ++used_[Index(device)];
+      if (!RuledOut(v + 1)) Place(v + 1);
+      --used_[Index(device)];
+      units_.Put(device_, unit, kNowhere);
+    }
+  }
+
+ private:
+  static constexpr DeviceId kNowhere{-1};
+
+  // Of interchangeable devices the smallest that are not in use are all the same.
+  bool FirstOfItsClass(DeviceId device) const {
+    for (size_t d = 0; d < Index(device); ++d) {
+      if (class_of_[d] == class_of_[Index(device)] && used_[d] == 0) return false;
+    }
+    return true;
+  }
+
+  // Only a better plan that fits could be lost, and times of plans that do not fit say nothing about one that does.
+  bool RuledOut(size_t count) {
+    if (!search_.has_best() || !search_.best_score().feasible) return false;
+    return bound_.Of(device_, count) >= search_.best_score().time;
+  }
+
+  bool OutOfTime() {
+    // Evaluations are asked for at the leaves; here it is about the clock.
+    const bool spent = search_.evaluations_left() > 0 && search_.Done();
+    cut_short_ = cut_short_ || spent;
+    return spent;
+  }
+
+  void EvaluatePlacement() {
+    if (search_.Done()) {
+      cut_short_ = true;
+      return;
+    }
+    search_.Evaluate({.device = device_}, "");
+  }
+
+  // Orders are compared by time alone. Where memory is limited a longer one might fit and a shorter one not: then
+  // the search is not complete.
+  void EvaluateOrders() {
+    const bool fits = search_.has_best() && search_.best_score().feasible;
+    const double below = fits ? search_.best_score().time : kCannotRun;
+    const auto result = orders_.Best(device_, below, [&] { return OutOfTime(); });
+    if (orders_.stopped()) cut_short_ = true;
+    if (!result) return;
+    if (search_.Done()) {
+      cut_short_ = true;
+      return;
+    }
+    const Score score = search_.Evaluate({.device = device_, .sequence = &result->sequence}, "");
+    if (!score.feasible) lost_ = true;
+  }
+
+  Search& search_;
+  const Units& units_;
+  PrefixBound bound_;
+  OrderSearch orders_;
+  std::vector<DeviceId> class_of_;
+  bool with_orders_;
+  std::vector<DeviceId> device_;
+  std::vector<int> used_;  // units per device
+  bool cut_short_ = false;
+  bool lost_ = false;
+  int64_t steps_ = 0;
+};
+
+// The oracle for tiny problems. space=placement: every placement, scored as it is. space=order: every placement, and
+// for each every order of its ops, and of its transfers where they queue: the true optimum of parallel execution.
+// Devices that are interchangeable are used in order, and what cannot become better than the best so far is left out
+// (bounds are lower bounds, so that nothing is lost).
+class ExhaustivePlanner : public NamedPlanner {
+ public:
+  explicit ExhaustivePlanner(const Params& params)
+      : NamedPlanner(params), orders_(params.Text("space") == "order"), limit_(params.Real("limit")) {}
+
+  PlannerFacts facts() const override {
+    return {.space = orders_ ? PlannerFacts::Space::kSequence : PlannerFacts::Space::kPlacement,
+            .deterministic_without_seed = true};
+  }
+
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
+    if (auto refused = NamedPlanner::Refuses(problem, evaluator)) return refused;
+    if (problem.num_ops() > kMostOps)
+      return fmt::format("the model has {} ops; it is meant for tiny problems", problem.num_ops());
+    const Units units(problem);
+    double size = 1;
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      size *= static_cast<double>(units.num_devices(unit));
+      if (WithOrders(evaluator)) size *= static_cast<double>(unit + 1);
+      if (size > limit_) {
+        return fmt::format("its space has more than {:g} plans; it is meant for tiny problems (parameter limit)",
+                           limit_);
+      }
+    }
+    const EvaluatorFacts& facts = evaluator.facts();
+    if (WithOrders(evaluator) && (facts.io_on_host || facts.contention == Contention::kLinks)) {
+      return "space=order knows neither io=host nor contention=links";
+    }
+    return std::nullopt;
+  }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    if (const auto refused = Refuses(request.problem, request.evaluator))
+      throw Error("planner {}: {}", name(), *refused);
+    Search search(request);
+    const Units units(request.problem);
+    Walk walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator));
+    walk.Place(0);
+    // Where nothing was complete in time there still has to be an answer.
+    if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
+    const bool certain = walk.complete() && search.best_score().feasible;
+    PlanResult result =
+        search.Finish(certain, certain ? "every plan was looked at or ruled out" : "not every plan was looked at");
+    GiveCauses(request.problem, result.plan, "part of the best of all plans");
+    return result;
+  }
+
+ private:
+  bool WithOrders(const Evaluator& evaluator) const {
+    const EvaluatorFacts& facts = evaluator.facts();
+    return orders_ && facts.model == EvaluatorFacts::Model::kParallel && facts.uses_priorities;
+  }
+
+  // First-come transfers that are requested together start by the number of their destination: there a swap of equal
+  // devices may change the score.
+  std::vector<DeviceId> ClassesFor(const Evaluator& evaluator) const {
+    const EvaluatorFacts& facts = evaluator.facts();
+    const bool numbered = facts.model == EvaluatorFacts::Model::kParallel && facts.contention != Contention::kNone &&
+                          !WithOrders(evaluator);
+    if (!numbered) return InterchangeableDevices(evaluator);
+    const auto ids = evaluator.problem().cluster().ids();
+    return {ids.begin(), ids.end()};
+  }
+
+  bool orders_;
+  double limit_;
+};
+
+}  // namespace
+
+void RegisterExhaustive(PlannerCatalog& catalog) {
+  catalog.Add(
+      {.name = "exhaustive",
+       .sentence = "Every plan of a tiny problem: the oracle that the others are tested against.",
+       .source = "-",
+       .parameters = {{.name = "space",
+                       .type = ParameterType::kChoice,
+                       .default_value = "placement",
+                       .sentence = "placement: all placements, first come first served; order: all orders as well",
+                       .choices = {"placement", "order"}},
+                      {.name = "limit",
+                       .type = ParameterType::kReal,
+                       .default_value = "1e8",
+                       .sentence = "it refuses problems with more plans than this",
+                       .least = 1,
+                       .most = 1e18}}},
+      [](const Params& params, const PlannerCatalog&) { return std::make_unique<ExhaustivePlanner>(params); });
+}
+
+}  // namespace berth

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "plan/causes.h"
+#include "plan/moves.h"
+#include "plan/named_planner.h"
+#include "plan/planners.h"
+#include "plan/start.h"
+
+namespace berth {
+namespace {
+
+// Hill climbing over moves from one op to whole branches; a move is kept when the score is no worse, because makespans
+// have wide plateaus. When a climb has gone on for long without a gain the next one begins from the best placement,
+// shaken by a few random moves: until the budget ends, or when it has no end, `restarts` times. Never worse than its
+// start.
+class LocalSearchPlanner : public NamedPlanner {
+ public:
+  explicit LocalSearchPlanner(const Params& params)
+      : NamedPlanner(params), restarts_(params.Int("restarts")), start_(params.Text("start")) {}
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    Search search(request);
+    const Units units(request.problem);
+    MoveMaker moves(units);
+    std::vector<DeviceId> device = StartPlacement(search, units, request.start, start_);
+    const double started_at = search.best_score().time;
+    int64_t climbs = 0;
+    while (!search.Done() && request.problem.num_devices() > 1) {
+      const int64_t before = search.evaluations();
+      Climb(search, units, moves, device);
+      ++climbs;
+      const bool stuck = search.evaluations() == before;  // no op may move
+      if (stuck || search.Done() || (request.budget.endless() && climbs > restarts_)) break;
+      device = Shaken(search, moves);
+      search.Evaluate({.device = device}, "found by search");
+    }
+    const double gain = started_at > 0 ? 1 - search.best_score().time / started_at : 0;
+    PlanResult result = search.Finish(
+        false, fmt::format("{} climb{}, {:.1f} % below the start", climbs, climbs == 1 ? "" : "s", 100 * gain));
+    GiveCauses(request.problem, result.plan, "found by search");
+    return result;
+  }
+
+ private:
+  static void Climb(Search& search, const Units& units, MoveMaker& moves, const std::vector<DeviceId>& start) {
+    const std::unique_ptr<Session> session = search.evaluator().NewSession({.device = start});
+    ShapeChooser shapes;
+    const size_t neighbours = units.size() * (search.problem().num_devices() - 1);
+    const size_t patience = std::clamp<size_t>(4 * neighbours, 200, 20'000);
+    for (size_t without_gain = 0; without_gain < patience && !search.Done(); ++without_gain) {
+      const MoveShape shape = shapes.Draw(search.random());
+      const auto move = moves.Draw(shape, session->device(), search.random());
+      if (move.empty()) continue;
+      const Score before = session->score();
+      const Score score = search.Try(*session, move);
+      if (Better(before, score)) {
+        shapes.Report(shape, false);
+        continue;
+      }
+      session->Commit();
+      const bool gained = Better(score, before);
+      shapes.Report(shape, gained);
+      if (!gained) continue;
+      without_gain = 0;
+      search.Offer(*session, "found by search");
+    }
+  }
+
+  static std::vector<DeviceId> Shaken(Search& search, MoveMaker& moves) {
+    std::vector<DeviceId> device = search.best().device;
+    for (size_t k = 2 + search.random().Below(4); k > 0; --k) {
+      const auto shape = static_cast<MoveShape>(search.random().Below(kMoveShapes));
+      for (const auto& [op, to] : moves.Draw(shape, device, search.random())) device[Index(op)] = to;
+    }
+    return device;
+  }
+
+  int64_t restarts_;
+  std::string start_;
+};
+
+}  // namespace
+
+void RegisterLocalSearch(PlannerCatalog& catalog) {
+  catalog.Add({.name = "local_search",
+               .sentence = "Hill climbing with moves of single ops, segments, clusters and branches, and restarts.",
+               .source = "-",
+               .parameters = {{.name = "restarts",
+                               .type = ParameterType::kInt,
+                               .default_value = "3",
+                               .sentence = "how often it begins again when the budget has no end",
+                               .least = 0,
+                               .most = 1e9},
+                              StartParameter()}},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<LocalSearchPlanner>(params); });
+}
+
+}  // namespace berth

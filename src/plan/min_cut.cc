@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/error.h"
+#include "plan/causes.h"
+#include "plan/named_planner.h"
+#include "plan/planners.h"
+
+namespace berth {
+namespace {
+
+constexpr DeviceId kSourceDevice{0}, kSinkDevice{1};
+
+// A flow network in whole numbers: times are multiplied by a power of two such that no placement worth having costs
+// more than 2^56. A double has 53 bits, so that what is lost is below the rounding of the sum that a cut stands for,
+// and the algorithm's comparisons with zero are exact.
+class CutNetwork {
+ public:
+  // `most`: no cut that is looked for costs more.
+  explicit CutNetwork(double most) : shift_(most > 0 ? 55 - std::ilogb(most) : 0) {}
+
+  size_t AddNode() { return boost::add_vertex(graph_); }
+
+  // Paid when `node` is on the sink's side, and when it is on the source's. What is paid on both sides decides nothing.
+  void AddTerminal(size_t node, double on_sink_side, double on_source_side) {
+    const int64_t to_source = Scaled(on_sink_side), to_sink = Scaled(on_source_side);
+    const int64_t both = std::min(to_source, to_sink);
+    constant_ += both;
+    if (to_source > both) Join(source_, node, to_source - both, 0);
+    if (to_sink > both) Join(node, sink_, to_sink - both, 0);
+  }
+
+  // `there` is paid when `a` is on the source's side and `b` on the sink's, `back` when it is the other way round.
+  void AddArcs(size_t a, size_t b, double there, double back) { Join(a, b, Scaled(there), Scaled(back)); }
+
+  // Solves it and returns the least cost, as a time again.
+  double Solve() {
+    using namespace boost;
+    const size_t nodes = num_vertices(graph_);
+    color_.assign(nodes, default_color_type());
+    std::vector<Traits::edge_descriptor> predecessor(nodes);
+    std::vector<long> distance(nodes);
+    const auto index = get(vertex_index, graph_);
+    const int64_t flow = boykov_kolmogorov_max_flow(
+        graph_, get(edge_capacity, graph_), get(edge_residual_capacity, graph_), get(edge_reverse, graph_),
+        make_iterator_property_map(predecessor.begin(), index), make_iterator_property_map(color_.begin(), index),
+        make_iterator_property_map(distance.begin(), index), index, source_, sink_);
+    return std::ldexp(static_cast<double>(flow + constant_), -shift_);
+  }
+
+  // Of the cut that Solve found: what the source still reaches.
+  bool OnSourceSide(size_t node) const { return color_[node] == boost::black_color; }
+
+ private:
+  using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+  using Flow = boost::adjacency_list<
+      boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+      boost::property<boost::edge_capacity_t, int64_t,
+                      boost::property<boost::edge_residual_capacity_t, int64_t,
+                                      boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
+
+  static constexpr int64_t kNever = int64_t{1} << 60;  // an arc that no cut worth having crosses
+
+  int64_t Scaled(double time) const {
+    const double scaled = std::ldexp(time, shift_);
+    return scaled < 0x1p57 ? std::llround(scaled) : kNever;
+  }
+
+  void Join(size_t a, size_t b, int64_t there, int64_t back) {
+    const auto forward = boost::add_edge(a, b, graph_).first;
+    const auto reverse = boost::add_edge(b, a, graph_).first;
+    boost::put(boost::edge_capacity, graph_, forward, there);
+    boost::put(boost::edge_capacity, graph_, reverse, back);
+    boost::put(boost::edge_reverse, graph_, forward, reverse);
+    boost::put(boost::edge_reverse, graph_, reverse, forward);
+  }
+
+  Flow graph_;
+  int shift_;
+  size_t source_ = AddNode();
+  size_t sink_ = AddNode();
+  int64_t constant_ = 0;
+  std::vector<boost::default_color_type> color_;
+};
+
+// Serial execution without anything but ops and transfers.
+double SerialCost(const Problem& problem, std::span<const DeviceId> device) {
+  const Graph& graph = problem.graph();
+  double cost = 0;
+  for (const OpId op : graph.ops()) cost += problem.op_time(op, device[Index(op)]);
+  for (const TensorId tensor : graph.tensors()) {
+    const DeviceId from = device[Index(graph.producer(tensor))];
+    const DeviceId to = from == kSourceDevice ? kSinkDevice : kSourceDevice;
+    const bool sent = std::ranges::any_of(graph.consumers(tensor), [&](OpId c) { return device[Index(c)] == to; });
+    if (sent) cost += problem.transfer_time(tensor, from, to);
+  }
+  return cost;
+}
+
+// Two devices under serial execution: the least sum of op times and transfers is a minimum cut between the devices
+// (Stone 1977, section 3). A unit's arcs to source and sink carry its time on the other device. A tensor has two helper
+// nodes, one per direction: producer -> helper with the length of the transfer, helper -> each consumer never to be
+// cut, so that it is paid once, however many consumers are on the other side. Exact for serial execution without an
+// overhead per subgraph where the result fits into memory; else a start, and it says so. One evaluation.
+class MinCutPlanner : public NamedPlanner {
+ public:
+  using NamedPlanner::NamedPlanner;
+
+  PlannerFacts facts() const override { return {.deterministic_without_seed = true}; }
+
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
+    if (problem.num_devices() != 2)
+      return fmt::format("it places on two devices, the cluster has {}", problem.num_devices());
+    if (auto refused = RefusesSeparate(problem)) return refused;
+    return NamedPlanner::Refuses(problem, evaluator);
+  }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    const Problem& problem = request.problem;
+    const Units units(problem);
+    Plan plan{.device = units.AllOn(kSourceDevice)};
+    const double most = std::min(SerialCost(problem, plan.device), SerialCost(problem, units.AllOn(kSinkDevice)));
+    const double least = Cut(units, most, plan.device);
+    const double cost = SerialCost(problem, plan.device);
+    BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
+
+    Search search(request);
+    GiveCauses(problem, plan, "on its side of the minimum cut");
+    const Score score = search.Evaluate(plan);
+    const EvaluatorFacts& facts = request.evaluator.facts();
+    const bool serial = facts.model == EvaluatorFacts::Model::kSerial && !facts.io_on_host;
+    const bool optimal = serial && facts.subgraph_overhead == 0 && score.feasible;
+    return search.Finish(optimal, Note(problem, facts, serial, score, least));
+  }
+
+ private:
+  static std::string Note(const Problem& problem, const EvaluatorFacts& facts, bool serial, const Score& score,
+                          double least) {
+    if (!serial) return "the minimum cut is exact for serial execution; here it is a start";
+    if (facts.subgraph_overhead > 0) {
+      return fmt::format("the cut leaves out the overhead per subgraph: a start; no placement is below {}",
+                         ToString(problem.ToSeconds(least)));
+    }
+    if (!score.feasible) return "the minimum cut does not fit into memory: a start";
+    return "a minimum cut: no placement is faster";
+  }
+
+  // Writes the placement of a minimum cut and returns what it costs. The network has a node per unit, with its number.
+  static double Cut(const Units& units, double most, std::span<DeviceId> placement) {
+    const Problem& problem = units.problem();
+    const Graph& graph = problem.graph();
+    CutNetwork network(most);
+    std::vector<size_t> node(units.size());
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      node[unit] = network.AddNode();
+      network.AddTerminal(node[unit], units.time(unit, kSinkDevice), units.time(unit, kSourceDevice));
+    }
+    std::vector<size_t> consumers;
+    for (const TensorId tensor : graph.tensors()) {
+      const double there = problem.transfer_time(tensor, kSourceDevice, kSinkDevice);
+      const double back = problem.transfer_time(tensor, kSinkDevice, kSourceDevice);
+      const size_t producer = node[units.unit_of(graph.producer(tensor))];
+      consumers.clear();
+      for (const OpId op : graph.consumers(tensor)) {
+        if (node[units.unit_of(op)] != producer) consumers.push_back(node[units.unit_of(op)]);
+      }
+      std::ranges::sort(consumers);
+      consumers.erase(std::ranges::unique(consumers).begin(), consumers.end());
+      if (consumers.size() == 1) {
+        network.AddArcs(producer, consumers.front(), there, back);
+      } else if (!consumers.empty()) {
+        const size_t sent_there = network.AddNode(), sent_back = network.AddNode();
+        network.AddArcs(producer, sent_there, there, 0);
+        network.AddArcs(sent_back, producer, back, 0);
+        for (const size_t consumer : consumers) {
+          network.AddArcs(sent_there, consumer, kCannotRun, 0);
+          network.AddArcs(consumer, sent_back, kCannotRun, 0);
+        }
+      }
+    }
+    const double least = network.Solve();
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      units.Put(placement, unit, network.OnSourceSide(node[unit]) ? kSourceDevice : kSinkDevice);
+    }
+    return least;
+  }
+};
+
+}  // namespace
+
+void RegisterMinCut(PlannerCatalog& catalog) {
+  catalog.Add({.name = "mincut",
+               .sentence = "Two devices, serial execution: the exact optimum, by maximum flow.",
+               .source = "Stone 1977; flow: Boykov and Kolmogorov 2004"},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<MinCutPlanner>(params); });
+}
+
+}  // namespace berth

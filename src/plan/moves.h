@@ -1,0 +1,68 @@
+// Changes of a placement that searches try: from one op to a whole branch of the network.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "plan/units.h"
+
+namespace berth {
+
+// The shapes of what moves to one device together. Branches of a network are worth nothing alone and must move whole,
+// hence the larger ones; their sizes are drawn evenly over the orders of magnitude.
+enum class MoveShape : uint8_t {
+  kOne,       // one unit
+  kSegment,   // neighbours in the topological order
+  kCluster,   // ops around one that are on its device and joined by tensors
+  kForward,   // an op and what depends on nothing else: a branch from its fork on
+  kBackward,  // an op and what nothing else needs: a branch up to its join
+  kSwap,      // two units change places
+};
+inline constexpr size_t kMoveShapes = 6;
+
+// Draws moves that keep all constraints. Not thread-safe: it has scratch memory.
+class MoveMaker {
+ public:
+  explicit MoveMaker(const Units& units);
+
+  using Moves = std::vector<std::pair<OpId, DeviceId>>;
+  // A move of this shape from `placement`; empty when the draw led to nothing. The span stays valid until the next
+  // call.
+  std::span<const std::pair<OpId, DeviceId>> Draw(MoveShape shape, std::span<const DeviceId> placement, Random& random);
+
+ private:
+  size_t Size(Random& random) const;
+  DeviceId Target(std::span<const DeviceId> placement, OpId from, Random& random) const;
+  void Segment(Random& random);
+  void Cluster(std::span<const DeviceId> placement, Random& random);
+  void Forward(Random& random);
+  void Backward(Random& random);
+  bool Visit(OpId op);
+  void MoveAll(std::span<const DeviceId> placement, DeviceId to);
+  void Swap(std::span<const DeviceId> placement, Random& random);
+  bool KeepsApart(std::span<const DeviceId> placement);
+
+  const Units& units_;
+  const Graph& graph_;
+  Moves moves_;
+  std::vector<OpId> chosen_;
+  std::vector<uint32_t> stamp_;  // per op: the round in which it was chosen
+  std::vector<DeviceId> trial_;  // only with Separate constraints
+  uint32_t round_ = 0;
+};
+
+// Draws shapes as often as they have helped lately: the share of a shape follows its gains per try.
+class ShapeChooser {
+ public:
+  MoveShape Draw(Random& random) const;
+  void Report(MoveShape shape, bool helped);
+
+ private:
+  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1};
+};
+
+}  // namespace berth

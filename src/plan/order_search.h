@@ -1,0 +1,71 @@
+// The best order of a tiny placement, by branch and bound.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "placement/evaluator.h"
+#include "placement/plan.h"
+#include "placement/problem.h"
+
+namespace berth {
+
+// Under parallel execution a placement leaves open the order of the ops on each device and, where they queue, of the
+// transfers on each port. Every schedule that starts all as early as its orders allow is reached by appending one
+// activity (op or transfer) after another in the order of their starts; among these is a shortest one. Contention none,
+// egress or ports.
+class OrderSearch {
+ public:
+  OrderSearch(const Problem& problem, Contention contention);
+
+  // An order whose makespan is the least, and less than `below`; nothing when there is none, or `stop` said so before
+  // one was found. `stop` is asked now and then.
+  struct Result {
+    Sequence sequence;
+    double makespan;
+  };
+  std::optional<Result> Best(std::span<const DeviceId> device, double below, const std::function<bool()>& stop);
+  // Whether `stop` ended the last Best.
+  bool stopped() const { return stopped_; }
+
+ private:
+  struct Activity {
+    double length = 0;
+    double tail = 0;          // the longest way from its end to the end of everything
+    size_t resource[2] = {};  // equal when it holds only one
+    OpId op{-1};              // else a transfer:
+    std::pair<TensorId, DeviceId> transfer{};
+    std::vector<std::pair<size_t, double>> successors{};  // activity, and the time between
+    size_t producers = 0;
+  };
+  // What appending an activity changes.
+  struct State {
+    std::vector<double> free;       // per resource
+    std::vector<double> work_left;  // per device
+    std::vector<double> release;    // per activity: when its producers are done
+    std::vector<size_t> missing;    // per activity
+    double last_start = 0;
+    double bound = 0;
+  };
+
+  void MakeActivities(std::span<const DeviceId> device);
+  void Extend(const State& state);
+  double Start(const State& state, size_t activity) const;
+  Sequence MakeSequence() const;
+
+  const Problem& problem_;
+  Contention contention_;
+  std::vector<Activity> activities_;
+  std::vector<size_t> order_;  // activities, as appended
+  std::vector<uint8_t> appended_;
+  double best_ = 0;
+  std::optional<Result> result_;
+  const std::function<bool()>* stop_ = nullptr;
+  bool stopped_ = false;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace berth
