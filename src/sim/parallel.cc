@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
 #include "sim/memory_level.h"
-#include "sim/memory_over_time.h"
 #include "sim/ready_ops.h"
 #include "sim/simulators.h"
 #include "sim/transfers.h"
@@ -213,15 +213,8 @@ class Parallel : public Evaluator {
       const DeviceId device = plan.device[Index(op)];
       timeline.ops.push_back({.device = device, .start = start, .end = start + problem().op_time(op, device)});
     }
-    std::ranges::sort(timeline.transfers, [](const TransferRun& a, const TransferRun& b) {
-      return std::tuple(a.start, !a.is_input, a.tensor, a.to) < std::tuple(b.start, !b.is_input, b.tensor, b.to);
-    });
-    if (timeline.score.time == kNever) {
-      timeline.infeasible_because = WhyItStops(plan, timeline);
-    } else if (facts_.tracks_memory) {
-      timeline.memory = MemoryOverTime(problem(), timeline, timeline.score.time, facts_.io_on_host);
-      timeline.infeasible_because = WhyMemoryLacks(problem(), timeline.memory);
-    }
+    if (timeline.score.time == kNever) timeline.infeasible_because = WhyItStops(plan, timeline);
+    CompleteTimeline(*this, timeline.score.time, timeline);
     return timeline;
   }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
 #include "sim/memory_level.h"
-#include "sim/memory_over_time.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -220,12 +220,8 @@ class Serial : public Evaluator {
     timeline.subgraphs = run.CountSubgraphs();
     Score ignored;
     const double finish = run.GoThroughTime(false, {}, &timeline, ignored);
-    if (timeline.score.time == kCannotRun) {
-      timeline.infeasible_because = WhyItCannotRun(plan);
-    } else if (facts_.tracks_memory) {
-      timeline.memory = MemoryOverTime(problem(), timeline, finish, facts_.io_on_host);
-      timeline.infeasible_because = WhyMemoryLacks(problem(), timeline.memory);
-    }
+    if (timeline.score.time == kCannotRun) timeline.infeasible_because = WhyItCannotRun(plan);
+    CompleteTimeline(*this, finish, timeline);
     return timeline;
   }
 

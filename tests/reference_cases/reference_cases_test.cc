@@ -97,6 +97,16 @@ void CheckParallel(const Evaluator& evaluator, const Plan& plan, const Json& ans
   EXPECT_THAT(Verify(evaluator, plan.view(), timeline), testing::IsEmpty());
 }
 
+// The same problem on devices that hold nothing.
+Problem WithoutMemory(const Problem& problem) {
+  OpTimes times{.time = {}, .measured = {}, .source = "case"};
+  for (const OpId op : problem.graph().ops()) {
+    times.time.insert(times.time.end(), problem.op_times(op).begin(), problem.op_times(op).end());
+  }
+  return Problem(problem.shared_graph(), problem.shared_cluster(), std::move(times),
+                 {.memory_limits = std::vector<int64_t>(problem.num_devices(), 0)});
+}
+
 // Score says by how much a plan exceeds its limits: with limits of zero, that is the sum of the peaks.
 void CheckScoredPeaks(const Evaluator& evaluator, const Plan& plan, const Json& answer) {
   if (answer.is_null()) return;
@@ -109,43 +119,58 @@ void CheckScoredPeaks(const Evaluator& evaluator, const Plan& plan, const Json& 
   EXPECT_EQ(score.feasible, sum == 0);
 }
 
-TEST(ReferenceCases, AgreeToTheLastBit) {
-  const char* other = std::getenv("BERTH_REFERENCE_CASES");
-  const std::string path = other != nullptr ? other : BERTH_SOURCE_DIR "/tests/data/reference_cases.json";
-  const Json cases = ReadJson(path);
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  RegisterSerial(catalog);
-  size_t checked = 0;
-  for (const Json& json : cases) {
-    SCOPED_TRACE("case " + std::to_string(checked) + " of " + path);
-    const Problem problem = ReadProblem(json["problem"]);
-    const Problem without_memory(
-        problem.shared_graph(), problem.shared_cluster(),
-        {.time = {problem.op_times(OpId{0}).begin(),
-                  problem.op_times(OpId{0}).begin() + problem.num_ops() * problem.num_devices()},
-         .measured = {},
-         .source = "case"},
-        {.memory_limits = std::vector<int64_t>(problem.num_devices(), 0)});
-    const Plan plan = ReadPlan(json);
-    for (const std::string contention : {"none", "egress", "ports"}) {
-      SCOPED_TRACE(contention);
-      const Json& answer = json["answers"][contention];
-      CheckParallel(*catalog.Make("parallel(contention=" + contention + ")", problem), plan, answer);
-      CheckScoredPeaks(*catalog.Make("parallel(contention=" + contention + ")", without_memory), plan, answer);
+class ReferenceCases : public ::testing::Test {
+ protected:
+  ReferenceCases() {
+    RegisterParallel(catalog_);
+    RegisterSerial(catalog_);
+    const char* other = std::getenv("BERTH_REFERENCE_CASES");
+    path_ = other != nullptr ? other : BERTH_SOURCE_DIR "/tests/data/reference_cases.json";
+    cases_ = ReadJson(path_);
+  }
+
+  // check(problem, plan, case) of every case, up to the first that is wrong.
+  template <typename Check>
+  void ForEachCase(Check check) {
+    size_t checked = 0;
+    for (const Json& json : cases_) {
+      SCOPED_TRACE("case " + std::to_string(checked));
+      check(ReadProblem(json["problem"]), ReadPlan(json), json);
+      ++checked;
+      if (HasFailure()) break;
     }
+    EXPECT_GT(checked, 0u);
+    RecordProperty("cases", static_cast<int>(checked));
+    std::printf("%zu of %zu reference cases checked: %s\n", checked, cases_.size(), path_.c_str());
+  }
+
+  void CheckContention(const std::string& contention) {
+    ForEachCase([&](const Problem& problem, const Plan& plan, const Json& json) {
+      const Json& answer = json["answers"][contention];
+      const std::string name = "parallel(contention=" + contention + ")";
+      CheckParallel(*catalog_.Make(name, problem), plan, answer);
+      CheckScoredPeaks(*catalog_.Make(name, WithoutMemory(problem)), plan, answer);
+    });
+  }
+
+  EvaluatorCatalog catalog_{"evaluator"};
+  std::string path_;
+  Json cases_;
+};
+
+TEST_F(ReferenceCases, AgreeWithoutContention) { CheckContention("none"); }
+TEST_F(ReferenceCases, AgreeWithEgressPorts) { CheckContention("egress"); }
+TEST_F(ReferenceCases, AgreeWithPortsAtBothEnds) { CheckContention("ports"); }
+
+TEST_F(ReferenceCases, AgreeInSeries) {
+  ForEachCase([&](const Problem& problem, const Plan& plan, const Json& json) {
     const double overhead = json["subgraph_overhead"];
-    const auto serial = catalog.Make(fmt::format("serial(subgraph_overhead={})", overhead), problem);
+    const auto serial = catalog_.Make(fmt::format("serial(subgraph_overhead={})", overhead), problem);
     const Timeline timeline = serial->Trace(plan.view());
     EXPECT_EQ(timeline.score.time, json["answers"]["serial"]["score"].get<double>());
     EXPECT_EQ(timeline.subgraphs, json["answers"]["serial"]["subgraphs"].get<size_t>());
     EXPECT_THAT(Verify(*serial, plan.view(), timeline), testing::IsEmpty());
-    ++checked;
-    if (HasFailure()) break;
-  }
-  EXPECT_GT(checked, 0u);
-  RecordProperty("cases", static_cast<int>(checked));
-  std::printf("%zu reference cases checked: %s\n", checked, path.c_str());
+  });
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
-#include "sim/memory_over_time.h"
+#include "sim/complete_timeline.h"
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -178,17 +181,8 @@ std::string Describe(const Graph& graph, const MemoryHolder& holder) {
   return {};
 }
 
-}  // namespace
-
-std::vector<DeviceMemory> MemoryOverTime(const Problem& problem, const Timeline& timeline, double finish,
-                                         bool io_on_host) {
-  std::vector<DeviceMemory> memory;
-  for (const std::vector<Span>& spans : SpanCollector(problem, timeline, finish, io_on_host).Collect()) {
-    memory.push_back(Sweep(spans));
-  }
-  return memory;
-}
-
+// One line about the device that lacks most memory: its peak, its limit, the moment and what fills it. Empty when all
+// fits.
 std::string WhyMemoryLacks(const Problem& problem, const std::vector<DeviceMemory>& memory) {
   int64_t most = 0;
   size_t worst = 0, lacking = 0;
@@ -216,6 +210,20 @@ std::string WhyMemoryLacks(const Problem& problem, const std::vector<DeviceMemor
     text +=
         fmt::format("; {} more device{} lack{} memory", lacking - 1, lacking == 2 ? "" : "s", lacking == 2 ? "s" : "");
   return text;
+}
+
+}  // namespace
+
+void CompleteTimeline(const Evaluator& evaluator, double finish, Timeline& timeline) {
+  std::ranges::sort(timeline.transfers, [](const TransferRun& a, const TransferRun& b) {
+    return std::tuple(a.start, !a.is_input, a.tensor, a.to) < std::tuple(b.start, !b.is_input, b.tensor, b.to);
+  });
+  if (!evaluator.facts().tracks_memory || timeline.score.time == kCannotRun) return;
+  const bool io_on_host = evaluator.facts().io_on_host;
+  for (const std::vector<Span>& spans : SpanCollector(evaluator.problem(), timeline, finish, io_on_host).Collect()) {
+    timeline.memory.push_back(Sweep(spans));
+  }
+  timeline.infeasible_because = WhyMemoryLacks(evaluator.problem(), timeline.memory);
 }
 
 }  // namespace berth
