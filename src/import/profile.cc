@@ -52,7 +52,7 @@ OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
     if (name.empty()) continue;
     if (node.Has("provider")) ++kinds[KindOf(node.Text("provider"))];
     const double microseconds = node.Number("us_median", 0, kLongest);
-    if (!profile.time_by_op.emplace(name, Seconds{microseconds * 1e-6}).second) {
+    if (!profile.time_by_op.emplace(name, Seconds{microseconds / 1e6}).second) {
       throw node.Mistake("name", fmt::format("a second '{}'; expected each op once", name));
     }
   }
@@ -74,7 +74,7 @@ class TraceReader {
         // The first run warms up.
         if (by_run.size() == 1 || run != by_run.begin()->first) values.push_back(sum);
       }
-      profile.time_by_op.emplace(name, Seconds{Median(values) * 1e-6});
+      profile.time_by_op.emplace(name, Seconds{Median(values) / 1e6});
     }
     return profile;
   }

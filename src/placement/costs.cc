@@ -16,14 +16,18 @@ struct KindShares {
   ClassShares share;
 };
 
-// In the order of OpClass: matmul, conv, elementwise, normalization, reduction, data movement, recurrent, other.
+// Guesses, in the order of OpClass: matmul, conv, elementwise, normalization, reduction, data movement, recurrent,
+// other. cpu: what ONNX Runtime reached on one core of a server, a third less for matmul and conv, whose cores share
+// caches and clock (docs/costs.md has the measurements). gpu: dense kernels of vendor libraries reach about half of the
+// peak at the sizes of inference; the rest is bound by memory, and its arithmetic seldom counts. igpu: as gpu, a little
+// less. npu: built for convolutions.
 constexpr std::array kShares = {
-    KindShares{"cpu", {0.7, 0.6, 0.1, 0.1, 0.1, 0.1, 0.4, 0.1}},
-    KindShares{"gpu", {0.6, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1}},
-    KindShares{"igpu", {0.5, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1}},
-    KindShares{"npu", {0.4, 0.6, 0.05, 0.05, 0.05, 0.05, 0.1, 0.02}},
+    KindShares{"cpu", {0.5, 0.5, 0.03, 0.05, 0.03, 0.05, 0.25, 0.03}},
+    KindShares{"gpu", {0.5, 0.45, 0.05, 0.05, 0.03, 0.05, 0.15, 0.03}},
+    KindShares{"igpu", {0.4, 0.4, 0.05, 0.05, 0.03, 0.05, 0.15, 0.03}},
+    KindShares{"npu", {0.35, 0.5, 0.03, 0.03, 0.02, 0.03, 0.1, 0.01}},
 };
-constexpr ClassShares kUnknownKind = {0.5, 0.5, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1};
+constexpr ClassShares kUnknownKind = {0.4, 0.4, 0.03, 0.05, 0.03, 0.05, 0.15, 0.03};
 
 // One device's part of the roofline, looked up instead of computed: per op only two divisions remain.
 struct Roof {
