@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
@@ -133,6 +134,15 @@ TEST(DeviceFile, AnchorsMayRepeatADevice) {
       "f");
   EXPECT_EQ(cluster.device(DeviceId{1}).memory->value, 0x1p30);
   EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{0});
+}
+
+TEST(DeviceFile, TheExampleInTheDocumentationIsOne) {
+  const std::string page = ReadFile(BERTH_SOURCE_DIR "/docs/cluster-format.md");
+  constexpr std::string_view kFence = "```yaml\n";
+  const size_t start = page.find(kFence) + kFence.size();
+  const Cluster cluster = ParseCluster(page.substr(start, page.find("```", start) - start), "docs/cluster-format.md");
+  EXPECT_EQ(cluster.link(cluster.Find("gpu0"), cluster.Find("gpu1")).domain, "switch");
+  EXPECT_EQ(cluster.link(cluster.Find("cpu"), cluster.Find("gpu1")).bandwidth.provenance, Provenance::kMeasured);
 }
 
 TEST(DeviceFile, OneDeviceNeedsNoLinks) {
