@@ -4,8 +4,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
-#include <optional>
 
 #include "base/error.h"
 #include "import/import.h"
@@ -178,7 +178,8 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   for (int i = 0; i < model.graph().node_size(); ++i) file_position[&model.graph().node(i)] = i;
   std::ranges::sort(order, {}, [&](size_t op) { return file_position[scope.ops()[op].proto]; });
 
-  GraphBuilder builder(model.graph().name());
+  // By the file: exporters name their graphs "torch_jit" or "main_graph".
+  GraphBuilder builder(std::filesystem::path(walk.path).stem().string());
   std::map<size_t, size_t> tensor, parameter, input;  // by position in the pool
   int64_t total = 0;
   for (const size_t position : inputs) {

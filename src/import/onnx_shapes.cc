@@ -71,6 +71,9 @@ bool LayerNormalization(Inference& i) {
   return i.Set(2, TensorProto::FLOAT, rows);
 }
 
+// Its second output is the mask.
+bool Dropout(Inference& i) { return LikeFirst(i) && i.Set(1, TensorProto::BOOL, i.In(0)->dims); }
+
 bool Quantize(Inference& i) {
   if (i.In(0) == nullptr) return false;
   const int64_t asked = i.node.attributes.Int("output_dtype", 0);
@@ -449,6 +452,7 @@ const std::unordered_map<std::string_view, Rule>& Rules() {
       {"SkipLayerNormalization", SkipNormalization},
       {"SkipSimplifiedLayerNormalization", SkipNormalization},
       {"RotaryEmbedding", LikeFirst},
+      {"Dropout", Dropout},
       {"QuantizeLinear", Quantize},
       {"DequantizeLinear", TypeOfSecond},
       {"CastLike", TypeOfSecond},
