@@ -11,6 +11,7 @@ namespace berth {
 
 using ClusterCatalog = Catalog<Cluster()>;
 void RegisterClusterPresets(ClusterCatalog& catalog);
+void RegisterPlacetoCluster(ClusterCatalog& catalog);  // placeto(devices=4)
 
 // `cluster` is a device file (an existing path, or anything that ends in .yaml or .yml) or a catalog name. Throws Error when
 // it is neither, naming what there is.

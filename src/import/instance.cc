@@ -14,8 +14,8 @@ OpTimes Instance::TimesOn(const Cluster& cluster_of_user) const {
     if (column == times_by_kind.end()) {
       std::vector<std::string> kinds;
       for (const auto& [kind, times_of_kind] : times_by_kind) kinds.push_back(kind);
-      throw Error("{}: there are no costs for device {} of kind {}; the file has costs for {}: name another cluster", graph->name(),
-                  device.name, device.kind, fmt::join(kinds, " and "));
+      throw Error("{}: there are no costs for device {} of kind {}; the file has costs for {}: name another cluster",
+                  graph->name(), device.name, device.kind, fmt::join(kinds, " and "));
     }
     columns.push_back(&column->second);
   }
