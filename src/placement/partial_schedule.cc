@@ -62,7 +62,6 @@ double Calendar::FirstGap(double from, double length) const {
 
 void Calendar::Book(double start, double end) {
   end_ = std::max(end_, end);
-  if (end <= start) return;
   const size_t block = static_cast<size_t>(std::ranges::lower_bound(block_end_, end) - block_end_.begin());
   // The only gap that can hold it is the first that ends at or after `end`.
   const std::vector<Gap>& gaps = blocks_[block].gaps;
@@ -71,9 +70,11 @@ void Calendar::Book(double start, double end) {
   BERTH_CHECK(gap.start <= start, "booked twice");
   std::array<Gap, 2> pieces;
   size_t count = 0;
-  if (start - gap.start >= shortest_) pieces[count++] = {gap.start, start};
-  if (gap.end - end >= shortest_) pieces[count++] = {end, gap.end};
-  Replace(block, index, std::span(pieces).first(count));
+  // What takes no time divides a gap: nobody may run across it.
+  const double least = end > start ? shortest_ : std::numeric_limits<double>::min();
+  if (start - gap.start >= least) pieces[count++] = {gap.start, start};
+  if (gap.end - end >= least) pieces[count++] = {end, gap.end};
+  if (count > 0 || end > start) Replace(block, index, std::span(pieces).first(count));
 }
 
 void Calendar::Replace(size_t block, size_t gap, std::span<const Gap> pieces) {

@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-constexpr DeviceId kSourceDevice{0}, kSinkDevice{1};
+constexpr DeviceId kHost{0}, kOther{1};
 
 // A flow network in whole numbers: times are multiplied by a power of two such that no placement worth having costs
 // more than 2^56. A double has 53 bits, so that what is lost is below the rounding of the sum that a cut stands for,
@@ -24,6 +24,7 @@ class CutNetwork {
   // `most`: no cut that is looked for costs more.
   explicit CutNetwork(double most) : shift_(most > 0 ? 55 - std::ilogb(most) : 0) {}
 
+  size_t source() const { return source_; }
   size_t AddNode() { return boost::add_vertex(graph_); }
 
   // Paid when `node` is on the sink's side, and when it is on the source's. What is paid on both sides decides nothing.
@@ -88,16 +89,24 @@ class CutNetwork {
   std::vector<boost::default_color_type> color_;
 };
 
-// Serial execution without anything but ops and transfers.
-double SerialCost(const Problem& problem, std::span<const DeviceId> device) {
+// Serial execution without overheads: op times, and transfers of tensors and, with io on the host, of inputs and
+// outputs.
+double SerialCost(const Problem& problem, bool io_on_host, std::span<const DeviceId> device) {
   const Graph& graph = problem.graph();
   double cost = 0;
   for (const OpId op : graph.ops()) cost += problem.op_time(op, device[Index(op)]);
+  const auto any_on = [&](std::span<const OpId> ops, DeviceId there) {
+    return std::ranges::any_of(ops, [&](OpId op) { return device[Index(op)] == there; });
+  };
   for (const TensorId tensor : graph.tensors()) {
     const DeviceId from = device[Index(graph.producer(tensor))];
-    const DeviceId to = from == kSourceDevice ? kSinkDevice : kSourceDevice;
-    const bool sent = std::ranges::any_of(graph.consumers(tensor), [&](OpId c) { return device[Index(c)] == to; });
-    if (sent) cost += problem.transfer_time(tensor, from, to);
+    const DeviceId to = from == kHost ? kOther : kHost;
+    const bool returned = io_on_host && to == kHost && graph.is_output(tensor);
+    if (returned || any_on(graph.consumers(tensor), to)) cost += problem.transfer_time(tensor, from, to);
+  }
+  for (const InputId input : graph.inputs()) {
+    if (!io_on_host || !any_on(graph.input_consumers(input), kOther)) continue;
+    cost += problem.transfer_time(graph.input_bytes(input), kHost, kOther);
   }
   return cost;
 }
@@ -106,7 +115,8 @@ double SerialCost(const Problem& problem, std::span<const DeviceId> device) {
 // (Stone 1977, section 3). A unit's arcs to source and sink carry its time on the other device. A tensor has two helper
 // nodes, one per direction: producer -> helper with the length of the transfer, helper -> each consumer never to be
 // cut, so that it is paid once, however many consumers are on the other side. Exact for serial execution without an
-// overhead per subgraph where the result fits into memory; else a start, and it says so. One evaluation.
+// overhead per subgraph where the result fits into memory; else a start, and it says so. With io on the host the source
+// itself makes the graph's inputs and takes its outputs. One evaluation.
 class MinCutPlanner : public NamedPlanner {
  public:
   using NamedPlanner::NamedPlanner;
@@ -123,17 +133,18 @@ class MinCutPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     const Problem& problem = request.problem;
     const Units units(problem);
-    Plan plan{.device = units.AllOn(kSourceDevice)};
-    const double most = std::min(SerialCost(problem, plan.device), SerialCost(problem, units.AllOn(kSinkDevice)));
-    const double least = Cut(units, most, plan.device);
-    const double cost = SerialCost(problem, plan.device);
+    Plan plan{.device = units.AllOn(kHost)};
+    const EvaluatorFacts& facts = request.evaluator.facts();
+    const bool io = facts.io_on_host;
+    const double most = std::min(SerialCost(problem, io, plan.device), SerialCost(problem, io, units.AllOn(kOther)));
+    const double least = Cut(units, io, most, plan.device);
+    const double cost = SerialCost(problem, io, plan.device);
     BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
 
     Search search(request);
     GiveCauses(problem, plan, "on its side of the minimum cut");
     const Score score = search.Evaluate(plan);
-    const EvaluatorFacts& facts = request.evaluator.facts();
-    const bool serial = facts.model == EvaluatorFacts::Model::kSerial && !facts.io_on_host;
+    const bool serial = facts.model == EvaluatorFacts::Model::kSerial;
     const bool optimal = serial && facts.subgraph_overhead == 0 && score.feasible;
     return search.Finish(optimal, Note(problem, facts, serial, score, least));
   }
@@ -150,44 +161,61 @@ class MinCutPlanner : public NamedPlanner {
     return "a minimum cut: no placement is faster";
   }
 
-  // Writes the placement of a minimum cut and returns what it costs. The network has a node per unit, with its number.
-  static double Cut(const Units& units, double most, std::span<DeviceId> placement) {
+  // Writes the placement of a minimum cut and returns what it costs.
+  static double Cut(const Units& units, bool io_on_host, double most, std::span<DeviceId> placement) {
     const Problem& problem = units.problem();
     const Graph& graph = problem.graph();
     CutNetwork network(most);
     std::vector<size_t> node(units.size());
     for (size_t unit = 0; unit < units.size(); ++unit) {
       node[unit] = network.AddNode();
-      network.AddTerminal(node[unit], units.time(unit, kSinkDevice), units.time(unit, kSourceDevice));
+      network.AddTerminal(node[unit], units.time(unit, kOther), units.time(unit, kHost));
     }
+    const auto add_nodes = [&](std::span<const OpId> ops, std::vector<size_t>& nodes) {
+      for (const OpId op : ops) nodes.push_back(node[units.unit_of(op)]);
+    };
     std::vector<size_t> consumers;
     for (const TensorId tensor : graph.tensors()) {
-      const double there = problem.transfer_time(tensor, kSourceDevice, kSinkDevice);
-      const double back = problem.transfer_time(tensor, kSinkDevice, kSourceDevice);
-      const size_t producer = node[units.unit_of(graph.producer(tensor))];
       consumers.clear();
-      for (const OpId op : graph.consumers(tensor)) {
-        if (node[units.unit_of(op)] != producer) consumers.push_back(node[units.unit_of(op)]);
-      }
-      std::ranges::sort(consumers);
-      consumers.erase(std::ranges::unique(consumers).begin(), consumers.end());
-      if (consumers.size() == 1) {
-        network.AddArcs(producer, consumers.front(), there, back);
-      } else if (!consumers.empty()) {
-        const size_t sent_there = network.AddNode(), sent_back = network.AddNode();
-        network.AddArcs(producer, sent_there, there, 0);
-        network.AddArcs(sent_back, producer, back, 0);
-        for (const size_t consumer : consumers) {
-          network.AddArcs(sent_there, consumer, kCannotRun, 0);
-          network.AddArcs(consumer, sent_back, kCannotRun, 0);
-        }
-      }
+      add_nodes(graph.consumers(tensor), consumers);
+      if (io_on_host && graph.is_output(tensor)) consumers.push_back(network.source());
+      AddTensor(network, node[units.unit_of(graph.producer(tensor))], consumers,
+                problem.transfer_time(tensor, kHost, kOther), problem.transfer_time(tensor, kOther, kHost));
+    }
+    for (const InputId input : graph.inputs()) {
+      if (!io_on_host) break;
+      consumers.clear();
+      add_nodes(graph.input_consumers(input), consumers);
+      AddTensor(network, network.source(), consumers, problem.transfer_time(graph.input_bytes(input), kHost, kOther),
+                0);
     }
     const double least = network.Solve();
     for (size_t unit = 0; unit < units.size(); ++unit) {
-      units.Put(placement, unit, network.OnSourceSide(node[unit]) ? kSourceDevice : kSinkDevice);
+      units.Put(placement, unit, network.OnSourceSide(node[unit]) ? kHost : kOther);
     }
     return least;
+  }
+
+  // `there` is paid once when the producer is on the source's side and any consumer is not, `back` the other way round.
+  static void AddTensor(CutNetwork& network, size_t producer, std::vector<size_t>& consumers, double there,
+                        double back) {
+    std::ranges::sort(consumers);
+    const auto repeated = std::ranges::unique(consumers);
+    consumers.erase(repeated.begin(), repeated.end());
+    std::erase(consumers, producer);
+    if (consumers.empty()) return;
+    const bool from_or_to_host = producer == network.source() || consumers.front() == network.source();
+    if (consumers.size() == 1 && !from_or_to_host) {
+      network.AddArcs(producer, consumers.front(), there, back);
+      return;
+    }
+    const size_t sent_there = network.AddNode(), sent_back = network.AddNode();
+    network.AddArcs(producer, sent_there, there, 0);
+    network.AddArcs(sent_back, producer, back, 0);
+    for (const size_t consumer : consumers) {
+      network.AddArcs(sent_there, consumer, kCannotRun, 0);
+      network.AddArcs(consumer, sent_back, kCannotRun, 0);
+    }
   }
 };
 

@@ -1,0 +1,183 @@
+#include "placement/partial_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "placement/testing.h"
+
+namespace berth {
+namespace {
+
+using testing::Chain;
+using testing::ForkJoin;
+using testing::RandomProblem;
+
+// The calendar as one would write it first: all bookings, and every instant at which a gap could begin.
+class SlowCalendar {
+ public:
+  double FirstGap(double from, double length) const {
+    std::vector<double> starts = {from};
+    for (const auto& [start, end] : bookings_) starts.push_back(end);
+    std::ranges::sort(starts);
+    for (const double start : starts) {
+      if (start >= from && Free(start, start + length)) return start;
+    }
+    return -1;
+  }
+  void Book(double start, double end) { bookings_.emplace_back(start, end); }
+
+ private:
+  bool Free(double start, double end) const {
+    return std::ranges::none_of(bookings_, [&](const auto& b) { return start < b.second && b.first < end; });
+  }
+  std::vector<std::pair<double, double>> bookings_;
+};
+
+TEST(Calendar, FindsTheSameGapsAsAListOfBookings) {
+  Random random(1);
+  for (int round = 0; round < 20; ++round) {
+    Calendar calendar;
+    SlowCalendar slow;
+    for (int i = 0; i < 400; ++i) {
+      const double from = static_cast<double>(random.Below(800)), length = static_cast<double>(random.Below(6));
+      const double start = calendar.FirstGap(from, length);
+      ASSERT_EQ(start, slow.FirstGap(from, length)) << "round " << round << " booking " << i;
+      if (random.Chance(0.8)) {
+        calendar.Book(start, start + length);
+        slow.Book(start, start + length);
+      }
+    }
+  }
+}
+
+TEST(Calendar, ForgetsGapsThatNoRequestFits) {
+  Calendar calendar(2);
+  for (int i = 0; i < 1000; ++i) calendar.Book(3 * i, 3 * i + 2);
+  EXPECT_EQ(calendar.num_gaps(), 1u);
+  EXPECT_EQ(calendar.FirstGap(0, 2), 2999);
+  EXPECT_EQ(calendar.end(), 2999);
+}
+
+TEST(Calendar, SplitsItsBlocksAsItFills) {
+  Calendar calendar;
+  for (int i = 0; i < 2000; ++i) calendar.Book(2 * i, 2 * i + 1);
+  EXPECT_EQ(calendar.FirstGap(1001, 1), 1001);
+  EXPECT_EQ(calendar.FirstGap(1001, 1.5), 3999);
+  for (int i = 0; i < 1999; ++i) calendar.Book(2 * i + 1, 2 * i + 2);
+  EXPECT_EQ(calendar.FirstGap(0, 0.5), 3999);
+}
+
+TEST(PartialSchedule, RunsAChainWhereItsTensorsAre) {
+  const Problem problem = Chain(3, 2);
+  PartialSchedule schedule(problem, Contention::kNone);
+  EXPECT_EQ(schedule.Place(OpId{0}, DeviceId{0}).end, 1);
+  EXPECT_EQ(schedule.Find(OpId{1}, DeviceId{0}).start, 1);
+  EXPECT_EQ(schedule.Find(OpId{1}, DeviceId{1}).start, 2);
+  schedule.Place(OpId{1}, DeviceId{1});
+  EXPECT_EQ(schedule.Place(OpId{2}, DeviceId{1}).end, 4);
+  EXPECT_EQ(schedule.makespan(), 4);
+}
+
+TEST(PartialSchedule, SendsATensorOncePerDestination) {
+  const Problem problem = ForkJoin(3, 2);
+  PartialSchedule schedule(problem, Contention::kPorts);
+  schedule.Place(OpId{0}, DeviceId{0});
+  EXPECT_EQ(schedule.Place(OpId{1}, DeviceId{1}).start, 2);
+  EXPECT_EQ(schedule.Place(OpId{2}, DeviceId{1}).start, 3);
+  EXPECT_EQ(schedule.Place(OpId{3}, DeviceId{0}).start, 1);
+  // Two tensors come back, one after another.
+  EXPECT_EQ(schedule.Place(OpId{4}, DeviceId{0}).start, 5);
+  EXPECT_EQ(schedule.InOrder().transfers.size(), 3u);
+}
+
+TEST(PartialSchedule, QueuesTransfersOnlyUnderContention) {
+  // Two branches elsewhere, whose tensors end at the same time.
+  const Problem problem = ForkJoin(2, 3);
+  for (const auto& [contention, start] :
+       {std::pair(Contention::kNone, 4.0), std::pair(Contention::kEgress, 5.0), std::pair(Contention::kPorts, 5.0)}) {
+    PartialSchedule schedule(problem, contention);
+    schedule.Place(OpId{0}, DeviceId{0});
+    schedule.Place(OpId{1}, DeviceId{1});
+    schedule.Place(OpId{2}, DeviceId{2});
+    EXPECT_EQ(schedule.Place(OpId{3}, DeviceId{0}).start, start);
+  }
+}
+
+TEST(PartialSchedule, FillsGapsWhenInsertionIsOn) {
+  GraphBuilder builder("gap");
+  for (int v = 0; v < 3; ++v) builder.AddOp("", "Unit", {});
+  builder.Consume(builder.AddTensor(0, 5), 1);
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  for (const bool insertion : {true, false}) {
+    PartialSchedule schedule(problem, Contention::kNone, insertion);
+    schedule.Place(OpId{0}, DeviceId{0});
+    schedule.Place(OpId{1}, DeviceId{1});
+    EXPECT_EQ(schedule.Place(OpId{2}, DeviceId{1}).start, insertion ? 0 : 7);
+  }
+}
+
+TEST(PartialSchedule, KnowsWhatLiesOnADevice) {
+  GraphBuilder builder("memory");
+  for (int v = 0; v < 2; ++v) builder.AddOp("", "Unit", {});
+  builder.Consume(builder.AddTensor(0, 10), 1);
+  builder.AddTensor(1, 3);
+  const size_t weight = builder.AddParameter(100);
+  builder.UseParameter(weight, 0);
+  builder.UseParameter(weight, 1);
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  PartialSchedule schedule(problem, Contention::kNone);
+  schedule.Place(OpId{0}, DeviceId{0});
+  EXPECT_EQ(schedule.resident_bytes(DeviceId{0}), 110);
+  EXPECT_EQ(schedule.added_bytes(OpId{1}, DeviceId{0}), 3);
+  EXPECT_EQ(schedule.added_bytes(OpId{1}, DeviceId{1}), 113);
+  schedule.Place(OpId{1}, DeviceId{1});
+  EXPECT_EQ(schedule.resident_bytes(DeviceId{1}), 113);
+}
+
+struct Busy {
+  double start, end;
+};
+
+bool Overlap(std::vector<Busy> busy) {
+  std::ranges::sort(busy, {}, [](const Busy& b) { return std::pair(b.start, b.end); });
+  for (size_t i = 1; i < busy.size(); ++i) {
+    if (busy[i].start < busy[i - 1].end) return true;
+  }
+  return false;
+}
+
+TEST(PartialSchedule, MakesSchedulesThatKeepTheRules) {
+  Random random(2);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = RandomProblem(random, {.ties = round % 2 == 0});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+    for (const Contention contention : {Contention::kNone, Contention::kEgress, Contention::kPorts}) {
+      PartialSchedule schedule(problem, contention, round % 3 != 0);
+      for (const OpId op : problem.graph().ops()) {
+        const auto found = schedule.Find(op, device[Index(op)]);
+        const auto placed = schedule.Place(op, device[Index(op)]);
+        ASSERT_EQ(found.start, placed.start);
+      }
+      for (const DeviceId d : problem.cluster().ids()) {
+        std::vector<Busy> busy;
+        for (const OpId op : problem.graph().ops()) {
+          if (device[Index(op)] == d) busy.push_back({schedule.start(op), schedule.end(op)});
+        }
+        EXPECT_FALSE(Overlap(busy));
+      }
+      for (const TensorId tensor : problem.graph().tensors()) {
+        const OpId producer = problem.graph().producer(tensor);
+        for (const OpId op : problem.graph().consumers(tensor)) {
+          const DeviceId from = device[Index(producer)], to = device[Index(op)];
+          const double sent = from == to ? 0 : problem.transfer_time(tensor, from, to);
+          EXPECT_GE(schedule.start(op), schedule.end(producer) + sent);
+        }
+      }
+      const Sequence sequence = schedule.InOrder();
+      EXPECT_EQ(FindViolation(problem, {.device = device, .sequence = &sequence}), std::nullopt);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth
