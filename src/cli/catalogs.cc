@@ -10,6 +10,8 @@ Catalogs::Catalogs() {
 
   RegisterClusterPresets(clusters);
 
+  RegisterCostModels(costs);
+
   RegisterParallel(evaluators);
   RegisterSerial(evaluators);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cluster/presets.h"
+#include "import/cost_models.h"
 #include "import/import.h"
 #include "placement/evaluator.h"
 #include "placement/planner.h"
@@ -11,6 +12,7 @@ namespace berth {
 struct Catalogs {
   ModelCatalog models{"model"};
   ClusterCatalog clusters{"cluster"};
+  CostCatalog costs;
   EvaluatorCatalog evaluators{"evaluator"};
   PlannerCatalog planners;
 

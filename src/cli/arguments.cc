@@ -1,0 +1,217 @@
+#include "cli/arguments.h"
+
+// The only file that includes CLI11, which takes seconds to compile.
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/version.h"
+
+namespace berth {
+namespace {
+
+void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, const std::string& model_help) {
+  command
+      .add_option("--shape", shapes,
+                  "Sizes of an input of the model, like input=32,3,224,224 (may be repeated)" + model_help)
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZES");
+}
+
+void AddModel(CLI::App& command, ModelArguments& arguments) {
+  command
+      .add_option("model", arguments.model,
+                  "A file (ONNX, Berth's JSON, ...), a model that ships, or a formula: berth list models")
+      ->required()
+      ->type_name("MODEL");
+  AddModelOptions(command, arguments.shapes, "");
+  command.add_option("--format", arguments.format, "The file's format, where its content does not show it")
+      ->type_name("NAME");
+}
+
+void AddProblem(CLI::App& command, ProblemArguments& arguments) {
+  AddModel(command, arguments.model);
+  command.add_option("--cluster", arguments.cluster, "A preset or a device file: berth cluster list")
+      ->capture_default_str()
+      ->type_name("CLUSTER");
+  command.add_option("--costs", arguments.costs, "Where op times come from: berth list costs")
+      ->capture_default_str()
+      ->type_name("COSTS");
+  command.add_option("--evaluator", arguments.evaluator, "The execution model: berth list evaluators")
+      ->capture_default_str()
+      ->type_name("EVALUATOR");
+}
+
+void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
+  command.add_option("--budget", arguments.budget, "When a planner stops: evaluations, seconds, or both")
+      ->capture_default_str()
+      ->type_name("BUDGET");
+  command.add_option("--seed", seed, "Of the random numbers: equal seeds give equal plans")
+      ->default_str("1")
+      ->type_name("N");
+}
+
+void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
+  AddModelOptions(command, overrides.shapes, "; instead of the plan's");
+  command.add_option("--format", overrides.format, "The model file's format, instead of the plan's")->type_name("NAME");
+  command.add_option("--cluster", overrides.cluster, "Another cluster than the plan's: a what-if")
+      ->type_name("CLUSTER");
+  command.add_option("--costs", overrides.costs, "Other op times than the plan's: a what-if")->type_name("COSTS");
+  command.add_option("--evaluator", overrides.evaluator, "Another execution model than the plan's: a what-if")
+      ->type_name("EVALUATOR");
+}
+
+void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
+
+uint64_t ParseSeed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (text.empty() || code != std::errc() || end != text.data() + text.size()) {
+    throw Error("--seed: '{}' is no integer from 0 to 18446744073709551615", text);
+  }
+  return seed;
+}
+
+// CLI11's messages, in one line and with a remedy.
+[[noreturn]] void ThrowMistake(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const auto used = app.get_subcommands();
+  if (used.empty()) {
+    for (int i = 1; i < argc; ++i) {
+      if (argv[i][0] == '-') continue;
+      const std::string_view closest = Closest(argv[i], names);
+      throw Error("no command '{}'{}; there are: {}", argv[i],
+                  closest.empty() ? "" : fmt::format(", did you mean '{}'?", closest), fmt::join(names, ", "));
+    }
+    throw Error("give a command: {}; `berth --help` says more", fmt::join(names, ", "));
+  }
+  std::string what = error.what();
+  what.resize(std::min(what.find('\n'), what.size()));
+  std::string command = used.front()->get_name();
+  for (const CLI::App* deeper : used.front()->get_subcommands()) command += " " + deeper->get_name();
+  throw Error("{}: {}; see `berth {} --help`", command, what, command);
+}
+
+}  // namespace
+
+Arguments ParseArguments(int argc, const char* const* argv) {
+  CLI::App app("Berth decides which device runs which op of a neural network.", "berth");
+  app.set_version_flag("--version", fmt::format("berth {}", kVersion));
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  berth demo\n"
+      "  berth plan resnet50 --cluster cpu_gpu -o plan.json --picture plan.svg\n"
+      "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
+      "  berth simulate --plan plan.json --trace trace.json\n"
+      "  berth explain plan.json --op 'Conv*'\n"
+      "Exit codes: 0 fine, 1 the plan does not fit, 2 a mistake in what was asked.");
+
+  std::string seed = "1";
+
+  InspectArguments inspect;
+  CLI::App& inspect_command = *app.add_subcommand("inspect", "What a model consists of, and what its ops cost");
+  AddModel(inspect_command, inspect.model);
+  inspect_command.add_option("-o,--output", inspect.output, "Write the graph in Berth's own JSON format")
+      ->type_name("FILE");
+  AddJson(inspect_command, inspect.json);
+
+  PlanArguments plan;
+  CLI::App& plan_command = *app.add_subcommand("plan", "Place a model's ops on a cluster's devices");
+  AddProblem(plan_command, plan.problem);
+  plan_command.add_option("--planner", plan.planner, "How to search: berth list planners")
+      ->capture_default_str()
+      ->type_name("PLANNER");
+  AddSearch(plan_command, plan.search, seed);
+  plan_command.add_option("-o,--output", plan.output, "Write the plan, for simulate and explain")->type_name("FILE");
+  plan_command.add_option("--picture", plan.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+      ->type_name("FILE");
+  AddJson(plan_command, plan.json);
+
+  CompareArguments compare;
+  CLI::App& compare_command = *app.add_subcommand("compare", "Several planners side by side, with the simple rules");
+  AddProblem(compare_command, compare.problem);
+  compare_command.add_option("--planners", compare.planners, "Names separated by commas; the simple rules come on top")
+      ->type_name("A,B,C");
+  AddSearch(compare_command, compare.search, seed);
+  compare_command.add_option("-o,--output", compare.output, "Write the fastest plan")->type_name("FILE");
+  AddJson(compare_command, compare.json);
+
+  SimulateArguments simulate;
+  CLI::App& simulate_command = *app.add_subcommand("simulate", "Run a plan in a simulator, step by step");
+  simulate_command
+      .add_option("model", simulate.overrides.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  CLI::Option* plan_option =
+      simulate_command.add_option("--plan", simulate.plan, "A plan file, as `berth plan -o` writes it")
+          ->type_name("FILE");
+  simulate_command
+      .add_option("--placement", simulate.placement,
+                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file")
+      ->excludes(plan_option)
+      ->type_name("LIST");
+  AddOverrides(simulate_command, simulate.overrides);
+  simulate_command.add_option("--trace", simulate.trace, "Write the timeline for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
+  simulate_command.add_option("--picture", simulate.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+      ->type_name("FILE");
+  AddJson(simulate_command, simulate.json);
+
+  ExplainArguments explain;
+  CLI::App& explain_command =
+      *app.add_subcommand("explain", "Why each op is where it is, and what its alternatives would cost");
+  explain_command.add_option("plan", explain.plan, "A plan file, as `berth plan -o` writes it")
+      ->required()
+      ->type_name("PLAN");
+  explain_command.add_option("--op", explain.op, "Only ops whose name matches: * any text, ? one character")
+      ->capture_default_str()
+      ->type_name("GLOB");
+  explain_command
+      .add_option("--model", explain.overrides.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  AddOverrides(explain_command, explain.overrides);
+  AddJson(explain_command, explain.json);
+
+  ClusterArguments cluster;
+  CLI::App& cluster_command = *app.add_subcommand("cluster", "The machines that Berth knows");
+  cluster_command.require_subcommand(1);
+  CLI::App& show_command = *cluster_command.add_subcommand("show", "One cluster, and where its numbers come from");
+  show_command.add_option("cluster", cluster.cluster, "A preset or a device file")->required()->type_name("CLUSTER");
+  show_command.add_flag("--yaml", cluster.yaml, "Print it as a device file, to edit");
+  AddJson(show_command, cluster.json);
+  CLI::App& cluster_list_command = *cluster_command.add_subcommand("list", "All presets");
+  AddJson(cluster_list_command, cluster.json);
+
+  ListArguments list;
+  CLI::App& list_command =
+      *app.add_subcommand("list", "What can be named: planners, evaluators, clusters, models, costs");
+  list_command.add_option("what", list.what, "planners, evaluators, clusters, models or costs")
+      ->required()
+      ->type_name("WHAT");
+  AddJson(list_command, list.json);
+
+  CLI::App& demo_command = *app.add_subcommand("demo", "Berth's main job on models and machines that ship with it");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return TextArguments{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return TextArguments{fmt::format("berth {}\n", kVersion)};
+  } catch (const CLI::ParseError& error) {
+    ThrowMistake(app, error, argc, argv);
+  }
+  plan.search.seed = compare.search.seed = ParseSeed(seed);
+  if (inspect_command) return inspect;
+  if (plan_command) return plan;
+  if (compare_command) return compare;
+  if (simulate_command) return simulate;
+  if (explain_command) return explain;
+  if (cluster_command) return cluster;
+  if (list_command) return list;
+  BERTH_CHECK(demo_command.parsed());
+  return DemoArguments{};
+}
+
+}  // namespace berth

@@ -1,0 +1,100 @@
+// The command line as data: one struct per command.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace berth {
+
+struct ModelArguments {
+  std::string model;
+  std::vector<std::string> shapes;  // "input=32,3,224,224"
+  std::string format;
+};
+
+struct ProblemArguments {
+  ModelArguments model;
+  std::string cluster = "cpu_gpu";
+  std::string costs = "roofline";
+  std::string evaluator = "parallel(contention=ports)";
+};
+
+struct SearchArguments {
+  std::string budget = "20000evals,10s";
+  uint64_t seed = 1;
+};
+
+// What replaces the strings of a plan file, where given.
+struct PlanOverrides {
+  std::optional<std::string> model;
+  std::vector<std::string> shapes;
+  std::optional<std::string> format, cluster, costs, evaluator;
+};
+
+struct InspectArguments {
+  ModelArguments model;
+  std::string output;  // the graph in Berth's own format
+  bool json = false;
+};
+
+struct PlanArguments {
+  ProblemArguments problem;
+  SearchArguments search;
+  std::string planner = "best_of";
+  std::string output;
+  std::string picture;
+  bool json = false;
+};
+
+struct CompareArguments {
+  ProblemArguments problem;
+  SearchArguments search;
+  std::string planners;  // empty: a selection
+  std::string output;    // the fastest plan
+  bool json = false;
+};
+
+struct SimulateArguments {
+  PlanOverrides overrides;
+  std::string plan;
+  std::string placement;  // "0,1,1" or "@file"
+  std::string trace;
+  std::string picture;
+  bool json = false;
+};
+
+struct ExplainArguments {
+  PlanOverrides overrides;
+  std::string plan;
+  std::string op = "*";
+  bool json = false;
+};
+
+struct ClusterArguments {
+  std::string cluster;  // empty: list them
+  bool yaml = false;
+  bool json = false;
+};
+
+struct ListArguments {
+  std::string what;
+  bool json = false;
+};
+
+struct DemoArguments {};
+
+// Help or a version was asked for: print it.
+struct TextArguments {
+  std::string text;
+};
+
+using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, SimulateArguments,
+                               ExplainArguments, ClusterArguments, ListArguments, DemoArguments>;
+
+// Throws Error for what is no command line of Berth's.
+Arguments ParseArguments(int argc, const char* const* argv);
+
+}  // namespace berth

@@ -1,0 +1,22 @@
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/listing.h"
+#include "report/cluster_page.h"
+#include "report/json.h"
+
+namespace berth {
+
+int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs) {
+  if (arguments.cluster.empty()) {
+    const auto infos = InfoOf(catalogs.clusters);
+    Print(arguments.json ? DumpJson(ListJson(infos)) : ListText(infos));
+    return 0;
+  }
+  const Cluster cluster = ReadCluster(arguments.cluster, catalogs.clusters);
+  Print(arguments.yaml   ? WriteCluster(cluster)
+        : arguments.json ? DumpJson(ClusterJson(cluster))
+                         : ClusterPage(cluster));
+  return 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/comparing.h"
+#include "cli/planning.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+
+int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
+  Budget::Parse(arguments.search.budget);
+  const std::vector<std::string> planners =
+      SplitList(arguments.planners.empty() ? "heft,local_search,annealing,best_of" : arguments.planners);
+  for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
+  CheckWritable(arguments.output);
+  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  const Problem& problem = *setup.problem;
+  const std::atomic<bool>* cancelled = CatchInterrupts();
+  const Comparison comparison = ComparePlanners(setup, catalogs, planners, arguments.search, cancelled);
+
+  const PlanReport& winner = comparison.winner().report;
+  if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, winner)));
+  if (arguments.json) {
+    Print(DumpJson(ComparisonJson(*setup.evaluator, comparison)));
+  } else {
+    std::string text = fmt::format("{}\nunder {}, budget {} each, seed {}\n\n", DescribeProblem(problem),
+                                   setup.evaluator->name(), winner.budget, winner.seed);
+    text += ComparisonTable(problem, comparison) + "\n" + Verdict(problem, comparison);
+    const auto by_clock = std::find_if(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
+      return !HowItEnded(row.report, cancelled).empty();
+    });
+    if (by_clock != comparison.rows.end())
+      text += Wrap(by_clock->report.planner + ": " + HowItEnded(by_clock->report, cancelled));
+    text += HintLines(problem);
+    if (!arguments.output.empty()) text += fmt::format("\nThe fastest plan is in {}.\n", Printable(arguments.output));
+    Print(text);
+  }
+  return winner.timeline.score.feasible ? 0 : 1;
+}
+
+}  // namespace berth

@@ -1,0 +1,51 @@
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/saved_plan.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// A table for people ends somewhere; --op and --json reach the rest.
+constexpr size_t kTableOps = 1000;
+
+}  // namespace
+
+int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
+  const SavedPlan saved = OpenPlan(arguments.plan, arguments.overrides, catalogs);
+  const Graph& graph = saved.setup.problem->graph();
+  std::vector<OpId> ops;
+  for (const OpId op : graph.ops()) {
+    if (GlobMatches(arguments.op, graph.op_name(op))) ops.push_back(op);
+  }
+  if (ops.empty()) {
+    throw Error("--op: no op of {} is called like '{}'; the first is '{}'", graph.name(), arguments.op,
+                graph.num_ops() > 0 ? graph.op_name(OpId{0}) : "none");
+  }
+  const size_t matching = ops.size();
+  if (!arguments.json && matching > kTableOps) ops.resize(kTableOps);
+
+  const Explanation explanation = [&] {
+    ProgressLine line;
+    return Explain(*saved.setup.evaluator, saved.report.result.plan, ops, [&](size_t done) {
+      if (done % 64 == 0)
+        line.Show(
+            fmt::format("{} of {} ops", Count(static_cast<int64_t>(done)), Count(static_cast<int64_t>(ops.size()))));
+    });
+  }();
+  if (arguments.json) {
+    Print(DumpJson(ExplanationJson(*saved.setup.evaluator, saved.report, explanation)));
+    return 0;
+  }
+  std::string text = ExplanationHead(*saved.setup.evaluator, saved.report) + "\n" +
+                     ExplanationTable(*saved.setup.evaluator, saved.report, explanation);
+  if (matching > ops.size()) {
+    text += Wrap(fmt::format("The first {} of {} ops are shown; --op and --json reach the others.",
+                             Count(static_cast<int64_t>(ops.size())), Count(static_cast<int64_t>(matching))));
+  }
+  Print(text);
+  return 0;
+}
+
+}  // namespace berth

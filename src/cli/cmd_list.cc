@@ -1,0 +1,41 @@
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/listing.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// Shipped files first, then the formulas.
+int ListModels(bool json, const Catalogs& catalogs) {
+  const auto shipped = ShippedModels();
+  if (json) {
+    Json files = Json::array();
+    for (const auto& [name, path] : shipped) files.push_back({{"name", name}, {"path", path}});
+    Print(DumpJson({{"shipped", std::move(files)}, {"formulas", ListJson(InfoOf(catalogs.models))}}));
+    return 0;
+  }
+  Table table({{"model that ships"}, {"file"}});
+  for (const auto& [name, path] : shipped) table.Add({name, path});
+  Print((table.empty() ? "" : table.ToString() + "\n") + "Graphs by formula, like lstm_grid(layers=4):\n\n" +
+        ListText(InfoOf(catalogs.models)));
+  return 0;
+}
+
+}  // namespace
+
+int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
+  const std::vector<std::string> known = {"planners", "evaluators", "clusters", "models", "costs"};
+  const auto print = [&](const std::vector<EntryInfo>& entries) {
+    Print(arguments.json ? DumpJson(ListJson(entries)) : ListText(entries));
+    return 0;
+  };
+  if (arguments.what == "planners") return print(InfoOf(catalogs.planners));
+  if (arguments.what == "evaluators") return print(InfoOf(catalogs.evaluators));
+  if (arguments.what == "clusters") return print(InfoOf(catalogs.clusters));
+  if (arguments.what == "costs") return print(InfoOf(catalogs.costs));
+  if (arguments.what == "models") return ListModels(arguments.json, catalogs);
+  ThrowUnknownName("list", arguments.what, known);
+}
+
+}  // namespace berth

@@ -1,0 +1,43 @@
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/planning.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+
+int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
+  Budget::Parse(arguments.search.budget);
+  const auto planner = catalogs.planners.MakePlanner(arguments.planner);
+  CheckWritable(arguments.output);
+  CheckWritable(arguments.picture);
+  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
+    throw Error("{} does not answer this problem: {}; `berth list planners` shows others", planner->name(), *reason);
+  }
+  const std::atomic<bool>* cancelled = CatchInterrupts();
+  const PlanReport report = [&] {
+    ProgressLine line;
+    return RunPlanner(setup, *planner, arguments.search, LowerBound(*setup.evaluator), cancelled, line);
+  }();
+
+  if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
+  WritePicture(arguments.picture, *setup.problem, report);
+  if (arguments.json) {
+    Print(DumpJson(PlanJson(*setup.evaluator, report)));
+  } else {
+    std::string text = PlanPage(*setup.evaluator, report);
+    if (const std::string ended = HowItEnded(report, cancelled); !ended.empty()) text += Wrap(ended);
+    text += HintLines(*setup.problem);
+    if (!arguments.output.empty()) {
+      text +=
+          fmt::format("\nWritten to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace trace.json`.\n",
+                      Printable(arguments.output));
+    }
+    if (!arguments.picture.empty()) text += fmt::format("Drawn in {}.\n", Printable(arguments.picture));
+    Print(text);
+  }
+  return report.timeline.score.feasible ? 0 : 1;
+}
+
+}  // namespace berth

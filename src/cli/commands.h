@@ -1,0 +1,19 @@
+// The commands, one file each. Each returns the exit code: 0 fine, 1 the plan does not fit; mistakes of the user are
+// Errors.
+#pragma once
+
+#include "cli/arguments.h"
+#include "cli/catalogs.h"
+
+namespace berth {
+
+int Inspect(const InspectArguments& arguments, const Catalogs& catalogs);
+int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs);
+int Compare(const CompareArguments& arguments, const Catalogs& catalogs);
+int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs);
+int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs);
+int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs);
+int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs);
+int Demo(const Catalogs& catalogs);
+
+}  // namespace berth

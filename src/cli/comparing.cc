@@ -1,0 +1,56 @@
+#include "cli/comparing.h"
+
+#include <algorithm>
+
+#include "cli/planning.h"
+
+namespace berth {
+namespace {
+
+std::vector<std::string> SimpleRules(const Cluster& cluster) {
+  std::vector<std::string> rules;
+  for (const DeviceId device : cluster.ids()) {
+    if (cluster.class_of(device) == device)
+      rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
+  }
+  if (cluster.num_devices() > 1) rules.push_back("one_cut");
+  return rules;
+}
+
+bool IsSimple(const std::string& planner) {
+  const std::string name = Spec::Parse(planner).name;
+  return name == "single" || name == "one_cut" || name == "round_robin";
+}
+
+}  // namespace
+
+Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
+                           const SearchArguments& search, const std::atomic<bool>* cancelled) {
+  std::vector<std::unique_ptr<Planner>> all;
+  const auto add = [&](const std::string& name) {
+    auto planner = catalogs.planners.MakePlanner(name);
+    const bool there =
+        std::any_of(all.begin(), all.end(), [&](const auto& other) { return other->name() == planner->name(); });
+    if (!there) all.push_back(std::move(planner));
+  };
+  for (const std::string& name : SimpleRules(setup.problem->cluster())) add(name);
+  for (const std::string& name : planners) add(name);
+
+  const Bound bound = LowerBound(*setup.evaluator);
+  std::vector<ComparisonRow> rows;
+  std::vector<std::pair<std::string, std::string>> refusals;
+  ProgressLine line;
+  for (const auto& planner : all) {
+    if (!rows.empty() && cancelled->load()) {
+      refusals.emplace_back(planner->name(), "Ctrl-C came first");
+    } else if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
+      refusals.emplace_back(planner->name(), *reason);
+    } else {
+      rows.push_back(
+          {.report = RunPlanner(setup, *planner, search, bound, cancelled, line), .simple = IsSimple(planner->name())});
+    }
+  }
+  return MakeComparison(*setup.evaluator, std::move(rows), std::move(refusals));
+}
+
+}  // namespace berth

@@ -1,0 +1,20 @@
+// Runs several planners on one problem, the simple rules among them.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/console.h"
+#include "cli/problem_factory.h"
+#include "report/comparison.h"
+
+namespace berth {
+
+// The simple rules (each device that differs from the others alone, and one cut), then `planners`, each under the same
+// budget; what is named twice runs once. Ctrl-C ends the running planner and leaves out those behind it.
+Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
+                           const SearchArguments& search, const std::atomic<bool>* cancelled);
+
+}  // namespace berth

@@ -1,0 +1,71 @@
+#include "cli/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+}  // namespace
+
+void Print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error("standard output cannot be written: {}", std::strerror(errno));
+  }
+}
+
+void Warn(std::string_view text) { fmt::print(stderr, "berth: warning: {}\n", Printable(text)); }
+
+void CheckWritable(const std::string& path) {
+  if (path.empty()) return;
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  // A device or a pipe is written to itself, a file is made beside and renamed.
+  const bool device = ::access(path.c_str(), W_OK) == 0 && path.starts_with("/dev/");
+  if (!device && ::access(folder.c_str(), W_OK) != 0) {
+    throw Error("{}: cannot be written: {}: {}; name a folder that is there and yours", path, folder,
+                std::strerror(errno));
+  }
+}
+
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ProgressLine::Show(const std::string& text) {
+  if (!terminal_) return;
+  fmt::print(stderr, "\r\x1b[K{}", text);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+ProgressCallback ProgressLine::Callback(const Problem& problem, const std::string& planner) {
+  if (!terminal_) return {};
+  return [this, &problem, name = Shorten(planner, 32)](const Progress& progress) {
+    Show(fmt::format("{}: {:.1f} s, best {}, {}", name, progress.seconds, ToString(problem.ToSeconds(progress.best)),
+                     Counted(progress.evaluations, "evaluation")));
+  };
+}
+
+const std::atomic<bool>* CatchInterrupts() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { interrupted.store(true, std::memory_order_relaxed); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+  return &interrupted;
+}
+
+}  // namespace berth

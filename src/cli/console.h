@@ -1,0 +1,41 @@
+// Where commands print: answers to standard output, progress to standard error where that is a terminal.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "placement/planner.h"
+
+namespace berth {
+
+// Throws Error when nobody takes it (a full disk).
+void Print(std::string_view text);
+
+// "berth: warning: ..." on standard error.
+void Warn(std::string_view text);
+
+// Throws Error when a file could not be written at `path`, before a long search finds that out. Empty paths are fine.
+void CheckWritable(const std::string& path);
+
+// A line on standard error that is rewritten: silent where that is no terminal, gone when this object is.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Show(const std::string& text);
+  // Shows time and best so far of a planner; empty where nobody would see it.
+  ProgressCallback Callback(const Problem& problem, const std::string& planner);
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+};
+
+// From here on the first Ctrl-C sets the flag that this returns, which budgets carry; the second ends the program.
+const std::atomic<bool>* CatchInterrupts();
+
+}  // namespace berth

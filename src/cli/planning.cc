@@ -1,0 +1,67 @@
+#include "cli/planning.h"
+
+#include "base/file.h"
+#include "export/graphviz.h"
+#include "export/picture.h"
+#include "report/notes.h"
+#include "report/table.h"
+
+namespace berth {
+
+ProblemStrings StringsOf(const ProblemArguments& arguments) {
+  return {.model = arguments.model.model,
+          .shapes = arguments.model.shapes,
+          .format = arguments.model.format,
+          .cluster = arguments.cluster,
+          .costs = arguments.costs,
+          .evaluator = arguments.evaluator};
+}
+
+PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
+                      const std::atomic<bool>* cancelled, ProgressLine& line) {
+  Budget budget = Budget::Parse(search.budget);
+  const std::string budget_text = budget.ToString();
+  budget.cancelled = cancelled;
+  PlanResult result = planner.MakePlan({.problem = *setup.problem,
+                                        .evaluator = *setup.evaluator,
+                                        .budget = budget,
+                                        .random = Random(search.seed),
+                                        .progress = line.Callback(*setup.problem, planner.name())});
+  PlanReport report = MakePlanReport(*setup.evaluator, std::move(result), bound);
+  report.planner = planner.name();
+  report.seed = search.seed;
+  report.budget = budget_text;
+  return report;
+}
+
+std::string HowItEnded(const PlanReport& report, const std::atomic<bool>* cancelled) {
+  if (cancelled->load()) return "Stopped by Ctrl-C: this is the best plan so far.";
+  if (report.result.wall_seconds < Budget::Parse(report.budget).seconds) return {};
+  return "The clock ended this search: another machine or another run may find another plan. A budget of evaluations "
+         "alone "
+         "(--budget 5000evals) repeats exactly.";
+}
+
+PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
+  PlanFile file = MakePlanFile(setup, report.result.plan);
+  file.planner = report.planner;
+  file.seed = report.seed;
+  file.budget = report.budget;
+  file.score_seconds = setup.problem->ToSeconds(report.timeline.score.time).value;
+  file.lower_bound_seconds = setup.problem->ToSeconds(report.bound.time).value;
+  file.feasible = report.timeline.score.feasible;
+  file.optimal = report.result.optimal;
+  return file;
+}
+
+std::string HintLines(const Problem& problem) {
+  std::string text;
+  for (const std::string& note : HonestyNotes(problem)) text += Wrap("- " + note);
+  return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
+}
+
+void WritePicture(const std::string& path, const Problem& problem, const PlanReport& report) {
+  if (!path.empty()) WriteFile(path, DotToSvg(PictureDot(problem, report.result.plan, report.timeline)));
+}
+
+}  // namespace berth

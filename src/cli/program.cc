@@ -1,0 +1,49 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr int kMistake = 2;
+
+struct Run {
+  const Catalogs& catalogs;
+  int operator()(const TextArguments& arguments) const {
+    Print(arguments.text);
+    return 0;
+  }
+  int operator()(const InspectArguments& arguments) const { return Inspect(arguments, catalogs); }
+  int operator()(const PlanArguments& arguments) const { return MakePlan(arguments, catalogs); }
+  int operator()(const CompareArguments& arguments) const { return Compare(arguments, catalogs); }
+  int operator()(const SimulateArguments& arguments) const { return Simulate(arguments, catalogs); }
+  int operator()(const ExplainArguments& arguments) const { return ExplainPlan(arguments, catalogs); }
+  int operator()(const ClusterArguments& arguments) const { return ShowCluster(arguments, catalogs); }
+  int operator()(const ListArguments& arguments) const { return ListCatalog(arguments, catalogs); }
+  int operator()(const DemoArguments&) const { return Demo(catalogs); }
+};
+
+}  // namespace
+
+int RunProgram(int argc, const char* const* argv) {
+  try {
+    const Catalogs catalogs;
+    return std::visit(Run{catalogs}, ParseArguments(argc, argv));
+  } catch (const Error& error) {
+    fmt::print(stderr, "berth: {}\n", Printable(error.what()));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr,
+               "berth: this problem does not fit into this computer's memory; try a smaller model or fewer devices\n");
+  }
+  return kMistake;
+}
+
+}  // namespace berth

@@ -1,0 +1,147 @@
+#include "report/cluster_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "report/notes.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// "?" a guess, nothing a vendor's number, "!" a measured one.
+std::string Marked(std::string text, const Quantity& quantity) {
+  return text + (quantity.provenance == Provenance::kGuess      ? " ?"
+                 : quantity.provenance == Provenance::kMeasured ? " !"
+                                                                : "  ");
+}
+
+std::string Rate(const Quantity& quantity, std::string_view unit) {
+  return quantity.value > 0 ? Marked(WithPrefix(quantity.value, unit), quantity) : "-  ";
+}
+
+std::string Names(const std::vector<std::string>& names) { return Printable(fmt::format("{}", fmt::join(names, " "))); }
+
+std::string DeviceRows(const Cluster& cluster) {
+  using enum Table::Align;
+  std::set<std::string> types;
+  for (const DeviceId id : cluster.ids()) {
+    for (const auto& [type, peak] : cluster.device(id).peak) types.insert(type);
+  }
+  std::vector<Table::Column> columns = {{"device"}, {"kind"}, {"memory", kRight}};
+  for (const std::string& type : types) columns.push_back({type, kRight});
+  for (const char* title : {"bandwidth", "per op", "idle", "busy"}) columns.push_back({title, kRight});
+  columns.push_back({"ops"});
+  Table table(std::move(columns));
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    std::vector<std::string> row = {
+        Printable(device.name), Printable(device.kind),
+        device.memory ? Marked(ToString(Bytes{static_cast<int64_t>(device.memory->value)}), *device.memory)
+                      : "unlimited  "};
+    for (const std::string& type : types) {
+      const auto peak = device.peak.find(type);
+      row.push_back(peak == device.peak.end() ? "-  " : Rate(peak->second, "FLOP/s"));
+    }
+    row.push_back(Rate(device.memory_bandwidth, "B/s"));
+    row.push_back(Marked(ToString(Seconds{device.op_overhead.value}), device.op_overhead));
+    row.push_back(Rate(device.watts_idle, "W"));
+    row.push_back(Rate(device.watts_busy, "W"));
+    row.push_back((device.supports.empty() ? "all" : "only " + Names(device.supports)) +
+                  (device.lacks.empty() ? "" : " but " + Names(device.lacks)));
+    table.Add(std::move(row));
+  }
+  return table.ToString();
+}
+
+// One row per kind of link: eight equal GPUs have 56 of them.
+std::string LinkRows(const Cluster& cluster) {
+  struct Kind {
+    const Link* link;
+    std::vector<std::string> routes;
+  };
+  std::map<std::tuple<double, double, std::string>, size_t> numbers;
+  std::vector<Kind> kinds;
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from == to) continue;
+      const Link& link = cluster.link(from, to);
+      const auto [at, fresh] =
+          numbers.emplace(std::tuple(link.latency.value, link.bandwidth.value, link.domain), kinds.size());
+      if (fresh) kinds.push_back({.link = &link, .routes = {}});
+      kinds[at->second].routes.push_back(Printable(cluster.device(from).name + " → " + cluster.device(to).name));
+    }
+  }
+  using enum Table::Align;
+  Table table({{"link"}, {"latency", kRight}, {"bandwidth", kRight}, {"shares its medium"}});
+  for (const Kind& kind : kinds) {
+    std::string routes = kind.routes.front();
+    if (kind.routes.size() == 2) routes += ", " + kind.routes.back();
+    if (kind.routes.size() > 2) routes += fmt::format(" and {} more", kind.routes.size() - 1);
+    table.Add({routes, Marked(ToString(Seconds{kind.link->latency.value}), kind.link->latency),
+               Rate(kind.link->bandwidth, "B/s"), Printable(kind.link->domain)});
+  }
+  return table.empty() ? std::string() : "\n" + table.ToString();
+}
+
+void AddSource(std::map<std::string, std::vector<std::string>>& sources, const Quantity& quantity,
+               const std::string& what) {
+  if (!quantity.source.empty()) sources[quantity.source].push_back(what);
+}
+
+// Every source once, with what it says.
+std::string SourceLines(const Cluster& cluster) {
+  std::map<std::string, std::vector<std::string>> sources;
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    if (cluster.class_of(id) != id) continue;
+    if (device.memory) AddSource(sources, *device.memory, device.name + " memory");
+    for (const auto& [type, peak] : device.peak) AddSource(sources, peak, fmt::format("{} {}", device.name, type));
+    AddSource(sources, device.memory_bandwidth, device.name + " bandwidth");
+    AddSource(sources, device.op_overhead, device.name + " per op");
+    for (const auto& [op_class, efficiency] : device.efficiency) {
+      AddSource(sources, efficiency, fmt::format("{} efficiency at {}", device.name, op_class));
+    }
+    AddSource(sources, device.watts_idle, device.name + " idle watts");
+    AddSource(sources, device.watts_busy, device.name + " busy watts");
+  }
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from == to || cluster.class_of(from) != from) continue;
+      for (const auto& [quantity, what] : {std::pair(&cluster.link(from, to).latency, "latency"),
+                                           std::pair(&cluster.link(from, to).bandwidth, "bandwidth")}) {
+        auto& said = sources[quantity->source];
+        const std::string text = fmt::format("link {}", what);
+        if (!quantity->source.empty() && std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
+      }
+    }
+  }
+  sources.erase("");
+  std::string text = sources.empty() ? "" : "\nSources:\n";
+  for (const auto& [source, whats] : sources) text += Wrap(Printable(fmt::format("- {}: {}", JoinAnd(whats), source)));
+  return text;
+}
+
+}  // namespace
+
+std::string ClusterPage(const Cluster& cluster) {
+  const ProvenanceCount count = CountProvenance(cluster);
+  std::string text = Printable(cluster.name()) + "\n\n" + DeviceRows(cluster) + LinkRows(cluster);
+  text += fmt::format("\n  of {} numbers: {} measured (!), {} from vendors, {} guesses (?)\n", count.all(),
+                      count.measured, count.vendor, count.guess);
+  std::vector<std::string> interchangeable;
+  for (const DeviceId id : cluster.ids()) {
+    if (cluster.class_of(id) != id) interchangeable.push_back(Printable(cluster.device(id).name));
+  }
+  if (!interchangeable.empty()) {
+    text += Wrap(fmt::format("{} {} interchangeable with a device before: planners search only one of them.",
+                             JoinAnd(interchangeable), interchangeable.size() == 1 ? "is" : "are"));
+  }
+  return text + SourceLines(cluster);
+}
+
+}  // namespace berth

@@ -1,0 +1,123 @@
+#include "report/model_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/notes.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kTypes = 25;
+
+struct TypeTotals {
+  int64_t ops = 0, bytes = 0;
+  double flops = 0;
+  bool bytes_only = false;
+  OpClass op_class = OpClass::kOther;
+};
+
+std::string TypeTable(const Graph& graph) {
+  std::map<std::string_view, TypeTotals> totals;
+  double all_bytes = 0;
+  for (const OpId op : graph.ops()) {
+    const OpWork& work = graph.work(op);
+    TypeTotals& type = totals[graph.op_type(op)];
+    ++type.ops;
+    type.flops += work.flops;
+    type.bytes += work.bytes_read + work.bytes_written;
+    type.bytes_only |= work.bytes_only;
+    type.op_class = work.op_class;
+    all_bytes += static_cast<double>(work.bytes_read + work.bytes_written);
+  }
+  std::vector<std::pair<std::string_view, TypeTotals>> sorted(totals.begin(), totals.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.flops, a.second.bytes) > std::pair(b.second.flops, b.second.bytes);
+  });
+
+  using enum Table::Align;
+  Table table({{"op type"},
+               {"ops", kRight},
+               {"FLOPs", kRight},
+               {"share", kRight},
+               {"bytes moved", kRight},
+               {"share", kRight},
+               {"class"},
+               {""}});
+  const auto share = [](double part, double all) { return Percent(all > 0 ? part / all : 0); };
+  for (size_t i = 0; i < std::min(sorted.size(), kTypes); ++i) {
+    const auto& [name, type] = sorted[i];
+    table.Add({Shorten(name, 30), Count(type.ops), WithPrefix(type.flops, "FLOP"),
+               share(type.flops, graph.total_flops()), ToString(Bytes{type.bytes}),
+               share(static_cast<double>(type.bytes), all_bytes),
+               std::string(kOpClassNames[static_cast<size_t>(type.op_class)]),
+               type.bytes_only ? "costed by its bytes only" : ""});
+  }
+  std::string text = table.ToString();
+  if (sorted.size() > kTypes) text += fmt::format("  and {} more types: --json has them\n", sorted.size() - kTypes);
+  return text;
+}
+
+// The longest path in ops, and the most ops that have the same distance from the start: how deep and how wide.
+std::pair<int64_t, int64_t> DepthAndWidth(const Graph& graph) {
+  std::vector<size_t> level(graph.num_ops());
+  std::map<size_t, int64_t> ops_at;
+  for (const OpId op : graph.ops()) {
+    for (const TensorId tensor : graph.inputs_of(op)) {
+      level[Index(op)] = std::max(level[Index(op)], level[Index(graph.producer(tensor))] + 1);
+    }
+    ++ops_at[level[Index(op)]];
+  }
+  int64_t width = 0;
+  for (const auto& [at, ops] : ops_at) width = std::max(width, ops);
+  return {static_cast<int64_t>(ops_at.size()), width};
+}
+
+}  // namespace
+
+std::string ModelPage(const Graph& graph) {
+  const auto count = [](size_t number) { return Count(static_cast<int64_t>(number)); };
+  const auto [depth, width] = DepthAndWidth(graph);
+  int64_t widest_tensor = 0;
+  for (const TensorId tensor : graph.tensors()) widest_tensor = std::max(widest_tensor, graph.tensor_bytes(tensor));
+  const double ops = static_cast<double>(graph.num_ops());
+  std::string text = fmt::format("{}\n\n", Printable(graph.name()));
+  text += fmt::format("  ops          {} ({} one after another at least, {} side by side at most)\n",
+                      count(graph.num_ops()), Count(depth), Count(width));
+  text += fmt::format("  edges        {} ({:.2f} per op)\n", count(graph.num_edges()),
+                      ops > 0 ? static_cast<double>(graph.num_edges()) / ops : 0.0);
+  text += fmt::format("  work         {}\n", WithPrefix(graph.total_flops(), "FLOP"));
+  text += fmt::format("  weights      {} in {}\n", ToString(Bytes{graph.total_parameter_bytes()}),
+                      Counted(static_cast<int64_t>(graph.num_parameters()), "parameter"));
+  text += fmt::format("  tensors      {} in {}, the largest {}\n", ToString(Bytes{graph.total_tensor_bytes()}),
+                      count(graph.num_tensors()), ToString(Bytes{widest_tensor}));
+  std::vector<std::string> inputs;
+  for (const InputId input : graph.inputs()) {
+    if (inputs.size() == 6) {
+      inputs.push_back(fmt::format("{} more", graph.num_inputs() - 6));
+      break;
+    }
+    inputs.push_back(
+        fmt::format("{} ({})", Shorten(graph.input_name(input), 30), ToString(Bytes{graph.input_bytes(input)})));
+  }
+  if (!inputs.empty()) text += fmt::format("  inputs       {}\n", JoinAnd(inputs));
+  text += fmt::format("  fingerprint  {:016x}\n\n", graph.structural_fingerprint());
+  text += TypeTable(graph);
+  const auto without_formula = BytesOnlyTypes(graph);
+  std::vector<std::string> notes;
+  if (!without_formula.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [type, number] : without_formula)
+      names.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(number)), Printable(type)));
+    notes.push_back(fmt::format("No formula is known for {}: costed by their bytes only.", JoinAnd(names)));
+  }
+  for (const std::string& note : graph.notes()) notes.push_back(Printable(note));
+  if (!notes.empty()) text += "\nNotes:\n";
+  for (const std::string& note : notes) text += Wrap("- " + note);
+  return text;
+}
+
+}  // namespace berth
