@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "placement/bound_pipeline.h"
+#include "placement/placeto_rules.h"
 
 namespace berth {
 namespace {
@@ -220,6 +222,12 @@ Bound LowerBound(const Evaluator& evaluator) {
       return ParallelBound(evaluator);
     case EvaluatorFacts::Model::kSerial:
       return SerialBound(evaluator);
+    case EvaluatorFacts::Model::kPipeline:
+      return PipelineBound(evaluator);
+    case EvaluatorFacts::Model::kPieces:
+      return PiecesBound(evaluator);
+    case EvaluatorFacts::Model::kPlaceto:
+      return PlacetoBound(evaluator);
     default:
       return {.time = 0, .reason = "none is known for this execution model"};
   }

@@ -19,7 +19,10 @@ struct Bound {
 //            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least
 //            times over devices as its simplest form). O(E D^2).
 //  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner
-//  mincut). measured: none (time = 0).
+//  mincut).
+//  pipeline: the work bound over groups that share a device, and the largest group. O(V D).
+//  pieces:   longest path, every op on its fastest device, nothing moved. O(V D + E).
+//  measured: none (time = 0).
 // A bound never exceeds an achieved score, not by one bit: sums are rounded down where rounding could matter.
 Bound LowerBound(const Evaluator& evaluator);
 

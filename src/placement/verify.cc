@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "placement/evaluator.h"
+#include "placement/placeto_rules.h"
+#include "placement/verify_pipeline.h"
 
 namespace berth {
 namespace {
@@ -528,7 +530,16 @@ class Verifier {
 }  // namespace
 
 std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline) {
-  return Verifier(evaluator, plan, timeline).Run();
+  switch (evaluator.facts().model) {
+    case Model::kPipeline:
+      return VerifyPipeline(evaluator, plan, timeline);
+    case Model::kPieces:
+      return VerifyPieces(evaluator, plan, timeline);
+    case Model::kPlaceto:
+      return VerifyPlaceto(evaluator, plan, timeline);
+    default:
+      return Verifier(evaluator, plan, timeline).Run();
+  }
 }
 
 }  // namespace berth
