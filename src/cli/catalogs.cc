@@ -1,5 +1,6 @@
 #include "cli/catalogs.h"
 
+#include "import/model_families.h"
 #include "plan/planners.h"
 #include "sim/simulators.h"
 
@@ -7,6 +8,10 @@ namespace berth {
 
 Catalogs::Catalogs() {
   RegisterSyntheticModels(models);
+  RegisterRecurrentModels(models);
+  RegisterTransformerModels(models);
+  RegisterConvolutionModels(models);
+  RegisterTaskGraphs(models);
 
   RegisterClusterPresets(clusters);
 

@@ -13,6 +13,12 @@ struct State {
   Value hidden, cell;
 };
 
+// What a layer begins with; constants of the model, as exporters keep them.
+State InitialState(NetBuilder& net, std::string_view layer, int64_t batch, int64_t hidden) {
+  const NetBuilder::Scope scope(net, layer);
+  return {net.Weight("hidden", {batch, hidden}), net.Weight("cell", {batch, hidden})};
+}
+
 // One step of an LSTM, gate by gate (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000): fifteen ops.
 // What goes in is joined by a single Concat, however many parts it has.
 State LstmStep(NetBuilder& net, const NetBuilder::LinearWeights& weights, std::vector<Value> inputs, const State& state) {
@@ -56,11 +62,11 @@ Graph MakeRnnlm(const Params& params) {
   NetBuilder net(params.canonical());
   const Value words = net.Input("ids", {size.batch, size.steps});
   const Value table = net.Weight("embedding", {size.vocabulary, size.hidden});
-  const Value zero = net.Weight("zero", {size.batch, size.hidden});
   std::vector<NetBuilder::LinearWeights> cells;
   for (int64_t layer = 0; layer < size.layers; ++layer) cells.push_back(net.MakeLinear(2 * size.hidden, 4 * size.hidden, fmt::format("cell{}", layer)));
   const NetBuilder::LinearWeights project = net.MakeLinear(size.hidden, size.vocabulary, "output");
-  std::vector<State> states(cells.size(), {zero, zero});
+  std::vector<State> states;
+  for (size_t layer = 0; layer < cells.size(); ++layer) states.push_back(InitialState(net, fmt::format("cell{}", layer), size.batch, size.hidden));
   std::vector<Value> results;
   for (int64_t step = 0; step < size.steps; ++step) {
     const NetBuilder::Scope step_scope(net, fmt::format("step{}", step));
@@ -80,12 +86,12 @@ Graph MakeRnnlm(const Params& params) {
 using Sequence = std::vector<Value>;
 
 // All steps of one layer over sequences that are read side by side, forwards or backwards.
-Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequence>& sequences, int64_t hidden, const Value& zero, bool backwards = false) {
+Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequence>& sequences, int64_t hidden, bool backwards = false) {
   int64_t inputs = hidden;
   for (const Sequence& sequence : sequences) inputs += sequence.front().Dim(1);
   const NetBuilder::LinearWeights weights = net.MakeLinear(inputs, 4 * hidden, name);
   const NetBuilder::Scope scope(net, name);
-  State state{zero, zero};
+  State state = InitialState(net, "initial", sequences.front().front().Dim(0), hidden);
   Sequence result = sequences.front();
   for (size_t i = 0; i < result.size(); ++i) {
     const size_t step = backwards ? result.size() - 1 - i : i;
@@ -104,7 +110,6 @@ Graph MakeGnmt(const Params& params) {
   const Sizes size(params);
   NetBuilder net(params.canonical());
   const Value source = net.Input("src", {size.batch, size.steps}), target = net.Input("tgt", {size.batch, size.steps});
-  const Value zero = net.Weight("zero", {size.batch, size.hidden});
   const auto each_step = [&](auto make) {
     std::vector<Value> values;
     for (int64_t step = 0; step < size.steps; ++step) values.push_back(make(static_cast<size_t>(step)));
@@ -114,10 +119,10 @@ Graph MakeGnmt(const Params& params) {
   // 1. the encoder
   const Value source_table = net.Weight("encoder/embedding", {size.vocabulary, size.hidden});
   const Sequence words = each_step([&](size_t) { return EmbedStep(net, source_table, source); });
-  std::vector<Sequence> below = {RunLayer(net, "encoder/forward", {words}, size.hidden, zero),
-                                 RunLayer(net, "encoder/backward", {words}, size.hidden, zero, true)};
+  std::vector<Sequence> below = {RunLayer(net, "encoder/forward", {words}, size.hidden),
+                                 RunLayer(net, "encoder/backward", {words}, size.hidden, true)};
   for (int64_t layer = 0; layer + 1 < size.layers; ++layer) {
-    Sequence above = RunLayer(net, fmt::format("encoder/layer{}", layer), below, size.hidden, zero);
+    Sequence above = RunLayer(net, fmt::format("encoder/layer{}", layer), below, size.hidden);
     if (layer > 0) above = each_step([&](size_t step) { return net.Binary("Add", above[step], below.front()[step]); });
     below = {std::move(above)};
   }
@@ -133,8 +138,9 @@ Graph MakeGnmt(const Params& params) {
   std::vector<NetBuilder::LinearWeights> cells;
   for (int64_t layer = 0; layer < size.layers; ++layer) cells.push_back(net.MakeLinear(3 * size.hidden, 4 * size.hidden, fmt::format("decoder/layer{}", layer)));
   const NetBuilder::LinearWeights project = net.MakeLinear(size.hidden, size.vocabulary, "decoder/output");
-  std::vector<State> states(cells.size(), {zero, zero});
-  Value context = zero;
+  std::vector<State> states;
+  for (size_t layer = 0; layer < cells.size(); ++layer) states.push_back(InitialState(net, fmt::format("decoder/layer{}", layer), size.batch, size.hidden));
+  Value context = states.front().hidden;
   const std::vector<Value> results = each_step([&](size_t step) {
     const NetBuilder::Scope step_scope(net, fmt::format("decoder/step{}", step));
     Value x = EmbedStep(net, target_table, target);
@@ -161,14 +167,13 @@ Graph MakeNmt(const Params& params) {
   const Sizes size(params);
   NetBuilder net(params.canonical());
   const Value source = net.Input("src", {size.batch, size.steps}), target = net.Input("tgt", {size.batch, size.steps});
-  const Value zero = net.Weight("zero", {size.batch, size.hidden});
   const Value source_table = net.Weight("encoder/embedding", {size.vocabulary, size.hidden});
   const Value target_table = net.Weight("decoder/embedding", {size.vocabulary, size.hidden});
   Sequence encoded, decoded;
   for (int64_t step = 0; step < size.steps; ++step) encoded.push_back(EmbedStep(net, source_table, source));
   for (int64_t step = 0; step < size.steps; ++step) decoded.push_back(EmbedStep(net, target_table, target));
-  for (int64_t layer = 0; layer < size.layers; ++layer) encoded = RunLayer(net, fmt::format("encoder/layer{}", layer), {encoded}, size.hidden, zero);
-  for (int64_t layer = 0; layer < size.layers; ++layer) decoded = RunLayer(net, fmt::format("decoder/layer{}", layer), {decoded}, size.hidden, zero);
+  for (int64_t layer = 0; layer < size.layers; ++layer) encoded = RunLayer(net, fmt::format("encoder/layer{}", layer), {encoded}, size.hidden);
+  for (int64_t layer = 0; layer < size.layers; ++layer) decoded = RunLayer(net, fmt::format("decoder/layer{}", layer), {decoded}, size.hidden);
   const Value memory = Stack(net, encoded);
   const Value keys = net.Transpose(memory, {0, 2, 1});
   const NetBuilder::LinearWeights combine = net.MakeLinear(2 * size.hidden, size.hidden, "attention"), project = net.MakeLinear(size.hidden, size.vocabulary, "output");
