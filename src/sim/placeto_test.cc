@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cluster/presets.h"
 #include "import/readers.h"
+#include "placement/bound.h"
 #include "placement/testing.h"
 #include "sim/simulators.h"
 
@@ -180,6 +181,8 @@ TEST(Placeto, AgreesWithASlowSimulatorOnRandomGraphs) {
         ASSERT_EQ(starts[Index(problem.graph().op_at_file_position(p))], slow.start[p]);
       const Timeline timeline = evaluator->Trace({device});
       ASSERT_EQ(timeline.score.time, slow.makespan);
+      ASSERT_EQ(Verify(*evaluator, {device}, timeline), std::vector<std::string>());
+      ASSERT_LE(LowerBound(*evaluator).time, slow.makespan);
       for (size_t d = 0; d < devices; ++d) ASSERT_EQ(timeline.memory[d].peak_bytes, slow.peak[d]);
     }
   }
@@ -250,6 +253,33 @@ TEST(Placeto, RestsForAGapAfterTheLastOp) {
   EXPECT_EQ(MakePlaceto(problem)->Trace({device}).score.time, 10 + 5.7);
   EXPECT_EQ(MakePlaceto(problem, "placeto(op_gap=0)")->Trace({device}).score.time, 10);
   EXPECT_EQ(MakePlaceto(problem, "placeto(op_gap=0)")->name(), "placeto(op_gap=0)");
+}
+
+// Every single change of a time or peak is seen.
+TEST(Placeto, VerifyFindsWhatDoesNotHold) {
+  Random random(11);
+  const Instance instance = ReadPlaceto(RandomFile(random), "random.json");
+  const Problem problem = instance.On(Machine(3));
+  const auto evaluator = MakePlaceto(problem);
+  const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+  const Timeline good = evaluator->Trace({device});
+  ASSERT_TRUE(Verify(*evaluator, {device}, good).empty());
+  ASSERT_FALSE(good.transfers.empty());
+  const auto is_bad = [&](const auto& change) {
+    Timeline timeline = good;
+    change(timeline);
+    return !Verify(*evaluator, {device}, timeline).empty();
+  };
+  for (size_t i = 0; i < good.ops.size(); ++i) {
+    EXPECT_TRUE(is_bad([&](Timeline& t) { t.ops[i].start += 1, t.ops[i].end += 1; })) << i;
+    EXPECT_TRUE(is_bad([&](Timeline& t) { t.ops[i].end += 1; })) << i;
+  }
+  for (size_t i = 0; i < good.transfers.size(); ++i) {
+    EXPECT_TRUE(is_bad([&](Timeline& t) { t.transfers[i].start += 1, t.transfers[i].end += 1; })) << i;
+    EXPECT_TRUE(is_bad([&](Timeline& t) { t.transfers.erase(t.transfers.begin() + static_cast<std::ptrdiff_t>(i)); })) << i;
+  }
+  EXPECT_TRUE(is_bad([](Timeline& t) { t.score.time += 1; }));
+  EXPECT_TRUE(is_bad([](Timeline& t) { t.memory[1].peak_bytes += 1; }));
 }
 
 TEST(Placeto, IsInfeasibleAboveAMemoryLimit) {
