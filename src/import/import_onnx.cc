@@ -134,6 +134,20 @@ class Inputs {
   std::vector<size_t> positions_;
 };
 
+// Sizes of inputs in the file, and what they are now.
+SizeChanges Changes(const OnnxWalk& walk, const std::vector<size_t>& inputs) {
+  SizeChanges changes;
+  for (const size_t position : inputs) {
+    const Value& value = walk.pool[position];
+    const auto before = walk.file_shapes->dims.find(value.name);
+    if (before == walk.file_shapes->dims.end() || before->second.size() != value.dims.size()) continue;
+    for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+      if (before->second[axis] != value.dims[axis]) changes.emplace(before->second[axis], value.dims[axis]);
+    }
+  }
+  return changes;
+}
+
 // --- From walk to graph ----------------------------------------------------------------------------------------------------
 
 // Ops whose results nobody uses are left out: what is only asked for its shape never runs.
@@ -232,7 +246,7 @@ Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOp
   onnx::ModelProto model = Parse(content, path);
   InlineFunctions(model, path);
 
-  const auto walk_through = [&](const Shapes& shapes, const ShapeRecord* file_shapes, auto&& finish) {
+  const auto walk_through = [&](const Shapes& shapes, ShapeRecord* file_shapes, auto&& finish) {
     OnnxWalk walk{.path = path, .opsets = {}};
     walk.opsets = ReadVersions(model, walk.notes);
     walk.file_shapes = file_shapes;
@@ -240,24 +254,27 @@ Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOp
     scope.DeclareInitializers();
     Inputs inputs(model, scope, walk);
     inputs.Declare(scope, shapes);
+    if (file_shapes != nullptr) file_shapes->changes = Changes(walk, inputs.positions());
     scope.Run();
     return finish(walk, scope, inputs);
   };
+  if (options.shapes.empty()) {
+    return walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
+      return MakeGraph(model, scope, walk, inputs.positions());
+    });
+  }
 
   // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
   ShapeRecord file_shapes;
-  if (!options.shapes.empty()) {
-    walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
-      for (const Value& value : walk.pool) file_shapes.dims.emplace(value.name, value.dims);
-      for (const Value& value : walk.pool) {
-        if (!value.known_dims) file_shapes.unknown.emplace(value.name);
-      }
-    });
-  }
-  return walk_through(options.shapes, options.shapes.empty() ? nullptr : &file_shapes,
-                      [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
-                        return MakeGraph(model, scope, walk, inputs.positions());
-                      });
+  walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
+    for (const Value& value : walk.pool) {
+      file_shapes.dims.emplace(value.name, value.dims);
+      if (!value.known_dims) file_shapes.unknown.emplace(value.name);
+    }
+  });
+  return walk_through(options.shapes, &file_shapes, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
+    return MakeGraph(model, scope, walk, inputs.positions());
+  });
 }
 
 }  // namespace berth

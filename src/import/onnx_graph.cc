@@ -222,7 +222,7 @@ void OnnxScope::RunNode(const NodeProto& proto) {
       const auto found = walk_.file_shapes->dims.find(name);
       return found == walk_.file_shapes->dims.end() ? nullptr : &found->second;
     };
-    file = {.input = dims_of(proto.input(0)), .output = dims_of(proto.output(0))};
+    file = {.input = dims_of(proto.input(0)), .output = dims_of(proto.output(0)), .changes = &walk_.file_shapes->changes};
   }
   InferredShapes shapes = InferShapes(node, file, walk_.notes);
   SettleShapes(node, shapes);
@@ -339,7 +339,8 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
     if (!output.known_dims) {
       const bool was_known = walk_.file_shapes != nullptr && !walk_.file_shapes->unknown.contains(name);
       if (was_known && !shapes.problem.empty()) {
-        throw Error("{}: {} at the sizes asked for; give fitting --shape for all inputs", node.where, shapes.problem);
+        throw Error("{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these sizes", node.where,
+                    shapes.problem);
       }
       const Value* largest = nullptr;
       for (const Value* input : node.inputs) {

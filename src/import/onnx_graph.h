@@ -21,6 +21,7 @@ namespace berth {
 struct ShapeRecord {
   std::map<std::string, Dims, std::less<>> dims{};
   std::set<std::string, std::less<>> unknown{};
+  SizeChanges changes{};
 };
 
 // What all scopes of one walk share.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "import/onnx_reshape.h"
 #include "import/onnx_schema.h"
 
 namespace berth {
@@ -88,24 +89,9 @@ bool TypeOfSecond(Inference& i) {
 
 // --- Shapes that a file has fixed --------------------------------------------------------------------------------------------
 
-// A fixed dimension that in the file's own shapes was the input's dimension on the same axis follows the input.
-void FollowInput(Inference& i, Dims& target) {
-  const Dims& input = i.In(0)->dims;
-  if (i.file.input == nullptr || i.file.output == nullptr || i.file.input->size() != input.size()) return;
-  bool changed = false;
-  for (size_t axis = 0; axis < target.size() && axis < input.size() && axis < i.file.output->size(); ++axis) {
-    const bool follows = target[axis] > 0 && target[axis] == (*i.file.output)[axis] && target[axis] == (*i.file.input)[axis];
-    if (!follows || input[axis] == target[axis]) continue;
-    target[axis] = input[axis];
-    changed = true;
-  }
-  if (changed) i.notes.Add("fixed shapes in the file that follow the sizes asked for", i.node.proto.output(0));
-}
-
 bool Reshape(Inference& i) {
   if (i.In(0) == nullptr) return false;
   const Dims& input = i.In(0)->dims;
-  const int64_t elements = CheckedElements(input, i.node.where);
   Dims target;
   if (const Content* content = i.node.InputContent(1)) {
     target = ToInts(*content);
@@ -114,41 +100,36 @@ bool Reshape(Inference& i) {
     target.assign(shape.begin(), shape.end());
   } else {
     i.notes.Add("reshaped to what only a run can tell, taken as flat", i.node.proto.output(0));
-    return i.Set(0, i.TypeOf(0), {elements});
+    return i.Set(0, i.TypeOf(0), {CheckedElements(input, i.node.where)});
   }
+  const std::optional<Dims> literal = ResolveReshape(i.node, input, target);
+  std::optional<Dims> followed;
+  if (i.file.input != nullptr && i.file.output != nullptr && IsFixedAs(target, *i.file.output)) {
+    followed = FollowReshape({.file_input = *i.file.input, .file_output = *i.file.output, .input = input, .changes = *i.file.changes});
+  }
+  if (followed && followed != literal) i.notes.Add("fixed shapes in the file that follow the sizes asked for", i.node.proto.output(0));
+  if (!followed && !literal) {
+    i.problem = fmt::format("{} does not go into {}", ToString(input), ToString(target));
+    return false;
+  }
+  return i.Set(0, i.TypeOf(0), followed ? *followed : *literal);
+}
 
-  FollowInput(i, target);
-  const bool keeps_zero = i.node.attributes.Int("allowzero", 0) != 0;
-  size_t wildcard = target.size();
-  int64_t product = 1;
-  for (size_t axis = 0; axis < target.size(); ++axis) {
-    if (target[axis] == 0 && !keeps_zero && axis < input.size()) target[axis] = input[axis];
-    if (target[axis] == -1 && wildcard == target.size()) {
-      wildcard = axis;
-    } else if (target[axis] < 0) {
-      throw Error("{}: reshapes to {}, which has a negative dimension", i.node.where, ToString(target));
-    } else {
-      product = Multiply(product, target[axis], i.node);
+// A constant that was written at the file's batch size takes the size asked for.
+bool Expand(Inference& i) {
+  const Content* content = i.node.InputContent(1);
+  if (i.In(0) == nullptr || content == nullptr) return false;
+  const Dims &input = i.In(0)->dims, target = ToInts(*content);
+  Dims dims(std::max(input.size(), target.size()), 1);
+  for (size_t back = 1; back <= dims.size(); ++back) {
+    const int64_t from = back <= input.size() ? input[input.size() - back] : 1, to = back <= target.size() ? target[target.size() - back] : 1;
+    if (from != to && from != 1 && to != 1) {
+      if (!i.In(0)->constant || i.file.changes == nullptr) return false;
+      i.notes.Add("constants whose fixed sizes do not follow the sizes asked for", i.node.proto.output(0));
     }
+    dims[dims.size() - back] = to == 1 ? from : to;
   }
-  if (wildcard < target.size()) {
-    if (product == 0 || elements % product != 0) {
-      i.problem = fmt::format("{} does not go into {}", ToString(input), ToString(target));
-      return false;
-    }
-    target[wildcard] = elements / product;
-  } else if (product != elements) {
-    // The batch stands first, also where it is merged with another axis.
-    const int64_t first = target.empty() || product == 0 ? 0 : target[0];
-    int64_t scaled = 0;
-    if (first == 0 || __builtin_mul_overflow(first, elements, &scaled) || scaled % product != 0) {
-      i.problem = fmt::format("{} does not go into {}", ToString(input), ToString(target));
-      return false;
-    }
-    target[0] = scaled / product;
-    i.notes.Add("fixed shapes in the file that follow the sizes asked for", i.node.proto.output(0));
-  }
-  return i.Set(0, i.TypeOf(0), std::move(target));
+  return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
 // Where operands disagree, a constant was written at the file's batch size and the others are as asked for.
@@ -431,6 +412,7 @@ bool ShapeOf(Inference& i) {
 const std::unordered_map<std::string_view, Rule>& Rules() {
   static const std::unordered_map<std::string_view, Rule> table = {
       {"Reshape", Reshape},
+      {"Expand", Expand},
       {"Concat", Concat},
       {"Split", Split},
       {"Pad", Pad},

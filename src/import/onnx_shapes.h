@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "import/onnx_node.h"
+#include "import/onnx_reshape.h"
 
 namespace berth {
 
@@ -13,6 +14,7 @@ namespace berth {
 struct FileShapes {
   const Dims* input = nullptr;   // of the node's first input
   const Dims* output = nullptr;  // of its first output
+  const SizeChanges* changes = nullptr;
 };
 
 struct InferredShapes {
