@@ -1,13 +1,13 @@
 #include "import/import.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "import/readers.h"
 
 namespace berth {
 namespace {
@@ -18,11 +18,12 @@ namespace fs = std::filesystem;
 
 // A kind of model file. The first whose test says yes reads it, so the strictest tests stand first.
 struct Format {
-  std::string_view name;      // --format
-  std::string_view sentence;
+  std::string name;  // --format, with parameters: "msr(accelerators=8)"
+  std::string sentence;
+  std::vector<Parameter> parameters;
   bool (*looks_like)(std::string_view content);
-  Graph (*read)(std::string_view content, const std::string& path, const ImportOptions& options);
-  bool takes_shapes;
+  Instance (*read)(std::string_view content, const std::string& path, const Params& params, const ImportOptions& options);
+  bool takes_shapes = false;
 };
 
 bool LooksLikeGraphJson(std::string_view content) {
@@ -37,30 +38,98 @@ bool LooksLikeOnnx(std::string_view content) {
   return std::ranges::any_of(content.substr(0, 256), [&](char c) { return static_cast<unsigned char>(c) < 32 && kText.find(c) == std::string_view::npos; });
 }
 
-constexpr auto kFormats = std::to_array<Format>({
-    {"berth", "Berth's own JSON", LooksLikeGraphJson,
-     [](std::string_view content, const std::string& path, const ImportOptions&) { return ReadGraphJson(content, path); }, false},
-    {"onnx", "ONNX", LooksLikeOnnx, ReadOnnx, true},
-});
+Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(std::move(graph))}; }
 
-std::vector<std::string> FormatNames() {
-  std::vector<std::string> names;
-  for (const Format& format : kFormats) names.emplace_back(format.name);
-  return names;
+std::vector<Format> Formats() {
+  std::vector<Format> formats;
+  formats.push_back({.name = "berth",
+                     .sentence = "Berth's own JSON",
+                     .parameters = {},
+                     .looks_like = LooksLikeGraphJson,
+                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
+                       return OfGraph(ReadGraphJson(content, path));
+                     }});
+  formats.push_back({.name = "msr",
+                     .sentence = "JSON of Tarnawski et al. 2020",
+                     .parameters = {{.name = "accelerators",
+                                     .type = ParameterType::kInt,
+                                     .default_value = "0",
+                                     .sentence = "at least so many accelerators, where the file has fewer",
+                                     .least = 0,
+                                     .most = 1024}},
+                     .looks_like = LooksLikeMsr,
+                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+                       return ReadMsr(content, path, {.least_accelerators = static_cast<size_t>(params.Int("accelerators"))});
+                     }});
+  formats.push_back({.name = "piper",
+                     .sentence = "JSON of Piper",
+                     .parameters = {{.name = "recomputation",
+                                     .type = ParameterType::kBool,
+                                     .default_value = "false",
+                                     .sentence = "the costs with activations computed again in the backward pass"}},
+                     .looks_like = LooksLikePiper,
+                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+                       return ReadPiper(content, path,
+                                        params.Bool("recomputation") ? PiperConfiguration::kRecomputation : PiperConfiguration::kVanilla);
+                     }});
+  formats.push_back({.name = "pipedream",
+                     .sentence = "a profile of PipeDream, graph.txt",
+                     .parameters = {{.name = "training",
+                                     .type = ParameterType::kBool,
+                                     .default_value = "true",
+                                     .sentence = "with the backward pass"}},
+                     .looks_like = LooksLikePipeDream,
+                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+                       return ReadPipeDream(content, path, {.training = params.Bool("training")});
+                     }});
+  formats.push_back({.name = "moirai",
+                     .sentence = "JSON of Moirai's instances",
+                     .parameters = {},
+                     .looks_like = LooksLikeMoirai,
+                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
+                       return ReadMoirai(content, path);
+                     }});
+  formats.push_back({.name = "placeto",
+                     .sentence = "JSON of graphs for Placeto's simulator",
+                     .parameters = {},
+                     .looks_like = LooksLikePlaceto,
+                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
+                       return ReadPlaceto(content, path);
+                     }});
+  formats.push_back({.name = "planted",
+                     .sentence = "JSON of tasks on processors",
+                     .parameters = {},
+                     .looks_like = LooksLikePlanted,
+                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
+                       return ReadPlanted(content, path);
+                     }});
+  formats.push_back({.name = "onnx",
+                     .sentence = "ONNX",
+                     .parameters = {},
+                     .looks_like = LooksLikeOnnx,
+                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions& options) {
+                       return OfGraph(ReadOnnx(content, path, options));
+                     },
+                     .takes_shapes = true});
+  return formats;
 }
 
-const Format& FormatOf(std::string_view content, const std::string& path, const std::string& asked) {
+const Format& FormatOf(const std::vector<Format>& formats, std::string_view content, const std::string& path, const std::string& asked) {
   if (content.empty()) throw Error("{}: is empty; a model was expected", path);
-  for (const Format& format : kFormats) {
-    if (asked.empty() ? format.looks_like(content) : format.name == asked) return format;
+  const auto found = std::ranges::find_if(formats, [&](const Format& format) {
+    return asked.empty() ? format.looks_like(content) : format.name == asked;
+  });
+  if (found != formats.end()) return *found;
+  std::vector<std::string> names, known;
+  for (const Format& format : formats) {
+    names.push_back(format.name);
+    known.push_back(fmt::format("{} ({})", format.name, format.sentence));
   }
-  if (!asked.empty()) ThrowUnknownName("model format", asked, FormatNames());
-  std::vector<std::string> known;
-  for (const Format& format : kFormats) known.push_back(fmt::format("{} ({})", format.name, format.sentence));
+  if (!asked.empty()) ThrowUnknownName("model format", asked, names);
   throw Error("{}: is no model of a known kind; known are {}; --format names one", path, fmt::join(known, ", "));
 }
 
-Graph ReadFileAsGraph(const std::string& path, const ImportOptions& options) {
+Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (!fs::is_directory(status) && !fs::is_regular_file(status) && !fs::is_fifo(status)) {
@@ -71,11 +140,13 @@ Graph ReadFileAsGraph(const std::string& path, const ImportOptions& options) {
     throw Error("{}: is larger than 2 GiB; keep the weights in files of their own (ONNX external data), Berth does not need them", path);
   }
   const std::string content = ReadFile(path);
-  const Format& format = FormatOf(content, path, options.format);
+  const Spec asked = options.format.empty() ? Spec{} : Spec::Parse(options.format);
+  const std::vector<Format> formats = Formats();
+  const Format& format = FormatOf(formats, content, path, asked.name);
   if (!options.shapes.empty() && !format.takes_shapes) {
     throw Error("{}: --shape is for formats that describe shapes, like ONNX; this is {}", path, format.sentence);
   }
-  return format.read(content, path, options);
+  return format.read(content, path, Params(asked.name.empty() ? Spec{.name = format.name} : asked, format.parameters, "model format"), options);
 }
 
 // --- The models that ship ----------------------------------------------------------------------------------------------------
@@ -119,19 +190,19 @@ void ParseShape(std::string_view text, ImportOptions& options) {
   if (!options.shapes.emplace(text.substr(0, equals), std::move(dims)).second) throw fail("this input has a shape already");
 }
 
-Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options) {
+Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options) {
   const std::string name(model);
   std::error_code code;
-  if (fs::exists(name, code)) return ReadFileAsGraph(name, options);
+  if (fs::exists(name, code)) return ReadModelFile(name, options);
 
   const auto shipped = ShippedModels();
   for (const auto& [shipped_name, path] : shipped) {
-    if (shipped_name == model) return ReadFileAsGraph(path, options);
+    if (shipped_name == model) return ReadModelFile(path, options);
   }
   const size_t parenthesis = name.find('(');
   if (catalog.Find(name.substr(0, parenthesis)) != nullptr) {
     if (!options.shapes.empty()) throw Error("--shape is for model files; {} takes its sizes as parameters, in parentheses", model);
-    return catalog.Make(model);
+    return OfGraph(catalog.Make(model));
   }
   if (parenthesis == std::string::npos && (name.find('/') != std::string::npos || name.find('.') != std::string::npos)) {
     throw Error("{}: there is no such file; check the path", model);
@@ -145,6 +216,10 @@ Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const Impor
   throw Error("there is no model '{}'{}; name a file, a model that ships ({}) or a formula ({})", model,
               near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
               fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(files), ", "), fmt::join(formulas, ", "));
+}
+
+Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options) {
+  return *ReadInstance(model, catalog, options).graph;
 }
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 
 #include "base/catalog.h"
 #include "graph/graph.h"
+#include "import/instance.h"
 
 namespace berth {
 
@@ -19,7 +20,7 @@ void RegisterSyntheticModels(ModelCatalog& catalog);
 struct ImportOptions {
   // Sizes for model inputs, by input name: replaces symbolic and fixed dimensions alike.
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes{};
-  // "onnx", "berth", ...; empty: known by content.
+  // "onnx", "berth", "piper(recomputation=true)", ...; empty: known by content.
   std::string format{};
 };
 
@@ -28,6 +29,8 @@ void ParseShape(std::string_view text, ImportOptions& options);
 
 // `model` is a file, the name of a model that ships with Berth ("resnet50"), or a catalog name with parameters, looked for in
 // this order: an existing file, a shipped model, the catalog. Throws Error when it is none, naming what there is.
+Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
+// The graph of it alone.
 Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
 
 // The models that ship: name and path, by name.
