@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "sim/complete_timeline.h"
+#include "sim/device_sets.h"
 #include "sim/flat_problem.h"
 #include "sim/memory_level.h"
 #include "sim/ready_ops.h"
 #include "sim/simulators.h"
+#include "sim/slots.h"
 #include "sim/transfers.h"
 
 namespace berth {
@@ -29,7 +31,8 @@ struct OpState {
 struct ParallelWorkspace : Workspace {
   std::vector<OpState> ops;
   std::vector<int32_t> first_op;   // per device: where its ops would start in a list of all, by device
-  std::vector<double> device_end;  // per device: when its op ends; kNever while it is free
+  Slots slots;                     // when the op of each device ends, and then when the transfer that it sends does
+  DeviceSet changed;               // devices that were freed, or got a ready op, since ops were last started
   std::vector<int32_t> running;    // per device: its op
   std::vector<int32_t> last_sent;  // per device: the tensor last found to go there
   MemoryLevel memory;
@@ -59,14 +62,10 @@ class Run {
     while (true) {
       StartTransfers();
       StartOps();
-      const double next = std::min(Least(work_.device_end), transfers_.NextEnd());
+      const double next = NextEnd();
       if (next == kNever) break;
       now_ = next;
-      EndOps();
-      transfers_.End(now_, [this](int32_t t, int32_t from, int32_t to) {
-        if constexpr (kMemory) work_.memory.Release(t, from, now_);
-        Arrive(t, to);
-      });
+      EndAll();
     }
     // Ops are left when a sequence contradicts itself, or when one is on a device that cannot run it.
     if (ended_ != flat_.num_ops() || !transfers_.Idle()) return {.time = kNever, .feasible = false, .excess_bytes = 0};
@@ -80,7 +79,8 @@ class Run {
     const auto devices = static_cast<size_t>(flat_.num_devices());
     work_.ops.resize(plan.device.size());
     work_.first_op.assign(devices + 1, 0);
-    work_.device_end.assign(RoundUpToFour(devices), kNever);
+    work_.slots.Reset(Transfers::kUsesSlots ? 2 * devices : devices);
+    work_.changed.Reset(devices);
     work_.running.resize(devices);
     work_.last_sent.assign(devices, -1);
     std::fill(starts_.begin(), starts_.end(), kNever);
@@ -91,12 +91,12 @@ class Run {
     }
     for (size_t d = 0; d < devices; ++d) work_.first_op[d + 1] += work_.first_op[d];
     ready_.Reset(plan, work_.first_op);
-    transfers_.Reset(flat_, plan);
+    transfers_.Reset(flat_, plan, Transfers::kUsesSlots ? work_.slots.part(devices, devices) : std::span<double>());
     if constexpr (kMemory) work_.memory.Reset(flat_, plan);
 
     for (int32_t v = 0; v < flat_.num_ops(); ++v) {
       const OpState& op = work_.ops[static_cast<size_t>(v)];
-      if (op.missing == 0) ready_.Push(op.device, v, 0);
+      if (op.missing == 0) BecomesReady(v, op.device);
     }
     for (int32_t t = 0; t < flat_.num_inputs(); ++t) {
       if constexpr (kMemory) work_.memory.Arriving(t, 0, 0);
@@ -120,27 +120,51 @@ class Run {
   }
 
   void StartOps() {
-    for (int32_t d = 0; d < flat_.num_devices(); ++d) {
-      double& end = work_.device_end[static_cast<size_t>(d)];
-      if (end != kNever || !ready_.Has(d)) continue;
+    work_.changed.TakeEach([this](int32_t d) {
+      double& end = work_.slots[static_cast<size_t>(d)];
+      if (end != kNever || !ready_.Has(d)) return;
       const int32_t v = ready_.Pop(d);
       end = now_ + work_.ops[static_cast<size_t>(v)].duration;
       work_.running[static_cast<size_t>(d)] = v;
       if (!starts_.empty()) starts_[static_cast<size_t>(v)] = now_;
       if constexpr (kMemory) work_.memory.OpStarts(v, d, now_);
+    });
+  }
+
+  double NextEnd() const {
+    if constexpr (Transfers::kUsesSlots) {
+      return work_.slots.Least();
+    } else {
+      return std::min(work_.slots.Least(), transfers_.NextEnd());
     }
   }
 
-  void EndOps() {
-    for (int32_t d = 0; d < flat_.num_devices(); ++d) {
-      double& end = work_.device_end[static_cast<size_t>(d)];
-      if (end != now_) continue;
-      end = kNever;
-      ++ended_;
-      const int32_t v = work_.running[static_cast<size_t>(d)];
-      for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) Publish(t, d);
-      if constexpr (kMemory) work_.memory.OpEnds(v, d, now_);
-    }
+  void EndAll() {
+    const auto on_end = [this](int32_t t, int32_t from, int32_t to) {
+      if constexpr (kMemory) work_.memory.Release(t, from, now_);
+      Arrive(t, to);
+    };
+    work_.slots.ForEachAt(now_, [&](int32_t slot) {
+      if constexpr (Transfers::kUsesSlots) {
+        if (slot >= flat_.num_devices()) return transfers_.End(slot - flat_.num_devices(), on_end);
+      }
+      EndOp(slot);
+    });
+    if constexpr (!Transfers::kUsesSlots) transfers_.EndAll(now_, on_end);
+  }
+
+  void EndOp(int32_t d) {
+    work_.slots[static_cast<size_t>(d)] = kNever;
+    work_.changed.Add(d);
+    ++ended_;
+    const int32_t v = work_.running[static_cast<size_t>(d)];
+    for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) Publish(t, d);
+    if constexpr (kMemory) work_.memory.OpEnds(v, d, now_);
+  }
+
+  void BecomesReady(int32_t v, int32_t d) {
+    ready_.Push(d, v, now_);
+    work_.changed.Add(d);
   }
 
   // A tensor is there, on the device of its producer: consumers on this device have it, each other one is sent it once.
@@ -150,7 +174,7 @@ class Run {
       OpState& op = work_.ops[static_cast<size_t>(c)];
       if constexpr (kMemory) work_.memory.Hold(t, op.device);
       if (op.device == from) {
-        if (--op.missing == 0) ready_.Push(from, c, now_);
+        if (--op.missing == 0) BecomesReady(c, from);
       } else {
         Send(t, from, op.device);
       }
@@ -176,7 +200,9 @@ class Run {
   void Arrive(int32_t t, int32_t to) {
     for (const int32_t c : flat_.consumers(t)) {
       OpState& op = work_.ops[static_cast<size_t>(c)];
-      if (op.device == to && --op.missing == 0) ready_.Push(to, c, now_);
+      const bool here = op.device == to;
+      op.missing -= here;
+      if (here && op.missing == 0) BecomesReady(c, to);
     }
   }
 

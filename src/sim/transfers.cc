@@ -1,16 +1,16 @@
 #include "sim/transfers.h"
 
-#include <bit>
-
 namespace berth {
 
-void Ports::Reset(const FlatProblem& flat, const PlanView& plan) {
+void Ports::Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
   flat_ = &flat;
   devices_ = static_cast<size_t>(flat.num_devices());
-  words_ = (devices_ + 63) / 64;
-  waiting_.assign(devices_ * words_, 0);
-  free_in_.assign(words_, ~uint64_t{0});
-  candidates_.reserve(devices_ * devices_);
+  free_out_.Reset(devices_, true);
+  free_in_.Reset(devices_, true);
+  for (std::vector<DeviceSet>* sets : {&waiting_to_, &waiting_from_}) {
+    sets->resize(devices_);
+    for (DeviceSet& set : *sets) set.Reset(devices_);
+  }
   // One place per edge is more than enough, and found without a branch.
   capacity_.assign(devices_ * devices_, 0);
   for (int32_t t = 0; t < flat.num_tensors(); ++t) {
@@ -20,27 +20,26 @@ void Ports::Reset(const FlatProblem& flat, const PlanView& plan) {
     row[0] += flat.io_on_host();
   }
   queues_.Reset(capacity_);
-  outgoing_.Reset(devices_);
+  outgoing_.Reset(slots);
+  fresh_.clear();
+  freed_.clear();
+  candidates_.clear();
   num_waiting_ = 0;
-  changed_ = false;
 }
 
-// In the order in which they may start. Starting one cannot make another possible, so that one pass over them in this
-// order is the same as choosing the first again and again.
-void Ports::FindCandidates() {
-  candidates_.clear();
-  for (int32_t p = 0; p < static_cast<int32_t>(devices_); ++p) {
-    if (!outgoing_.free(p)) continue;
-    for (size_t w = 0; w < words_; ++w) {
-      for (uint64_t set = waiting_[static_cast<size_t>(p) * words_ + w] & free_in_[w]; set != 0; set &= set - 1) {
-        const auto pair = static_cast<uint32_t>(static_cast<size_t>(p) * devices_ + w * 64 +
-                                                static_cast<size_t>(std::countr_zero(set)));
-        const RequestQueues::Item& head = queues_.front(pair);
-        candidates_.push_back({head.request, head.tensor, pair});
-      }
-    }
+// Nearly always two or three.
+void Ports::SortCandidates() {
+  constexpr size_t kFew = 8;
+  if (candidates_.size() > kFew) {
+    std::sort(candidates_.begin(), candidates_.end());
+    return;
   }
-  if (candidates_.size() > 1) std::sort(candidates_.begin(), candidates_.end());
+  for (size_t i = 1; i < candidates_.size(); ++i) {
+    const Candidate item = candidates_[i];
+    size_t place = i;
+    for (; place > 0 && item < candidates_[place - 1]; --place) candidates_[place] = candidates_[place - 1];
+    candidates_[place] = item;
+  }
 }
 
 void SequencedPorts::Add(int32_t tensor, int32_t from, int32_t to) {
@@ -69,7 +68,7 @@ void SequencedPorts::AddHostTransfers(const PlanView& plan, int32_t first, int32
   }
 }
 
-void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan) {
+void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
   flat_ = &flat;
   moves_.clear();
   first_of_tensor_.assign(static_cast<size_t>(flat.num_tensors()), -1);
@@ -85,7 +84,7 @@ void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan) {
   in_.resize(devices);
   Distribute(&Move::from, out_, out_items_);
   Distribute(&Move::to, in_, in_items_);
-  outgoing_.Reset(devices);
+  outgoing_.Reset(slots);
   num_waiting_ = 0;
 }
 

@@ -1,71 +1,54 @@
 // Which transfers start when, under each kind of contention: classes with one interface.
 //   Request(tensor, from, to, now)   the transfer may start from `now` on; calls come with `now` never falling
 //   Start(now, on_start)             starts all that can: on_start(tensor, from, to, end) for each
-//   NextEnd()                        when the next one ends; infinity when none is under way
-//   End(now, on_end)                 ends those that end at `now`: on_end(tensor, from, to) for each, in any order
 //   Idle()                           nothing is under way and nothing waits
+// Where ports are limited at most one transfer leaves a device at a time. Its end stands in a slot of the device:
+//   End(device, on_end)              the transfer in this slot ends: on_end(tensor, from, to)
+// Where they are not, any number is under way:
+//   NextEnd()                        when the next one ends; kNever when none is under way
+//   EndAll(now, on_end)              ends those that end at `now`, in any order
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "placement/plan.h"
+#include "sim/device_sets.h"
 #include "sim/flat_problem.h"
+#include "sim/slots.h"
 
 namespace berth {
 
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// The least of some times, a multiple of four: four chains of comparisons at once, where one would wait for itself.
-inline double Least(std::span<const double> times) {
-  const auto lesser = [](double a, double b) { return b < a ? b : a; };
-  double a = kNever, b = kNever, c = kNever, d = kNever;
-  for (size_t i = 0; i + 4 <= times.size(); i += 4) {
-    a = lesser(a, times[i]);
-    b = lesser(b, times[i + 1]);
-    c = lesser(c, times[i + 2]);
-    d = lesser(d, times[i + 3]);
-  }
-  return lesser(lesser(a, b), lesser(c, d));
-}
-
-inline size_t RoundUpToFour(size_t n) { return (n + 3) / 4 * 4; }
-
-// Where ports are limited, at most one transfer leaves a device at a time: one slot for each.
+// Transfers under way, one per sending device at most.
 class Outgoing {
  public:
-  void Reset(size_t devices) {
-    end_.assign(RoundUpToFour(devices), kNever);
-    move_.resize(devices);
+  // `slots` are one per device.
+  void Reset(std::span<double> slots) {
+    slots_ = slots;
+    move_.resize(slots.size());
     active_ = 0;
   }
-  bool free(int32_t from) const { return end_[static_cast<size_t>(from)] == kNever; }
+  bool free(int32_t from) const { return slots_[static_cast<size_t>(from)] == kNever; }
   void Set(int32_t tensor, int32_t from, int32_t to, double end) {
-    end_[static_cast<size_t>(from)] = end;
+    slots_[static_cast<size_t>(from)] = end;
     move_[static_cast<size_t>(from)] = {tensor, to};
     ++active_;
   }
-  double NextEnd() const { return Least(end_); }
   bool idle() const { return active_ == 0; }
 
-  template <typename OnEnd>
-  void End(double now, OnEnd on_end) {
-    for (size_t p = 0; p < move_.size(); ++p) {
-      if (end_[p] != now) continue;
-      end_[p] = kNever;
-      --active_;
-      on_end(move_[p].tensor, static_cast<int32_t>(p), move_[p].to);
-    }
-  }
-
- private:
   struct Move {
     int32_t tensor, to;
   };
-  std::vector<double> end_;
+  Move Take(int32_t from) {
+    slots_[static_cast<size_t>(from)] = kNever;
+    --active_;
+    return move_[static_cast<size_t>(from)];
+  }
+
+ private:
+  std::span<double> slots_;
   std::vector<Move> move_;
   size_t active_ = 0;
 };
@@ -118,7 +101,9 @@ class RequestQueues {
 // contention=none: every transfer starts when it is requested.
 class Unlimited {
  public:
-  void Reset(const FlatProblem& flat, const PlanView&) {
+  static constexpr bool kUsesSlots = false;
+
+  void Reset(const FlatProblem& flat, const PlanView&, std::span<double>) {
     flat_ = &flat;
     active_.clear();
     waiting_.clear();
@@ -145,7 +130,7 @@ class Unlimited {
   double NextEnd() const { return active_.empty() ? kNever : active_.front().end; }
 
   template <typename OnEnd>
-  void End(double now, OnEnd on_end) {
+  void EndAll(double now, OnEnd on_end) {
     while (!active_.empty() && active_.front().end == now) {
       std::pop_heap(active_.begin(), active_.end());
       const Move move = active_.back();
@@ -169,7 +154,9 @@ class Unlimited {
 // contention=egress: one transfer leaves a device at a time, the first by (request, tensor, destination).
 class EgressPorts {
  public:
-  void Reset(const FlatProblem& flat, const PlanView& plan) {
+  static constexpr bool kUsesSlots = true;
+
+  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
     flat_ = &flat;
     const auto devices = static_cast<size_t>(flat.num_devices());
     capacity_.assign(devices, 0);
@@ -179,35 +166,38 @@ class EgressPorts {
       capacity_[from] += static_cast<int32_t>(flat.consumers(t).size()) + flat.io_on_host();
     }
     queues_.Reset(capacity_);
-    outgoing_.Reset(devices);
+    outgoing_.Reset(slots);
+    changed_.Reset(devices);
     waiting_ = 0;
   }
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
     queues_.Push(static_cast<size_t>(from), {now, flat_->transfer_time(tensor, from, to), tensor, to});
+    changed_.Add(from);
     ++waiting_;
   }
 
   template <typename OnStart>
   void Start(double now, OnStart on_start) {
-    if (waiting_ == 0) return;
-    for (int32_t p = 0; p < flat_->num_devices(); ++p) {
+    changed_.TakeEach([&](int32_t p) {
       const auto k = static_cast<size_t>(p);
-      if (!outgoing_.free(p) || queues_.empty(k)) continue;
+      if (!outgoing_.free(p) || queues_.empty(k)) return;
       const RequestQueues::Item item = queues_.front(k);
       queues_.Pop(k);
       --waiting_;
       const double end = now + item.length;
       outgoing_.Set(item.tensor, p, item.to, end);
       on_start(item.tensor, p, item.to, end);
-    }
+    });
   }
 
-  double NextEnd() const { return outgoing_.NextEnd(); }
   template <typename OnEnd>
-  void End(double now, OnEnd on_end) {
-    outgoing_.End(now, on_end);
+  void End(int32_t from, OnEnd on_end) {
+    const auto [tensor, to] = outgoing_.Take(from);
+    changed_.Add(from);
+    on_end(tensor, from, to);
   }
+
   bool Idle() const { return waiting_ == 0 && outgoing_.idle(); }
 
  private:
@@ -215,86 +205,110 @@ class EgressPorts {
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
   Outgoing outgoing_;
+  DeviceSet changed_;  // the port was freed or a transfer requested since the last Start
   size_t waiting_ = 0;
 };
 
 // contention=ports: a transfer holds the outgoing port of one device and the incoming port of the other. A queue per
-// ordered pair of devices: only the heads can start. Sets of devices are bits, so that blocked heads cost next to
-// nothing.
+// ordered pair of devices: only the heads can start, and only those that something has just happened to.
 class Ports {
  public:
-  void Reset(const FlatProblem& flat, const PlanView& plan);
+  static constexpr bool kUsesSlots = true;
+
+  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots);
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
-    const size_t k = Pair(from, to);
-    queues_.Push(k, {now, flat_->transfer_time(tensor, from, to), tensor, to});
-    Word(waiting_, from, to) |= Bit(to);
+    const size_t pair = Pair(from, to);
+    if (queues_.empty(pair)) {
+      waiting_to_[static_cast<size_t>(from)].Add(to);
+      waiting_from_[static_cast<size_t>(to)].Add(from);
+    }
+    // Even if others wait already: of one instant, this one may be the first.
+    if (free_out_.Has(from) && free_in_.Has(to)) fresh_.push_back({from, to});
+    queues_.Push(pair, {now, flat_->transfer_time(tensor, from, to), tensor, to});
     ++num_waiting_;
-    changed_ = true;
   }
 
+  // Starting one transfer cannot make another possible, so that one pass over the candidates in their order is the same
+  // as choosing the first again and again.
   template <typename OnStart>
   void Start(double now, OnStart on_start) {
-    if (!changed_) return;
-    changed_ = false;
-    if (num_waiting_ == 0) return;
     FindCandidates();
     for (const Candidate& candidate : candidates_) {
-      const auto from = static_cast<int32_t>(candidate.pair / devices_),
-                 to = static_cast<int32_t>(candidate.pair % devices_);
-      if (!outgoing_.free(from) || (Word(free_in_, 0, to) & Bit(to)) == 0) continue;
-      const RequestQueues::Item item = queues_.front(candidate.pair);
-      queues_.Pop(candidate.pair);
+      const int32_t from = candidate.from, to = candidate.to;
+      if (!free_out_.Has(from) || !free_in_.Has(to)) continue;
+      const size_t pair = Pair(from, to);
+      const RequestQueues::Item item = queues_.front(pair);
+      queues_.Pop(pair);
       --num_waiting_;
-      if (queues_.empty(candidate.pair)) Word(waiting_, from, to) &= ~Bit(to);
-      Word(free_in_, 0, to) &= ~Bit(to);
+      if (queues_.empty(pair)) {
+        waiting_to_[static_cast<size_t>(from)].Remove(to);
+        waiting_from_[static_cast<size_t>(to)].Remove(from);
+      }
+      free_out_.Remove(from);
+      free_in_.Remove(to);
       const double end = now + item.length;
       outgoing_.Set(item.tensor, from, to, end);
       on_start(item.tensor, from, to, end);
     }
+    candidates_.clear();
   }
 
-  double NextEnd() const { return outgoing_.NextEnd(); }
   template <typename OnEnd>
-  void End(double now, OnEnd on_end) {
-    outgoing_.End(now, [&](int32_t tensor, int32_t from, int32_t to) {
-      Word(free_in_, 0, to) |= Bit(to);
-      changed_ = true;
-      on_end(tensor, from, to);
-    });
+  void End(int32_t from, OnEnd on_end) {
+    const auto [tensor, to] = outgoing_.Take(from);
+    free_out_.Add(from);
+    free_in_.Add(to);
+    freed_.push_back({from, to});
+    on_end(tensor, from, to);
   }
+
   bool Idle() const { return num_waiting_ == 0 && outgoing_.idle(); }
 
  private:
+  struct Route {
+    int32_t from, to;
+  };
   // The head of a queue both of whose ports are free.
   struct Candidate {
     double request;
-    int32_t tensor;
-    uint32_t pair;
+    int32_t tensor, from, to;
     bool operator<(const Candidate& other) const {
       if (request != other.request) return request < other.request;
-      return tensor != other.tensor ? tensor < other.tensor : pair < other.pair;
+      return tensor != other.tensor ? tensor < other.tensor : to < other.to;
     }
   };
 
   size_t Pair(int32_t from, int32_t to) const { return static_cast<size_t>(from) * devices_ + static_cast<size_t>(to); }
-  static uint64_t Bit(int32_t device) { return uint64_t{1} << (device % 64); }
-  uint64_t& Word(std::vector<uint64_t>& sets, int32_t row, int32_t device) const {
-    return sets[static_cast<size_t>(row) * words_ + static_cast<size_t>(device) / 64];
+  void FindCandidates() {
+    for (const Route& route : fresh_) AddCandidate(route.from, route.to);
+    for (const Route& route : freed_) {
+      waiting_to_[static_cast<size_t>(route.from)].ForEachIn(free_in_,
+                                                             [&](int32_t to) { AddCandidate(route.from, to); });
+      waiting_from_[static_cast<size_t>(route.to)].ForEachIn(free_out_,
+                                                             [&](int32_t from) { AddCandidate(from, route.to); });
+    }
+    fresh_.clear();
+    freed_.clear();
+    if (candidates_.size() > 1) SortCandidates();
   }
-  void FindCandidates();
+  void AddCandidate(int32_t from, int32_t to) {
+    const RequestQueues::Item& head = queues_.front(Pair(from, to));
+    candidates_.push_back({head.request, head.tensor, from, to});
+  }
+  void SortCandidates();
 
   const FlatProblem* flat_ = nullptr;
   size_t devices_ = 0;
-  size_t words_ = 0;               // of 64 devices
-  std::vector<uint64_t> waiting_;  // per sender, the destinations that its queues hold transfers for
-  std::vector<uint64_t> free_in_;  // the devices whose incoming port is free
+  DeviceSet free_out_, free_in_;         // devices whose port is free
+  std::vector<DeviceSet> waiting_to_;    // per sender, the destinations that it has transfers for
+  std::vector<DeviceSet> waiting_from_;  // per destination, the senders
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
   Outgoing outgoing_;
+  std::vector<Route> fresh_, freed_;  // since the last Start: requests with both ports free, and ends
   std::vector<Candidate> candidates_;
   size_t num_waiting_ = 0;
-  bool changed_ = false;  // a port was freed or a transfer requested since the last Start
 };
 
 // Strictly in the plan's sequence: a port waits for its next transfer even if others could start. A sequence names
@@ -304,7 +318,9 @@ class SequencedPorts {
  public:
   explicit SequencedPorts(bool ingress_too = false) : ingress_too_(ingress_too) {}
 
-  void Reset(const FlatProblem& flat, const PlanView& plan);
+  static constexpr bool kUsesSlots = true;
+
+  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots);
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now);
 
@@ -327,14 +343,13 @@ class SequencedPorts {
     }
   }
 
-  double NextEnd() const { return outgoing_.NextEnd(); }
   template <typename OnEnd>
-  void End(double now, OnEnd on_end) {
-    outgoing_.End(now, [&](int32_t tensor, int32_t from, int32_t to) {
-      in_[static_cast<size_t>(to)].busy = false;
-      on_end(tensor, from, to);
-    });
+  void End(int32_t from, OnEnd on_end) {
+    const auto [tensor, to] = outgoing_.Take(from);
+    in_[static_cast<size_t>(to)].busy = false;
+    on_end(tensor, from, to);
   }
+
   bool Idle() const { return num_waiting_ == 0 && outgoing_.idle(); }
 
  private:

@@ -1,0 +1,49 @@
+// When what is under way ends: a time per slot, few enough to look at all of them each time.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace berth {
+
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+class Slots {
+ public:
+  void Reset(size_t count) { ends_.assign((count + kWidth - 1) / kWidth * kWidth, kNever); }
+  double& operator[](size_t slot) { return ends_[slot]; }
+  std::span<double> part(size_t first, size_t count) { return {ends_.data() + first, count}; }
+
+  // Four chains of comparisons at once, where one would wait for itself.
+  double Least() const {
+    const auto lesser = [](double a, double b) { return b < a ? b : a; };
+    double a = kNever, b = kNever, c = kNever, d = kNever;
+    for (size_t i = 0; i < ends_.size(); i += 4) {
+      a = lesser(a, ends_[i]);
+      b = lesser(b, ends_[i + 1]);
+      c = lesser(c, ends_[i + 2]);
+      d = lesser(d, ends_[i + 3]);
+    }
+    return lesser(lesser(a, b), lesser(c, d));
+  }
+
+  // visit(slot) for those that end at `now`, ascending. Comparing eight without a branch costs less than one wrong
+  // guess.
+  template <typename Visit>
+  void ForEachAt(double now, Visit visit) const {
+    for (size_t first = 0; first < ends_.size(); first += kWidth) {
+      uint32_t set = 0;
+      for (size_t i = 0; i < kWidth; ++i) set |= static_cast<uint32_t>(ends_[first + i] == now) << i;
+      for (; set != 0; set &= set - 1) visit(static_cast<int32_t>(first) + std::countr_zero(set));
+    }
+  }
+
+ private:
+  static constexpr size_t kWidth = 8;
+  std::vector<double> ends_;
+};
+
+}  // namespace berth
