@@ -1,9 +1,10 @@
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -25,7 +26,7 @@ class CutNetwork {
   explicit CutNetwork(double most) : shift_(most > 0 ? 55 - std::ilogb(most) : 0) {}
 
   size_t source() const { return source_; }
-  size_t AddNode() { return boost::add_vertex(graph_); }
+  size_t AddNode() { return nodes_++; }
 
   // Paid when `node` is on the sink's side, and when it is on the source's. What is paid on both sides decides nothing.
   void AddTerminal(size_t node, double on_sink_side, double on_source_side) {
@@ -41,16 +42,31 @@ class CutNetwork {
 
   // Solves it and returns the least cost, as a time again.
   double Solve() {
-    using namespace boost;
-    const size_t nodes = num_vertices(graph_);
-    color_.assign(nodes, default_color_type());
-    std::vector<Traits::edge_descriptor> predecessor(nodes);
-    std::vector<long> distance(nodes);
-    const auto index = get(vertex_index, graph_);
-    const int64_t flow = boykov_kolmogorov_max_flow(
-        graph_, get(edge_capacity, graph_), get(edge_residual_capacity, graph_), get(edge_reverse, graph_),
-        make_iterator_property_map(predecessor.begin(), index), make_iterator_property_map(color_.begin(), index),
-        make_iterator_property_map(distance.begin(), index), index, source_, sink_);
+    // The library's compact graph wants its edges in the order of their origins.
+    std::vector<size_t> position(arcs_.size()), next(nodes_ + 1, 0);
+    for (const Arc& arc : arcs_) ++next[arc.from + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (size_t i = 0; i < arcs_.size(); ++i) position[i] = next[arcs_[i].from]++;
+    std::vector<std::pair<size_t, size_t>> ends(arcs_.size());
+    std::vector<int64_t> capacity(arcs_.size()), residual(arcs_.size());
+    std::vector<Flow::edge_descriptor> reverse(arcs_.size()), predecessor(nodes_);
+    for (size_t i = 0; i < arcs_.size(); ++i) {
+      ends[position[i]] = {arcs_[i].from, arcs_[i].to};
+      capacity[position[i]] = arcs_[i].capacity;
+      // Arcs come in pairs, one the reverse of the other.
+      reverse[position[i]] = Flow::edge_descriptor(arcs_[i].to, position[i ^ 1]);
+    }
+    const Flow graph(boost::edges_are_sorted, ends.begin(), ends.end(), nodes_);
+    std::vector<long> distance(nodes_);
+    color_.assign(nodes_, boost::default_color_type());
+    const auto node = get(boost::vertex_index, graph);
+    const auto edge = get(boost::edge_index, graph);
+    const auto map = [](auto& values, const auto& index) {
+      return boost::make_iterator_property_map(values.begin(), index);
+    };
+    const int64_t flow = boost::boykov_kolmogorov_max_flow(
+        graph, map(capacity, edge), map(residual, edge), map(reverse, edge), map(predecessor, node), map(color_, node),
+        map(distance, node), node, source_, sink_);
     return std::ldexp(static_cast<double>(flow + constant_), -shift_);
   }
 
@@ -58,12 +74,12 @@ class CutNetwork {
   bool OnSourceSide(size_t node) const { return color_[node] == boost::black_color; }
 
  private:
-  using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-  using Flow = boost::adjacency_list<
-      boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-      boost::property<boost::edge_capacity_t, int64_t,
-                      boost::property<boost::edge_residual_capacity_t, int64_t,
-                                      boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
+  using Flow = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
+                                                  boost::no_property, size_t, size_t>;
+  struct Arc {
+    size_t from, to;
+    int64_t capacity;
+  };
 
   static constexpr int64_t kNever = int64_t{1} << 60;  // an arc that no cut worth having crosses
 
@@ -73,15 +89,12 @@ class CutNetwork {
   }
 
   void Join(size_t a, size_t b, int64_t there, int64_t back) {
-    const auto forward = boost::add_edge(a, b, graph_).first;
-    const auto reverse = boost::add_edge(b, a, graph_).first;
-    boost::put(boost::edge_capacity, graph_, forward, there);
-    boost::put(boost::edge_capacity, graph_, reverse, back);
-    boost::put(boost::edge_reverse, graph_, forward, reverse);
-    boost::put(boost::edge_reverse, graph_, reverse, forward);
+    arcs_.push_back({a, b, there});
+    arcs_.push_back({b, a, back});
   }
 
-  Flow graph_;
+  std::vector<Arc> arcs_;
+  size_t nodes_ = 0;
   int shift_;
   size_t source_ = AddNode();
   size_t sink_ = AddNode();

@@ -1,0 +1,249 @@
+// What every planner promises, held against every planner of the catalog, on small problems, under every evaluator of
+// the catalog. Joining the catalog means joining this test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/catalogs.h"
+#include "placement/bound.h"
+#include "placement/testing.h"
+
+namespace berth {
+namespace {
+
+constexpr int64_t kEvaluations = 150;
+
+const Catalogs& All() {
+  static const Catalogs catalogs;
+  return catalogs;
+}
+
+struct NamedProblem {
+  std::string name;
+  Problem problem;
+};
+
+Problem WithOptions(const Problem& problem, Problem::Options options) {
+  OpTimes times{.time = {}, .source = "copy"};
+  for (const OpId op : problem.graph().ops()) {
+    for (const double time : problem.op_times(op)) times.time.push_back(time);
+  }
+  return Problem(problem.shared_graph(), problem.shared_cluster(), std::move(times), std::move(options));
+}
+
+// Made anew for each test, so that none depends on another.
+std::vector<NamedProblem> SmallProblems() {
+  std::vector<NamedProblem> problems;
+  const auto add = [&](std::string name, Problem problem) {
+    problems.push_back({std::move(name), std::move(problem)});
+  };
+  Random random(2026);
+  add("nothing", testing::UnitProblem(GraphBuilder("nothing").Build(), 2));
+  add("one op, one device", testing::Chain(1, 1));
+  add("chain", testing::Chain(5, 2));
+  add("fork and join", testing::ForkJoin(4, 2));
+  add("fork and join on three equal devices", testing::ForkJoin(3, 3));
+  add("ties", testing::RandomProblem(random, {.ops = 6, .devices = 2, .ties = true}));
+  add("no ties", testing::RandomProblem(random, {.ops = 6, .devices = 2}));
+  add("three devices", testing::RandomProblem(random, {.ops = 6, .devices = 3, .ties = true, .zero_lengths = false}));
+  add("forbidden devices", testing::RandomProblem(random, {.ops = 7, .devices = 2, .forbidden = 0.4}));
+  add("little memory", testing::RandomProblem(random, {.ops = 6, .devices = 2, .memory_limits = true}));
+  Problem::Options together;
+  together.constraints.colocate = {{OpId{0}, OpId{4}}, {OpId{2}, OpId{3}, OpId{5}}};
+  add("together", WithOptions(testing::RandomProblem(random, {.ops = 6, .devices = 2}), std::move(together)));
+  Problem::Options apart;
+  apart.constraints.separate = {{OpId{0}, OpId{1}}, {OpId{1}, OpId{4}}};
+  add("apart", WithOptions(testing::RandomProblem(random, {.ops = 6, .devices = 3}), std::move(apart)));
+  Problem::Options microseconds;
+  microseconds.seconds_per_unit = 1e-6;
+  add("microseconds", WithOptions(testing::RandomProblem(random, {.ops = 5, .devices = 2}), std::move(microseconds)));
+  return problems;
+}
+
+// The catalog's entries as they stand, and the ways of asking for them that change what they do.
+std::vector<std::string> Names(const std::vector<std::string>& known, std::vector<std::string> more) {
+  more.insert(more.begin(), known.begin(), known.end());
+  return more;
+}
+
+std::vector<std::string> PlannerNames() {
+  return Names(All().planners.Names(),
+               {"single(device=0)", "random(bias=true)", "heft(rank=optimistic)", "heft(order=first_come)",
+                "heft(order=priority)", "heft(order=sequence,insertion=false)", "heft(contention=none)",
+                "one_cut(cuts=2)", "local_search(start=random)", "annealing(start=random)", "exhaustive(space=order)",
+                "best_of(heft,local_search(restarts=3))"});
+}
+
+std::vector<std::string> EvaluatorNames() {
+  return Names(All().evaluators.Names(),
+               {"parallel(contention=egress)", "parallel(contention=ports)", "parallel(contention=ports,io=host)",
+                "serial(subgraph_overhead=0.25)", "serial(io=host)"});
+}
+
+// One problem under one evaluator, with the best plans of each space where trying all is possible.
+class Court {
+ public:
+  Court(const Problem& problem, const std::string& evaluator)
+      : problem_(problem), evaluator_(All().evaluators.Make(evaluator, problem)), bound_(LowerBound(*evaluator_)) {}
+
+  PlanResult Run(Planner& planner, uint64_t seed, int64_t evaluations = kEvaluations) const {
+    return planner.MakePlan({.problem = problem_,
+                             .evaluator = *evaluator_,
+                             .budget = {.evaluations = evaluations},
+                             .random = Random(seed)});
+  }
+
+  // Judges a planner; returns false when it refused.
+  bool Judge(const std::string& name) {
+    const auto planner = All().planners.MakePlanner(name);
+    if (const auto refused = planner->Refuses(problem_, *evaluator_)) {
+      EXPECT_FALSE(refused->empty()) << "it refuses without a reason";
+      return false;
+    }
+    const PlanResult result = Run(*planner, 7);
+    JudgePlan(result);
+    JudgeSpace(planner->facts(), result);
+    EXPECT_GE(result.evaluations, 1);
+    EXPECT_LE(result.evaluations, kEvaluations) << "it overran its budget";
+    EXPECT_EQ(Run(*planner, 7, 1).evaluations, 1) << "it overran a budget of one";
+
+    const PlanResult again = Run(*All().planners.MakePlanner(name), 7);
+    EXPECT_EQ(again.plan, result.plan) << "the same seed gave another plan";
+    EXPECT_EQ(again.score, result.score);
+    EXPECT_EQ(again.evaluations, result.evaluations);
+    EXPECT_EQ(again.note, result.note);
+    if (planner->facts().deterministic_without_seed) {
+      EXPECT_EQ(Run(*planner, 8).plan, result.plan) << "it depends on the seed";
+    }
+    return true;
+  }
+
+ private:
+  void JudgePlan(const PlanResult& result) const {
+    const PlanView view = result.plan.view();
+    EXPECT_EQ(FindViolation(problem_, view), std::nullopt);
+    EXPECT_EQ(evaluator_->ScorePlan(view, *evaluator_->NewWorkspace()), result.score) << "it reports another score";
+    const Timeline timeline = evaluator_->Trace(view);
+    EXPECT_EQ(timeline.score, result.score);
+    EXPECT_THAT(Verify(*evaluator_, view, timeline), ::testing::IsEmpty());
+    EXPECT_GE(result.score.time, bound_.time) << "below the bound: " << bound_.reason;
+    for (const OpId op : problem_.graph().ops()) {
+      EXPECT_FALSE(result.plan.cause_of(op).empty()) << "no cause for op " << Index(op);
+    }
+  }
+
+  void JudgeSpace(const PlannerFacts& facts, const PlanResult& result) {
+    if (facts.space == PlannerFacts::Space::kPlacement) {
+      EXPECT_TRUE(result.plan.priority.empty()) << "its facts promise no priorities";
+    }
+    if (facts.space != PlannerFacts::Space::kSequence) {
+      EXPECT_FALSE(result.plan.sequence.has_value()) << "its facts promise no sequence";
+    }
+    const bool ordered = !result.plan.priority.empty() || result.plan.sequence.has_value();
+    const PlanResult* oracle = Oracle(ordered ? "exhaustive(space=order)" : "exhaustive");
+    if (oracle == nullptr || !oracle->optimal || !result.score.feasible) return;
+    EXPECT_GE(result.score.time, oracle->score.time * (1 - 1e-12)) << "it beats its oracle";
+    if (result.optimal) {
+      EXPECT_LE(result.score.time, oracle->score.time * (1 + 1e-12)) << "it promises an optimum and misses it";
+    }
+  }
+
+  // Null when it refuses.
+  const PlanResult* Oracle(const std::string& name) {
+    auto& found = oracles_[name];
+    if (found.empty()) {
+      const auto planner = All().planners.MakePlanner(name);
+      found.resize(1);
+      if (!planner->Refuses(problem_, *evaluator_)) found.front() = Run(*planner, 1, 1'000'000);
+    }
+    return found.front() ? &*found.front() : nullptr;
+  }
+
+  const Problem& problem_;
+  std::unique_ptr<Evaluator> evaluator_;
+  Bound bound_;
+  std::map<std::string, std::vector<std::optional<PlanResult>>> oracles_;
+};
+
+class Conformance : public ::testing::TestWithParam<std::string> {
+ protected:
+  // `fixed` wants a file.
+  std::string NameFor(const std::string& planner, const Problem& problem) {
+    if (planner != "fixed") return planner;
+    std::string list;
+    for (size_t v = 0; v < problem.num_ops(); ++v) list += "0 ";
+    path_ = std::filesystem::temp_directory_path() / fmt::format("berth-conformance-{}.txt", ::getpid());
+    WriteFile(path_, list);
+    return fmt::format("fixed(file=\"{}\")", path_);
+  }
+  ~Conformance() override {
+    if (!path_.empty()) std::filesystem::remove(path_);
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST_P(Conformance, HoldsForEveryPlannerOnEverySmallProblem) {
+  std::map<std::string, int> answered;
+  for (const auto& [problem_name, problem] : SmallProblems()) {
+    SCOPED_TRACE("problem " + problem_name);
+    std::unique_ptr<Court> court;
+    try {
+      court = std::make_unique<Court>(problem, GetParam());
+    } catch (const Error& error) {
+      EXPECT_STRNE(error.what(), "") << "the evaluator refuses without a reason";
+      continue;
+    }
+    for (const std::string& planner : PlannerNames()) {
+      SCOPED_TRACE("planner " + planner);
+      // With ops that must be apart no plain list will do.
+      if (planner == "fixed" && !problem.constraints().separate.empty()) continue;
+      answered[planner] += court->Judge(NameFor(planner, problem)) ? 1 : 0;
+    }
+  }
+  for (const auto& [planner, count] : answered) EXPECT_GT(count, 0) << planner << " refused every problem";
+}
+
+INSTANTIATE_TEST_SUITE_P(Evaluators, Conformance, ::testing::ValuesIn(EvaluatorNames()), [](const auto& test) {
+  std::string name = test.param;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+});
+
+// Bounds, traces and their rules on what no planner would make.
+TEST(RandomPlans, AreScoredAsTheyAreTraced) {
+  Random random(11);
+  for (int round = 0; round < 25; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ties = round % 2 == 0, .memory_limits = round % 3 == 0});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+    for (const std::string& name : EvaluatorNames()) {
+      SCOPED_TRACE(name);
+      std::unique_ptr<Evaluator> evaluator;
+      try {
+        evaluator = All().evaluators.Make(name, problem);
+      } catch (const Error&) {
+        continue;
+      }
+      const Score score = evaluator->ScorePlan({.device = device}, *evaluator->NewWorkspace());
+      const Timeline timeline = evaluator->Trace({.device = device});
+      EXPECT_EQ(timeline.score, score);
+      EXPECT_THAT(Verify(*evaluator, {.device = device}, timeline), ::testing::IsEmpty());
+      EXPECT_GE(score.time, LowerBound(*evaluator).time);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth
