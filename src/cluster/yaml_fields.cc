@@ -1,6 +1,9 @@
 #include "cluster/yaml_fields.h"
 
+#include <yaml-cpp/eventhandler.h>
+
 #include <algorithm>
+#include <sstream>
 
 namespace berth {
 namespace {
@@ -36,23 +39,51 @@ void CheckIsText(std::string_view text, const std::string& path) {
   }
 }
 
+// Only the place where a document starts matters.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  int line() const { return line_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int line_ = 1;
+};
+
+// Not by YAML::LoadAll, which never ends where a document starts with a comma: the parser takes no token then.
+void CheckIsOneDocument(const std::string& text, const std::string& path) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
+  throw Error(
+      "{}:{}: the cluster has ended before this; expected one cluster per file, all its keys at one indentation", path,
+      start.line());
+}
+
 }  // namespace
 
 YAML::Node ParseYaml(std::string_view text, const std::string& path) {
   CheckIsText(text, path);
-  std::vector<YAML::Node> documents;
+  const std::string whole(text);
+  YAML::Node root;
   try {
-    documents = YAML::LoadAll(std::string(text));
+    CheckIsOneDocument(whole, path);
+    root = YAML::Load(whole);
   } catch (const YAML::Exception& exception) {
     const int line = exception.mark.is_null() ? 1 : exception.mark.line + 1;
     throw Error("{}:{}: not YAML ({}); expected `key: value` lines, indented by spaces", path, line, exception.msg);
   }
-  std::erase_if(documents, [](const YAML::Node& node) { return node.IsNull(); });
-  if (documents.empty()) throw Error("{}:1: the file is empty; expected `name:`, `devices:` and `links:`", path);
-  if (documents.size() > 1) {
-    throw Error("{}:{}: a second document; expected one cluster per file", path, LineOf(documents[1], 1));
-  }
-  return documents[0];
+  if (root.IsNull()) throw Error("{}:1: the file is empty; expected `name:`, `devices:` and `links:`", path);
+  return root;
 }
 
 YamlFields::YamlFields(const YAML::Node& node, YamlPlace place) : place_(std::move(place)) {
