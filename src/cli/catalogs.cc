@@ -19,6 +19,8 @@ Catalogs::Catalogs() {
 
   RegisterParallel(evaluators);
   RegisterSerial(evaluators);
+  RegisterPipeline(evaluators);
+  RegisterPieces(evaluators);
 
   RegisterSingle(planners);
   RegisterRandom(planners);
