@@ -211,7 +211,12 @@ TEST_P(Conformance, HoldsForEveryPlannerOnEverySmallProblem) {
       answered[planner] += court->Judge(NameFor(planner, problem)) ? 1 : 0;
     }
   }
-  for (const auto& [planner, count] : answered) EXPECT_GT(count, 0) << planner << " refused every problem";
+  for (const auto& [planner, count] : answered) {
+    // Some combinations are never possible; a planner that cannot do anything as it stands in the catalog is broken.
+    if (All().planners.Find(planner) != nullptr) {
+      EXPECT_GT(count, 0) << planner << " refused every problem";
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Evaluators, Conformance, ::testing::ValuesIn(EvaluatorNames()), [](const auto& test) {
