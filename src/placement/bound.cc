@@ -8,18 +8,13 @@
 
 #include "base/error.h"
 #include "placement/bound_pipeline.h"
+#include "placement/bound_work.h"
 #include "placement/placeto_rules.h"
 
 namespace berth {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-
-// Takes away what `additions` roundings in another order than the simulator's could have added, and as much again.
-double RoundDown(double time, size_t additions) {
-  const double share = (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon();
-  return std::max(0.0, time * (1 - share));
-}
 
 // Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its
 // order, and rounding is monotone: no end of a run is earlier, to the last bit.
@@ -104,72 +99,9 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
   return std::max(exact, RoundDown(through, 2 * graph.num_ops()));
 }
 
-// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load, and at
-// least the sum over ops of their least weighted time (the Lagrangian dual of the fractional assignment, whose value
-// the best weights reach). `loads` receives what each device gets when every op takes its least weighted time.
-double WeightedWork(const Problem& problem, const std::vector<double>& weight, std::vector<double>& loads) {
-  std::ranges::fill(loads, 0);
-  double sum = 0;
-  for (const OpId op : problem.graph().ops()) {
-    const std::span<const double> times = problem.op_times(op);
-    size_t best = 0;
-    double least = kForever;
-    for (size_t p = 0; p < times.size(); ++p) {
-      if (const double time = weight[p] * times[p]; time < least) {
-        least = time;
-        best = p;
-      }
-    }
-    sum += least;
-    loads[best] += times[best];
-  }
-  return sum;
-}
-
-// With two devices the dual is a concave function of one number, whose slope is the difference of the loads.
-double TwoDeviceWork(const Problem& problem, int rounds) {
-  std::vector<double> loads(2);
-  double low = 0, high = 1, best = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const double middle = (low + high) / 2;
-    best = std::max(best, WeightedWork(problem, {middle, 1 - middle}, loads));
-    (loads[0] > loads[1] ? low : high) = middle;
-  }
-  return best;
-}
-
-// Multiplicative steps along the subgradient, which is the loads: who has too much becomes dearer.
-double ManyDeviceWork(const Problem& problem, int rounds) {
-  const size_t devices = problem.num_devices();
-  std::vector<double> weight(devices, 1 / static_cast<double>(devices)), loads(devices);
-  double best = 0;
-  for (int round = 0; round < rounds; ++round) {
-    // The weights' rounded sum may exceed 1.
-    const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
-    best = std::max(best, WeightedWork(problem, weight, loads) / std::max(1.0, sum));
-    const double most = std::ranges::max(loads);
-    if (most == 0) break;
-    double total = 0;
-    for (size_t p = 0; p < devices; ++p) {
-      weight[p] *= std::exp(loads[p] / most / (1 + 0.5 * round));
-      total += weight[p];
-    }
-    for (double& w : weight) w = std::max(w / total, 1e-12);
-  }
-  return best;
-}
-
 double WorkBound(const Problem& problem) {
-  // Enough rounds to converge, and no more than a second's work on a graph of a million ops.
-  const double size = static_cast<double>(problem.num_ops() * problem.num_devices()) + 1;
-  const int rounds = static_cast<int>(std::clamp(1e8 / size, 4.0, 60.0));
-  double work = 0;
-  if (problem.num_devices() == 1) {
-    for (const OpId op : problem.graph().ops()) work += problem.op_time(op, DeviceId{0});
-  } else {
-    work = problem.num_devices() == 2 ? TwoDeviceWork(problem, rounds) : ManyDeviceWork(problem, rounds);
-  }
-  return RoundDown(work, 2 * problem.num_ops());
+  const std::vector<double> nothing(problem.num_devices(), 0);
+  return RoundDown(LeastWork(problem, nothing, 1), 2 * problem.num_ops());
 }
 
 // Ops that tensors join, directly or not: ops of different components are never in one subgraph.
@@ -213,9 +145,7 @@ Bound ParallelBound(const Evaluator& evaluator) {
   return {.time = path, .reason = "longest path with communication"};
 }
 
-}  // namespace
-
-Bound LowerBound(const Evaluator& evaluator) {
+Bound TimeBound(const Evaluator& evaluator) {
   if (evaluator.problem().num_ops() == 0) return {.time = 0, .reason = "there is nothing to do"};
   switch (evaluator.facts().model) {
     case EvaluatorFacts::Model::kParallel:
@@ -231,6 +161,14 @@ Bound LowerBound(const Evaluator& evaluator) {
     default:
       return {.time = 0, .reason = "none is known for this execution model"};
   }
+}
+
+}  // namespace
+
+Bound LowerBound(const Evaluator& evaluator) {
+  Bound bound = TimeBound(evaluator);
+  if (!evaluator.facts().objective.is_time()) AddObjectiveBound(evaluator, bound);
+  return bound;
 }
 
 double Gap(double score, double bound) {

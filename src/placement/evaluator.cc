@@ -58,6 +58,23 @@ class FullSession : public Session {
 
 }  // namespace
 
+std::string_view MemoryRule(const EvaluatorFacts& facts) {
+  if (!facts.tracks_memory) return "none";
+  switch (facts.model) {
+    case EvaluatorFacts::Model::kParallel:
+    case EvaluatorFacts::Model::kSerial:
+      return "berth";
+    case EvaluatorFacts::Model::kPipeline:
+    case EvaluatorFacts::Model::kPieces:
+      return "msr";
+    case EvaluatorFacts::Model::kPlaceto:
+      return "placeto";
+    case EvaluatorFacts::Model::kMeasured:
+      return "measured";
+  }
+  return "none";
+}
+
 std::unique_ptr<Session> Evaluator::NewSession(const PlanView& start) const {
   return std::make_unique<FullSession>(*this, start);
 }

@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/catalog.h"
+#include "placement/objective.h"
 #include "placement/plan.h"
 #include "placement/problem.h"
 #include "placement/timeline.h"
@@ -34,7 +36,13 @@ struct EvaluatorFacts {
   bool thread_safe = true;
   bool tracks_memory = true;
   bool uses_priorities = true;  // plans may carry priorities and sequences that change the score
+  Objective objective{};        // what its scores' value() is
 };
+
+// The rule by which an evaluator counts peak memory: "berth" (tensors while they are needed), "msr" (all parameters and
+// activations of a device, Tarnawski et al. 2020), "placeto" (Addanki et al. 2019), "none". Numbers of different rules are not
+// comparable. docs/objectives.md says what each counts.
+std::string_view MemoryRule(const EvaluatorFacts& facts);
 
 // Scratch memory of one thread; made by an Evaluator, used with that one only. After the first Score no call allocates.
 class Workspace {

@@ -46,7 +46,7 @@ std::string Budget::ToString() const {
 bool Better(const Score& a, const Score& b) {
   if (a.feasible != b.feasible) return a.feasible;
   if (a.excess_bytes != b.excess_bytes) return a.excess_bytes < b.excess_bytes;
-  return a.time < b.time;
+  return a.value() < b.value();
 }
 
 Search::Search(const PlanRequest& request)
@@ -67,7 +67,7 @@ void Search::Count() {
   // Ten lines a second are as many as anyone reads.
   if (const double now = seconds(); now - last_progress_ > 0.1) {
     last_progress_ = now;
-    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_.time});
+    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_.value()});
   }
 }
 

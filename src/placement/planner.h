@@ -38,7 +38,7 @@ struct Budget {
 struct Progress {
   int64_t evaluations;
   double seconds;
-  double best;  // objective value
+  double best;  // Score::value
 };
 using ProgressCallback = std::function<void(const Progress&)>;
 
@@ -61,7 +61,7 @@ struct PlanResult {
   std::string note{};       // one line for the report: what the planner found out, or why it stopped
 };
 
-// Better means: feasible before infeasible, then less excess memory, then less time.
+// Better means: feasible before infeasible, then less excess memory, then less of the objective.
 bool Better(const Score& a, const Score& b);
 
 // The one way in which planners ask for scores: counts each, minds the budget, and remembers the best plan.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,10 @@ struct Score {
   double time = 0;              // makespan, serial sum, largest load, measured mean: in the Problem's time unit
   bool feasible = true;         // within every memory limit (where the evaluator tracks memory), and a valid sequence
   int64_t excess_bytes = 0;     // summed over devices, above their memory
+  std::optional<double> objective{};  // of what planners minimise, where that is not the time alone (objective.h)
+
+  // What planners minimise.
+  double value() const { return objective.value_or(time); }
   bool operator==(const Score&) const = default;
 };
 

@@ -32,9 +32,9 @@ class AnnealingPlanner : public NamedPlanner {
     Search search(bounded);
     const Units units(request.problem);
     const std::vector<DeviceId> start = StartPlacement(search, units, request.start, start_);
-    const double started_at = search.best_score().time;
+    const double started_at = search.best_score().value();
     if (request.problem.num_devices() > 1) Anneal(search, units, bounded.budget, start);
-    const double gain = started_at > 0 ? 1 - search.best_score().time / started_at : 0;
+    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{:.1f} % below the start", 100 * gain));
     GiveCauses(request.problem, result.plan, "found by search");
     return result;
@@ -45,12 +45,12 @@ class AnnealingPlanner : public NamedPlanner {
     const std::unique_ptr<Session> session = search.evaluator().NewSession({.device = start});
     MoveMaker moves(units);
     ShapeChooser shapes;
-    const double whole = std::max(search.best_score().time, std::numeric_limits<double>::min());
+    const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
     const double all_bytes = MemoryOf(search.problem());
     const auto energy = [&](const Score& score) {
       // A placement that does not fit is at least a tenth worse.
       const double excess = static_cast<double>(score.excess_bytes) / all_bytes;
-      return score.time / whole + (score.feasible ? 0 : 0.1 + 10 * excess);
+      return score.value() / whole + (score.feasible ? 0 : 0.1 + 10 * excess);
     };
     const int64_t first = search.evaluations();
     // A problem without moves (one device each) would draw empty ones for ever.

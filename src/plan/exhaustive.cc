@@ -118,6 +118,7 @@ class Walk {
         orders_(search.problem(), with_orders ? search.evaluator().facts().contention : Contention::kNone),
         class_of_(std::move(class_of)),
         with_orders_(with_orders),
+        whole_(RatesOf(search.evaluator()).whole),
         device_(search.problem().num_ops(), kNowhere),
         used_(search.problem().num_devices(), 0) {}
 
@@ -160,7 +161,7 @@ class Walk {
   // Only a better plan that fits could be lost, and times of plans that do not fit say nothing about one that does.
   bool RuledOut(size_t count) {
     if (!search_.has_best() || !search_.best_score().feasible) return false;
-    return bound_.Of(device_, count) >= search_.best_score().time;
+    return bound_.Of(device_, count) * whole_ >= search_.best_score().value();
   }
 
   bool OutOfTime() {
@@ -178,11 +179,12 @@ class Walk {
     search_.Evaluate({.device = device_}, "");
   }
 
-  // Orders are compared by time alone. Where memory is limited a longer one might fit and a shorter one not: then
-  // the search is not complete.
+  // Orders are compared by time alone: of one placement, the shortest is the best by any objective. Where memory is
+  // limited a longer one might fit and a shorter one not: then the search is not complete.
   void EvaluateOrders() {
     const bool fits = search_.has_best() && search_.best_score().feasible;
-    const double below = fits ? search_.best_score().time : kCannotRun;
+    // A run that takes longer than this costs more than the best, whatever its devices take besides.
+    const double below = !fits || whole_ == 0 ? kCannotRun : search_.best_score().value() / whole_;
     const auto result = orders_.Best(device_, below, [&] { return OutOfTime(); });
     if (orders_.stopped()) cut_short_ = true;
     if (!result) return;
@@ -200,6 +202,7 @@ class Walk {
   OrderSearch orders_;
   std::vector<DeviceId> class_of_;
   bool with_orders_;
+  double whole_;  // what a time unit of the whole run costs at least
   std::vector<DeviceId> device_;
   std::vector<int> used_;  // units per device
   bool cut_short_ = false;

@@ -25,7 +25,7 @@ class LocalSearchPlanner : public NamedPlanner {
     const Units units(request.problem);
     MoveMaker moves(units);
     std::vector<DeviceId> device = StartPlacement(search, units, request.start, start_);
-    const double started_at = search.best_score().time;
+    const double started_at = search.best_score().value();
     int64_t climbs = 0;
     while (!search.Done() && request.problem.num_devices() > 1) {
       const int64_t before = search.evaluations();
@@ -36,7 +36,7 @@ class LocalSearchPlanner : public NamedPlanner {
       device = Shaken(search, moves);
       search.Evaluate({.device = device}, "found by search");
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().time / started_at : 0;
+    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(
         false, fmt::format("{} climb{}, {:.1f} % below the start", climbs, climbs == 1 ? "" : "s", 100 * gain));
     GiveCauses(request.problem, result.plan, "found by search");

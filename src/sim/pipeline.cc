@@ -255,7 +255,8 @@ class Pipeline : public Evaluator {
               .overlap = options.overlap,
               .separate_passes = options.separate_passes,
               .tracks_memory = options.memory,
-              .uses_priorities = false};
+              .uses_priorities = false,
+              .objective = {.name = "throughput"}};
   }
 
   const EvaluatorFacts& facts() const override { return facts_; }

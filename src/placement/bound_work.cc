@@ -1,0 +1,122 @@
+#include "placement/bound_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace berth {
+namespace {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load (the Lagrangian dual
+// of the fractional assignment, whose value the best weights reach): with rates of fixed + shared * weight, the sum over ops
+// of their least rated time is a bound. `loads` receives what each device gets when every op takes that.
+double RatedWork(const Problem& problem, const std::vector<double>& rate, std::vector<double>& loads) {
+  std::ranges::fill(loads, 0);
+  double sum = 0;
+  for (const OpId op : problem.graph().ops()) {
+    const std::span<const double> times = problem.op_times(op);
+    size_t best = 0;
+    double least = kForever;
+    for (size_t p = 0; p < times.size(); ++p) {
+      // A rate of 0 makes NaN of what cannot run, which is less than nothing.
+      if (const double cost = rate[p] * times[p]; cost < least) {
+        least = cost;
+        best = p;
+      }
+    }
+    sum += least;
+    loads[best] += times[best];
+  }
+  return sum;
+}
+
+// With two devices the dual is a concave function of one number, whose slope is the difference of the loads.
+double TwoDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
+  std::vector<double> loads(2);
+  double low = 0, high = 1, best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const double middle = (low + high) / 2;
+    best = std::max(best, RatedWork(problem, {fixed[0] + shared * middle, fixed[1] + shared * (1 - middle)}, loads));
+    (loads[0] > loads[1] ? low : high) = middle;
+  }
+  return best;
+}
+
+// Multiplicative steps along the subgradient, which is the loads: who has too much becomes dearer.
+double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
+  const size_t devices = problem.num_devices();
+  std::vector<double> weight(devices, 1 / static_cast<double>(devices)), rate(devices), loads(devices);
+  double best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    // The weights' rounded sum may exceed 1.
+    const double sum = std::max(1.0, std::accumulate(weight.begin(), weight.end(), 0.0));
+    for (size_t p = 0; p < devices; ++p) rate[p] = fixed[p] + shared * (weight[p] / sum);
+    best = std::max(best, RatedWork(problem, rate, loads));
+    const double most = std::ranges::max(loads);
+    if (most == 0) break;
+    double total = 0;
+    for (size_t p = 0; p < devices; ++p) {
+      weight[p] *= std::exp(loads[p] / most / (1 + 0.5 * round));
+      total += weight[p];
+    }
+    for (double& w : weight) w = std::max(w / total, 1e-12);
+  }
+  return best;
+}
+
+}  // namespace
+
+double RoundDown(double sum, size_t additions) {
+  const double share = (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon();
+  return std::max(0.0, sum * (1 - share));
+}
+
+double LeastWork(const Problem& problem, std::span<const double> fixed, double shared) {
+  // Enough rounds to converge, and no more than a second's work on a graph of a million ops.
+  const double size = static_cast<double>(problem.num_ops() * problem.num_devices()) + 1;
+  const int rounds = static_cast<int>(std::clamp(1e8 / size, 4.0, 60.0));
+  if (problem.num_devices() == 1) {
+    std::vector<double> loads(1);
+    return RatedWork(problem, {fixed[0] + shared}, loads);
+  }
+  return problem.num_devices() == 2 ? TwoDeviceWork(problem, fixed, shared, rounds)
+                                    : ManyDeviceWork(problem, fixed, shared, rounds);
+}
+
+void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {
+  const Problem& problem = evaluator.problem();
+  const EvaluatorFacts& facts = evaluator.facts();
+  auto [fixed, shared] = RatesOf(evaluator);
+  std::vector<double> loads(problem.num_devices());
+  const size_t additions = 4 * problem.num_ops() + 4 * problem.num_devices();
+  if (facts.model == EvaluatorFacts::Model::kMeasured) {
+    bound.objective = 0;
+    return;
+  }
+  if (facts.model == EvaluatorFacts::Model::kPieces) {
+    // A host's cores compute side by side: its op times say little about how long it is busy.
+    for (const DeviceId id : problem.cluster().ids()) fixed[Index(id)] *= problem.on_host(id) ? 0 : 1;
+    bound.objective = RoundDown(RatedWork(problem, fixed, loads) + shared * bound.time, additions);
+    bound.reason = "least energy of each op, and the least time: " + bound.reason;
+    return;
+  }
+  const double apart = RoundDown(RatedWork(problem, fixed, loads) + shared * bound.time, additions);
+  double together = 0;
+  if (facts.model == EvaluatorFacts::Model::kSerial) {
+    // One op after another: every op takes of the whole time.
+    for (double& rate : fixed) rate += shared;
+    together = RatedWork(problem, fixed, loads);
+  } else {
+    together = LeastWork(problem, fixed, shared);
+  }
+  together = RoundDown(together, additions);
+  bound.objective = std::max(apart, together);
+  bound.reason = apart < together ? "work over devices, in the objective's measure"
+                                  : "least energy of each op, and the least time: " + bound.reason;
+}
+
+}  // namespace berth

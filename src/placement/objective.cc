@@ -1,0 +1,245 @@
+#include "placement/objective.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "placement/energy.h"
+#include "placement/evaluator.h"
+
+namespace berth {
+namespace {
+
+// Sets what the evaluators leave open.
+class Rating {
+ public:
+  Rating(const Problem& problem, const Objective& objective) : problem_(problem), objective_(objective) {}
+
+  void Rate(std::span<const DeviceId> device, std::span<double> busy, Score& score) const {
+    score.objective = score.time;  // a run that never ends has no energy either
+    if (!std::isfinite(score.time)) return;
+    double value = objective_.per_second * problem_.ToSeconds(score.time).value;
+    if (objective_.per_joule > 0) value += objective_.per_joule * Joules(problem_, device, score.time, busy);
+    score.objective = value;
+  }
+
+ private:
+  const Problem& problem_;
+  const Objective& objective_;
+};
+
+struct RatingWorkspace : Workspace {
+  std::unique_ptr<Workspace> inner;
+  std::vector<double> busy;
+};
+
+class RatingSession : public Session {
+ public:
+  RatingSession(Rating rating, std::unique_ptr<Session> inner, size_t devices)
+      : rating_(rating), inner_(std::move(inner)), device_(inner_->device().begin(), inner_->device().end()), busy_(devices) {
+    score_ = inner_->score();
+    rating_.Rate(device_, busy_, score_);
+  }
+
+  Score Try(OpId op, DeviceId device) override {
+    const std::pair<OpId, DeviceId> move(op, device);
+    return Try(std::span(&move, 1));
+  }
+
+  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
+    tried_.assign(moves.begin(), moves.end());
+    tried_score_ = inner_->Try(moves);
+    undo_.clear();
+    for (const auto& [op, device] : tried_) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
+    rating_.Rate(device_, busy_, tried_score_);
+    // Backwards, since an op may be moved twice.
+    for (auto move = undo_.rbegin(); move != undo_.rend(); ++move) device_[Index(move->first)] = move->second;
+    return tried_score_;
+  }
+
+  void Commit() override {
+    inner_->Commit();
+    for (const auto& [op, device] : tried_) device_[Index(op)] = device;
+    score_ = tried_score_;
+  }
+
+  const Score& score() const override { return score_; }
+  std::span<const DeviceId> device() const override { return device_; }
+
+ private:
+  Rating rating_;
+  std::unique_ptr<Session> inner_;
+  std::vector<DeviceId> device_;  // as committed
+  std::vector<double> busy_;
+  Score score_, tried_score_;
+  std::vector<std::pair<OpId, DeviceId>> tried_, undo_;
+};
+
+class RatingEvaluator : public Evaluator {
+ public:
+  RatingEvaluator(std::unique_ptr<const Evaluator> inner, Objective objective)
+      : Evaluator(inner->problem()), inner_(std::move(inner)), facts_(inner_->facts()), rating_(problem(), facts_.objective) {
+    facts_.objective = std::move(objective);
+  }
+
+  const EvaluatorFacts& facts() const override { return facts_; }
+  const std::string& name() const override { return inner_->name(); }
+
+  std::unique_ptr<Workspace> NewWorkspace() const override {
+    auto workspace = std::make_unique<RatingWorkspace>();
+    workspace->inner = inner_->NewWorkspace();
+    workspace->busy.resize(problem().num_devices());
+    return workspace;
+  }
+
+  Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
+    auto& work = static_cast<RatingWorkspace&>(workspace);
+    Score score = inner_->ScorePlan(plan, *work.inner, starts);
+    rating_.Rate(plan.device, work.busy, score);
+    return score;
+  }
+
+  Timeline Trace(const PlanView& plan) const override {
+    Timeline timeline = inner_->Trace(plan);
+    std::vector<double> busy(problem().num_devices());
+    rating_.Rate(plan.device, busy, timeline.score);
+    return timeline;
+  }
+
+  std::unique_ptr<Session> NewSession(const PlanView& start) const override {
+    return std::make_unique<RatingSession>(rating_, inner_->NewSession(start), problem().num_devices());
+  }
+
+ private:
+  std::unique_ptr<const Evaluator> inner_;
+  EvaluatorFacts facts_;
+  Rating rating_;
+};
+
+void CheckWatts(const Cluster& cluster) {
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    if (!(device.watts_busy.value > 0)) {
+      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file", device.name,
+                  cluster.name());
+    }
+    if (device.watts_busy.value < device.watts_idle.value) {
+      throw Error("device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
+                  device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
+    }
+  }
+}
+
+// What weighted objectives are relative to: the least seconds and the least joules of everything on one device or, where no
+// device can run everything alone, of every op on its fastest device, one after another, and nothing sent.
+std::pair<double, double> References(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  double seconds = kCannotRun, joules = kCannotRun;
+  std::vector<double> busy(problem.num_devices());
+  const auto consider = [&](std::span<const DeviceId> device, double time) {
+    seconds = std::min(seconds, problem.ToSeconds(time).value);
+    joules = std::min(joules, Joules(problem, device, time, busy));
+  };
+  std::vector<DeviceId> device(problem.num_ops());
+  const auto workspace = evaluator.NewWorkspace();
+  for (const DeviceId one : problem.cluster().ids()) {
+    std::ranges::fill(device, one);
+    if (FindViolation(problem, {.device = device})) continue;
+    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.feasible) consider(device, score.time);
+  }
+  if (seconds == kCannotRun) {
+    double time = 0;
+    for (const OpId op : problem.graph().ops()) {
+      const auto times = problem.op_times(op);
+      const auto least = std::ranges::min_element(times);
+      device[Index(op)] = MakeId<DeviceId>(static_cast<size_t>(least - times.begin()));
+      time += *least;
+    }
+    consider(device, time);
+  }
+  // Of a problem without work every value is 0.
+  return {seconds > 0 ? seconds : 1, joules > 0 ? joules : 1};
+}
+
+}  // namespace
+
+std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> evaluator, const ObjectiveRequest& request) {
+  const bool steady = evaluator->facts().objective.name == "throughput";
+  if (steady && request.latency > 0) {
+    throw Error("objective {}: {} gives the time per sample of a full pipeline and no latency; ask for throughput instead, or name "
+                "another evaluator", request.name, evaluator->name());
+  }
+  if (!steady && request.throughput > 0) {
+    throw Error("objective {}: {} runs one sample at a time and gives no throughput; ask for latency instead, or name the "
+                "evaluator pipeline", request.name, evaluator->name());
+  }
+  if (request.energy == 0 && !request.weighted) return evaluator;
+  if (request.energy > 0) CheckWatts(evaluator->problem().cluster());
+  Objective objective{.name = request.name, .unit = Objective::Unit::kJoules, .per_second = 0, .per_joule = 1};
+  if (request.weighted) {
+    const auto [seconds, joules] = References(*evaluator);
+    objective.unit = Objective::Unit::kShare;
+    const double time = request.latency + request.throughput;
+    const double weights = time + request.energy;
+    objective.per_second = time / weights / seconds;
+    objective.per_joule = request.energy / weights / joules;
+  }
+  return std::make_unique<const RatingEvaluator>(std::move(evaluator), std::move(objective));
+}
+
+ObjectiveRates RatesOf(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  const Objective& objective = evaluator.facts().objective;
+  if (objective.is_time()) return {.computing = std::vector<double>(problem.num_devices(), 0), .whole = 1};
+  ObjectiveRates rates;
+  double idle_watts = 0;
+  for (const DeviceId id : problem.cluster().ids()) {
+    const Device& device = problem.cluster().device(id);
+    idle_watts += device.watts_idle.value;
+    const double watts = objective.per_joule > 0 ? device.watts_busy.value - device.watts_idle.value : 0;
+    rates.computing.push_back(objective.per_joule * watts * problem.seconds_per_unit());
+  }
+  rates.whole = (objective.per_second + objective.per_joule * idle_watts) * problem.seconds_per_unit();
+  return rates;
+}
+
+void RegisterObjectives(ObjectiveCatalog& catalog) {
+  catalog.Add({.name = "latency", .sentence = "the seconds from the start to the end of one run", .source = "-"},
+              [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .latency = 1}; });
+  catalog.Add({.name = "throughput",
+               .sentence = "the seconds per sample of a full pipeline (evaluator pipeline): one over the throughput",
+               .source = "Tarnawski et al. 2020, section 4"},
+              [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .throughput = 1}; });
+  catalog.Add({.name = "energy",
+               .sentence = "the joules of one run: busy watts while a device computes, idle watts else, until all are done",
+               .source = "-"},
+              [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .energy = 1}; });
+  const auto weight = [](std::string name, std::string of) {
+    return Parameter{.name = std::move(name),
+                     .type = ParameterType::kReal,
+                     .default_value = "0",
+                     .sentence = "the weight of " + of,
+                     .least = 0,
+                     .most = 1e9};
+  };
+  catalog.Add({.name = "weighted",
+               .sentence = "the weighted mean of seconds and joules, each as a share of the best single device's: 1 is as good "
+                           "as that, less is better",
+               .source = "-",
+               .parameters = {weight("latency", "latency"), weight("throughput", "the seconds per sample of a full pipeline"),
+                              weight("energy", "energy")}},
+              [](const Params& params) {
+                ObjectiveRequest request{.name = params.canonical(),
+                                         .latency = params.Real("latency"),
+                                         .throughput = params.Real("throughput"),
+                                         .energy = params.Real("energy"),
+                                         .weighted = true};
+                if (request.latency + request.throughput + request.energy == 0) {
+                  throw Error("objective weighted: all weights are 0; write weighted(latency=1,energy=0.2)");
+                }
+                return request;
+              });
+}
+
+}  // namespace berth
