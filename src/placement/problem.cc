@@ -57,6 +57,12 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
   BERTH_CHECK(memory_limits_.size() == num_devices_);
 }
 
+Problem Problem::With(Constraints constraints) const {
+  Problem copy = *this;
+  copy.constraints_ = std::move(constraints);
+  return copy;
+}
+
 bool Problem::has_memory_limits() const {
   return std::ranges::any_of(memory_limits_, [](int64_t limit) { return limit < std::numeric_limits<int64_t>::max(); });
 }

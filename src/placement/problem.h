@@ -52,6 +52,9 @@ class Problem {
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times);
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options);
 
+  // The same with other constraints. O(size).
+  Problem With(Constraints constraints) const;
+
   const Graph& graph() const { return *graph_; }
   const Cluster& cluster() const { return *cluster_; }
   const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
