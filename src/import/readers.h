@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "import/instance.h"
+#include "import/ir_net.h"
 
 namespace berth {
 
@@ -39,7 +40,7 @@ Instance ReadPipeDream(std::string_view content, const std::string& path, const 
 bool LooksLikePlaceto(std::string_view content);
 Instance ReadPlaceto(std::string_view content, const std::string& path);
 
-// Moirai's instances (moirai-placement/moirai, Zhang et al. 2023): times on unequal devices, memory, and a time per edge and
+// Moirai's instances (moirai-placement/moirai, arXiv 2312.04025): times on unequal devices, memory, and a time per edge and
 // pair of devices, paid per edge. What a task holds is a parameter of its own. One unit is one second.
 bool LooksLikeMoirai(std::string_view content);
 Instance ReadMoirai(std::string_view content, const std::string& path);
@@ -48,5 +49,9 @@ Instance ReadMoirai(std::string_view content, const std::string& path);
 // examples of list scheduling. One unit is one second.
 bool LooksLikePlanted(std::string_view content);
 Instance ReadPlanted(std::string_view content, const std::string& path);
+
+// OpenVINO's intermediate representation, the .xml of a model; its weights are not needed. Dynamic dimensions count as 1.
+bool LooksLikeIr(std::string_view content);
+Graph ReadIr(std::string_view content, const std::string& path, IrView view);
 
 }  // namespace berth

@@ -1,19 +1,10 @@
 #include <algorithm>
-#include <limits>
 #include <vector>
 
+#include "placement/bound_work.h"
 #include "placement/placeto_rules.h"
 
 namespace berth {
-namespace {
-
-// Takes away what sums in another order than the simulator's could have added.
-double RoundDown(double time, size_t additions) {
-  return time * (1 - (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon());
-}
-
-}  // namespace
-
 // After each op its device rests, also before it runs the op's consumer; elsewhere a consumer waits for a transfer. So
 // a path takes at least the lesser of the two between any two ops, and a rest at its end; and all ops with their rests
 // are shared by the devices.

@@ -1,6 +1,7 @@
 // The factories of this folder, one line each; every planner is one headerless .cc.
 #pragma once
 
+#include "placement/grouping.h"
 #include "placement/planner.h"
 
 namespace berth {
@@ -16,5 +17,6 @@ void RegisterAnnealing(PlannerCatalog& catalog);
 void RegisterExhaustive(PlannerCatalog& catalog);
 void RegisterMinCut(PlannerCatalog& catalog);
 void RegisterBestOf(PlannerCatalog& catalog);
+void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings);
 
 }  // namespace berth

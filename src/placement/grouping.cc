@@ -1,0 +1,138 @@
+#include "placement/grouping.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+class Sets {
+ public:
+  explicit Sets(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int32_t Find(OpId op) {
+    auto v = static_cast<int32_t>(op);
+    while (parent_[static_cast<size_t>(v)] != v) {
+      int32_t& up = parent_[static_cast<size_t>(v)];
+      v = up = parent_[static_cast<size_t>(up)];
+    }
+    return v;
+  }
+  void Join(OpId a, OpId b) { parent_[static_cast<size_t>(Find(b))] = Find(a); }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+}  // namespace
+
+Grouping::Grouping(const Graph& graph, std::span<const int32_t> label) : group_of_(graph.num_ops()) {
+  BERTH_CHECK(label.size() == graph.num_ops());
+  std::unordered_map<int32_t, GroupId> number;
+  for (const OpId op : graph.ops()) {
+    const GroupId group = number.emplace(label[Index(op)], MakeId<GroupId>(number.size())).first->second;
+    group_of_[Index(op)] = group;
+  }
+  start_.assign(number.size() + 1, 0);
+  for (const GroupId group : group_of_) ++start_[Index(group) + 1];
+  std::partial_sum(start_.begin(), start_.end(), start_.begin());
+  ops_.resize(graph.num_ops());
+  std::vector<size_t> next(start_.begin(), start_.end() - 1);
+  for (const OpId op : graph.ops()) ops_[next[Index(group_of_[Index(op)])]++] = op;
+}
+
+Quotient MakeQuotient(const Problem& problem, const Grouping& grouping) {
+  const Graph& graph = problem.graph();
+  Quotient quotient{
+      .edges = {}, .time = {}, .output_bytes = std::vector<int64_t>(grouping.num_groups()), .acyclic = true};
+  std::map<std::pair<GroupId, GroupId>, int64_t> bytes;
+  std::vector<GroupId> to;
+  for (const TensorId tensor : graph.tensors()) {
+    const GroupId from = grouping.group_of(graph.producer(tensor));
+    to.clear();
+    for (const OpId consumer : graph.consumers(tensor)) to.push_back(grouping.group_of(consumer));
+    std::ranges::sort(to);
+    to.erase(std::ranges::unique(to).begin(), to.end());
+    std::erase(to, from);
+    for (const GroupId group : to) bytes[{from, group}] += graph.tensor_bytes(tensor);
+    if (!to.empty()) quotient.output_bytes[Index(from)] += graph.tensor_bytes(tensor);
+  }
+  std::vector<size_t> missing(grouping.num_groups()), first_edge(grouping.num_groups() + 1);
+  for (const auto& [ends, sum] : bytes) {
+    quotient.edges.push_back({ends.first, ends.second, sum});
+    ++missing[Index(ends.second)];
+    ++first_edge[Index(ends.first) + 1];
+  }
+  std::partial_sum(first_edge.begin(), first_edge.end(), first_edge.begin());
+  std::vector<GroupId> ready;
+  for (const GroupId group : grouping.groups()) {
+    if (missing[Index(group)] == 0) ready.push_back(group);
+  }
+  for (size_t i = 0; i < ready.size(); ++i) {
+    for (size_t e = first_edge[Index(ready[i])]; e < first_edge[Index(ready[i]) + 1]; ++e) {
+      if (--missing[Index(quotient.edges[e].to)] == 0) ready.push_back(quotient.edges[e].to);
+    }
+  }
+  quotient.acyclic = ready.size() == grouping.num_groups();
+  quotient.time.assign(grouping.num_groups() * problem.num_devices(), 0);
+  for (const OpId op : graph.ops()) {
+    double* const row = quotient.time.data() + Index(grouping.group_of(op)) * problem.num_devices();
+    for (const DeviceId device : problem.cluster().ids()) row[Index(device)] += problem.op_time(op, device);
+  }
+  return quotient;
+}
+
+Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped) {
+  const Constraints& own = problem.constraints();
+  dropped = 0;
+  Sets sets(problem.num_ops());
+  for (const std::vector<OpId>& group : own.colocate) {
+    for (const OpId op : group) sets.Join(group.front(), op);
+  }
+  // What the set of each op can run on, and whom it must keep away from, as groups are joined one by one.
+  std::vector<std::vector<OpId>> members(problem.num_ops());
+  for (const OpId op : problem.graph().ops()) members[static_cast<size_t>(sets.Find(op))].push_back(op);
+  const auto runs_somewhere = [&](std::span<const OpId> ops) {
+    return std::ranges::any_of(problem.cluster().ids(), [&](DeviceId device) {
+      return std::ranges::all_of(ops, [&](OpId op) { return problem.can_run(op, device); });
+    });
+  };
+  for (const GroupId group : grouping.groups()) {
+    const std::span<const OpId> ops = grouping.ops_of(group);
+    if (ops.size() < 2) continue;
+    std::vector<int32_t> roots;
+    for (const OpId op : ops) roots.push_back(sets.Find(op));
+    std::ranges::sort(roots);
+    roots.erase(std::ranges::unique(roots).begin(), roots.end());
+    std::vector<OpId> joined;
+    for (const int32_t root : roots) {
+      const std::vector<OpId>& part = members[static_cast<size_t>(root)];
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    const auto is_in = [&](OpId op) { return std::ranges::binary_search(roots, sets.Find(op)); };
+    const bool apart =
+        std::ranges::any_of(own.separate, [&](const auto& pair) { return is_in(pair.first) && is_in(pair.second); });
+    if (apart || !runs_somewhere(joined)) {
+      ++dropped;
+      continue;
+    }
+    for (const int32_t root : roots) {
+      sets.Join(ops.front(), static_cast<OpId>(root));
+      members[static_cast<size_t>(root)].clear();
+    }
+    members[static_cast<size_t>(sets.Find(ops.front()))] = std::move(joined);
+  }
+  Constraints constraints = own;
+  constraints.colocate.clear();
+  for (std::vector<OpId>& group : members) {
+    if (group.size() < 2) continue;
+    std::ranges::sort(group);
+    constraints.colocate.push_back(std::move(group));
+  }
+  return problem.With(std::move(constraints));
+}
+
+}  // namespace berth

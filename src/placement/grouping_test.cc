@@ -1,0 +1,206 @@
+#include "placement/grouping.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "placement/testing.h"
+
+namespace berth {
+namespace {
+
+GroupingCatalog Groupings() {
+  GroupingCatalog catalog("grouping");
+  RegisterGroupings(catalog);
+  return catalog;
+}
+
+constexpr const char* kAll[] = {"colocation", "colocation(rule=code)", "chain",        "chain(most=3)",
+                                "fusion",     "merge(size=1)",         "merge(size=7)"};
+
+std::vector<std::set<OpId>> Producers(const Graph& graph) {
+  std::vector<std::set<OpId>> producers(graph.num_ops());
+  for (const OpId op : graph.ops()) {
+    for (const TensorId tensor : graph.inputs_of(op)) producers[Index(op)].insert(graph.producer(tensor));
+  }
+  return producers;
+}
+
+TEST(Grouping, IsAPartitionWhateverTheRule) {
+  Random random(1);
+  const GroupingCatalog catalog = Groupings();
+  for (int round = 0; round < 40; ++round) {
+    const Problem problem = testing::RandomProblem(random);
+    for (const char* name : kAll) {
+      const Grouping grouping = catalog.Make(name, problem);
+      size_t count = 0;
+      OpId before{-1};
+      for (const GroupId group : grouping.groups()) {
+        ASSERT_FALSE(grouping.ops_of(group).empty());
+        ASSERT_TRUE(std::ranges::is_sorted(grouping.ops_of(group)));
+        ASSERT_LT(before, grouping.ops_of(group).front());
+        before = grouping.ops_of(group).front();
+        for (const OpId op : grouping.ops_of(group)) ASSERT_EQ(grouping.group_of(op), group);
+        count += grouping.ops_of(group).size();
+      }
+      ASSERT_EQ(count, problem.num_ops());
+    }
+  }
+}
+
+TEST(Grouping, ColocationByTheCodeHasAGroupPerOpThatDoesNotHaveExactlyOneProducer) {
+  Random random(2);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = testing::RandomProblem(random);
+    size_t count = 0;
+    for (const auto& producers : Producers(problem.graph())) count += producers.size() != 1 ? 1 : 0;
+    EXPECT_EQ(Groupings().Make("colocation(rule=code)", problem).num_groups(), count);
+  }
+}
+
+TEST(Grouping, ColocationByThePaperJoinsOnlyChildrenWithOnlyParents) {
+  Random random(3);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = testing::RandomProblem(random);
+    const auto producers = Producers(problem.graph());
+    std::vector<std::set<OpId>> consumers(problem.num_ops());
+    for (const OpId op : problem.graph().ops()) {
+      for (const OpId producer : producers[Index(op)]) consumers[Index(producer)].insert(op);
+    }
+    const Grouping grouping = Groupings().Make("colocation", problem);
+    const Grouping chains = Groupings().Make("chain(most=3)", problem);
+    size_t links = 0;
+    for (const OpId op : problem.graph().ops()) {
+      for (const OpId producer : producers[Index(op)]) {
+        const bool link = producers[Index(op)].size() == 1 && consumers[Index(producer)].size() == 1;
+        EXPECT_EQ(grouping.group_of(op) == grouping.group_of(producer), link);
+        links += link ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(grouping.num_groups(), problem.num_ops() - links);
+    EXPECT_TRUE(MakeQuotient(problem, grouping).acyclic);
+    for (const GroupId group : chains.groups()) EXPECT_LE(chains.ops_of(group).size(), 3u);
+  }
+}
+
+TEST(Grouping, FusionPutsElementwiseOpsBehindWhatFeedsThemAlone) {
+  GraphBuilder builder("fusion");
+  const auto add = [&](OpClass op_class, std::initializer_list<size_t> inputs) {
+    const size_t op = builder.AddOp("", "Op", {.op_class = op_class});
+    builder.AddTensor(op, 8);
+    for (const size_t input : inputs) builder.Consume(input, op);
+  };
+  add(OpClass::kConv, {});             // 0
+  add(OpClass::kElementwise, {0});     // 1 bias
+  add(OpClass::kNormalization, {1});   // 2
+  add(OpClass::kConv, {2});            // 3: 2 has two consumers
+  add(OpClass::kElementwise, {2, 3});  // 4 residual joins 3
+  add(OpClass::kDataMovement, {4});    // 5
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  const Grouping grouping = Groupings().Make("fusion", problem);
+  std::vector<int32_t> group;
+  for (const OpId op : problem.graph().ops()) group.push_back(static_cast<int32_t>(grouping.group_of(op)));
+  EXPECT_EQ(group, (std::vector<int32_t>{0, 0, 0, 1, 1, 2}));
+}
+
+// The same rule, slowly: the heaviest edge of the quotient whose contraction leaves it acyclic, again and again.
+Grouping MergeSlowly(const Problem& problem, size_t size) {
+  std::vector<int32_t> label;
+  for (const OpId op : problem.graph().ops()) label.push_back(static_cast<int32_t>(op));
+  while (true) {
+    const Grouping grouping(problem.graph(), label);
+    if (grouping.num_groups() <= size) return grouping;
+    // A label is the group's number in the fast version: that of the producer's side survives.
+    std::map<std::pair<int32_t, int32_t>, int64_t> weight;
+    for (const TensorId tensor : problem.graph().tensors()) {
+      for (const OpId consumer : problem.graph().consumers(tensor)) {
+        const int32_t from = label[Index(problem.graph().producer(tensor))], to = label[Index(consumer)];
+        if (from != to) weight[{from, to}] += problem.graph().tensor_bytes(tensor);
+      }
+    }
+    std::vector<std::tuple<int64_t, int32_t, int32_t>> edges;
+    for (const auto& [ends, bytes] : weight) edges.emplace_back(-bytes, ends.first, ends.second);
+    std::ranges::sort(edges);
+    bool contracted = false;
+    for (const auto& [bytes, from, to] : edges) {
+      std::vector<int32_t> joined = label;
+      std::ranges::replace(joined, to, from);
+      if (!MakeQuotient(problem, Grouping(problem.graph(), joined)).acyclic) continue;
+      label = joined;
+      contracted = true;
+      break;
+    }
+    if (!contracted) return grouping;  // only groups without edges are left
+  }
+}
+
+TEST(Grouping, MergeContractsTheHeaviestEdgeThatLeavesNoCycle) {
+  Random random(4);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 30});
+    const size_t size = 4 + random.Below(20);
+    const Grouping slow = MergeSlowly(problem, size);
+    const Grouping fast = Groupings().Make(fmt::format("merge(size={})", size), problem);
+    EXPECT_EQ(fast.num_groups(), size);
+    EXPECT_TRUE(MakeQuotient(problem, fast).acyclic);
+    if (slow.num_groups() > size) continue;
+    for (const OpId op : problem.graph().ops()) ASSERT_EQ(fast.group_of(op), slow.group_of(op)) << round;
+  }
+}
+
+TEST(Grouping, AQuotientAddsUpWhatItsGroupsHave) {
+  Random random(5);
+  for (int round = 0; round < 30; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 25, .devices = 3});
+    const Graph& graph = problem.graph();
+    const Grouping grouping = Groupings().Make("colocation(rule=code)", problem);
+    const Quotient quotient = MakeQuotient(problem, grouping);
+    double in_groups = 0, in_ops = 0;
+    for (const double time : quotient.time) in_groups += time;
+    for (const OpId op : graph.ops()) {
+      for (const double time : problem.op_times(op)) in_ops += time;
+    }
+    EXPECT_NEAR(in_groups, in_ops, 1e-9);
+    for (const Quotient::Edge& edge : quotient.edges) {
+      EXPECT_NE(edge.from, edge.to);
+      int64_t bytes = 0;
+      for (const TensorId tensor : graph.tensors()) {
+        const bool goes =
+            std::ranges::any_of(graph.consumers(tensor), [&](OpId c) { return grouping.group_of(c) == edge.to; });
+        if (goes && grouping.group_of(graph.producer(tensor)) == edge.from) bytes += graph.tensor_bytes(tensor);
+      }
+      EXPECT_EQ(edge.bytes, bytes);
+    }
+  }
+}
+
+TEST(Grouping, AGroupedProblemDemandsWhatTheGroupsSayAndKeepsItsOwnConstraints) {
+  Random random(6);
+  for (int round = 0; round < 60; ++round) {
+    const Problem plain = testing::RandomProblem(random, {.ops = 30, .devices = 3, .forbidden = 0.2});
+    const Problem problem =
+        plain.With({.colocate = {{OpId{1}, OpId{4}}}, .separate = {{OpId{2}, OpId{9}}, {OpId{3}, OpId{7}}}});
+    const Grouping grouping = Groupings().Make("merge(size=6)", problem);
+    size_t dropped = 0;
+    const Problem grouped = Grouped(problem, grouping, dropped);
+    EXPECT_EQ(grouped.constraints().separate, problem.constraints().separate);
+    std::set<OpId> seen;
+    for (const std::vector<OpId>& group : grouped.constraints().colocate) {
+      for (const OpId op : group) EXPECT_TRUE(seen.insert(op).second) << "groups overlap";
+      EXPECT_TRUE(std::ranges::any_of(problem.cluster().ids(), [&](DeviceId device) {
+        return std::ranges::all_of(group, [&](OpId op) { return problem.can_run(op, device); });
+      }));
+      for (const auto& [a, b] : problem.constraints().separate) {
+        EXPECT_FALSE(std::ranges::count(group, a) > 0 && std::ranges::count(group, b) > 0);
+      }
+    }
+    const auto together = std::ranges::find_if(
+        grouped.constraints().colocate, [](const auto& group) { return std::ranges::count(group, OpId{1}) > 0; });
+    ASSERT_NE(together, grouped.constraints().colocate.end());
+    EXPECT_EQ(std::ranges::count(*together, OpId{4}), 1);
+  }
+}
+
+}  // namespace
+}  // namespace berth

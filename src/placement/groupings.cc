@@ -1,0 +1,295 @@
+// The rules by which ops are grouped, as published.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
+
+#include "base/error.h"
+#include "placement/grouping.h"
+
+namespace berth {
+namespace {
+
+// Who feeds whom, each once.
+struct Neighbours {
+  std::vector<std::vector<OpId>> producers, consumers;
+
+  explicit Neighbours(const Graph& graph) : producers(graph.num_ops()), consumers(graph.num_ops()) {
+    for (const TensorId tensor : graph.tensors()) {
+      const OpId from = graph.producer(tensor);
+      for (const OpId to : graph.consumers(tensor)) consumers[Index(from)].push_back(to);
+    }
+    for (const OpId op : graph.ops()) {
+      std::vector<OpId>& to = consumers[Index(op)];
+      std::ranges::sort(to);
+      to.erase(std::ranges::unique(to).begin(), to.end());
+      for (const OpId consumer : to) producers[Index(consumer)].push_back(op);
+    }
+  }
+
+  // The one op that feeds this one, if there is just one; else this one itself.
+  OpId OnlyProducer(OpId op) const { return producers[Index(op)].size() == 1 ? producers[Index(op)].front() : op; }
+  bool HasOneConsumer(OpId op) const { return consumers[Index(op)].size() == 1; }
+};
+
+std::vector<int32_t> Alone(const Graph& graph) {
+  std::vector<int32_t> label(graph.num_ops());
+  std::iota(label.begin(), label.end(), 0);
+  return label;
+}
+
+// HSDAG's paper, appendix G, after Mirhoseini et al. 2017: an op joins its only producer if it is its only consumer.
+// HSDAG's code: if it is its only producer, whoever else consumes.
+Grouping Colocation(const Problem& problem, bool only_consumer, int64_t most) {
+  const Graph& graph = problem.graph();
+  const Neighbours neighbours(graph);
+  std::vector<int32_t> label = Alone(graph);
+  std::vector<int64_t> size(graph.num_ops(), 1);  // by label
+  for (const OpId op : graph.ops()) {
+    const OpId producer = neighbours.OnlyProducer(op);
+    if (producer == op || (only_consumer && !neighbours.HasOneConsumer(producer))) continue;
+    const int32_t group = label[Index(producer)];
+    if (most > 0 && size[static_cast<size_t>(group)] == most) continue;
+    label[Index(op)] = group;
+    ++size[static_cast<size_t>(group)];
+  }
+  return Grouping(graph, label);
+}
+
+// What runtimes fuse into the kernel that makes their input: element-wise ops and normalisations, when nobody else
+// reads it.
+Grouping Fusion(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  const Neighbours neighbours(graph);
+  std::vector<int32_t> label = Alone(graph);
+  for (const OpId op : graph.ops()) {
+    const OpClass op_class = graph.work(op).op_class;
+    if (op_class != OpClass::kElementwise && op_class != OpClass::kNormalization) continue;
+    // Of several the last: it is ready last, so fusing with it delays nothing.
+    const std::vector<OpId>& producers = neighbours.producers[Index(op)];
+    const auto found = std::ranges::find_if(producers.rbegin(), producers.rend(),
+                                            [&](OpId producer) { return neighbours.HasOneConsumer(producer); });
+    if (found != producers.rend()) label[Index(op)] = label[Index(*found)];
+  }
+  return Grouping(graph, label);
+}
+
+// Contracts edges, heaviest first, and keeps the graph of the groups acyclic. An order of the groups is kept with it,
+// in which every edge points forward: a second path between the ends of an edge lies between them there.
+class Contraction {
+ public:
+  explicit Contraction(const Problem& problem)
+      : problem_(problem),
+        label_(Alone(problem.graph())),
+        out_(problem.num_ops()),
+        in_(problem.num_ops()),
+        at_(problem.num_ops()) {
+    const Graph& graph = problem.graph();
+    for (const TensorId tensor : graph.tensors()) {
+      const auto from = static_cast<int32_t>(graph.producer(tensor));
+      for (const OpId to : graph.consumers(tensor)) AddEdge(from, static_cast<int32_t>(to), WeightOf(tensor));
+    }
+    order_ = position_ = label_;
+    members_.resize(problem.num_ops());
+    for (const OpId op : graph.ops()) {
+      members_[Index(op)] = {op};
+      for (const auto& [to, weight] : out_[Index(op)]) heap_.push({weight, static_cast<int32_t>(op), to});
+    }
+    groups_ = problem.num_ops();
+  }
+
+  Grouping Shrink(size_t target) {
+    while (groups_ > target && !heap_.empty()) {
+      const Edge edge = heap_.top();
+      heap_.pop();
+      const auto found = out(edge.from).find(edge.to);
+      // Entries of edges that were contracted or grew since stay in the heap.
+      if (found == out(edge.from).end() || found->second != edge.weight || HasSecondPath(edge)) continue;
+      Contract(edge.from, edge.to);
+    }
+    JoinTheUnconnected(target);
+    std::vector<int32_t> label(problem_.num_ops());
+    for (size_t group = 0; group < members_.size(); ++group) {
+      for (const OpId op : members_[group]) label[Index(op)] = static_cast<int32_t>(group);
+    }
+    return Grouping(problem_.graph(), label);
+  }
+
+ private:
+  struct Edge {
+    double weight;
+    int32_t from, to;
+    // The heap's largest: the heaviest, then the first.
+    bool operator<(const Edge& other) const {
+      return std::tuple(weight, -from, -to) < std::tuple(other.weight, -other.from, -other.to);
+    }
+  };
+
+  std::map<int32_t, double>& out(int32_t group) { return out_[static_cast<size_t>(group)]; }
+  std::map<int32_t, double>& in(int32_t group) { return in_[static_cast<size_t>(group)]; }
+  int32_t& position(int32_t group) { return position_[static_cast<size_t>(group)]; }
+
+  // Bytes; where a data set gives transfer times instead, their mean over pairs of devices.
+  double WeightOf(TensorId tensor) const {
+    if (!problem_.has_explicit_transfers()) return static_cast<double>(problem_.graph().tensor_bytes(tensor));
+    double sum = 0;
+    for (const DeviceId from : problem_.cluster().ids()) {
+      for (const DeviceId to : problem_.cluster().ids()) {
+        if (from != to) sum += problem_.transfer_time(tensor, from, to);
+      }
+    }
+    return sum / std::max<double>(1, static_cast<double>(problem_.num_devices() * (problem_.num_devices() - 1)));
+  }
+
+  void AddEdge(int32_t from, int32_t to, double weight) {
+    out(from)[to] += weight;
+    in(to)[from] += weight;
+  }
+
+  // Marks what `from` reaches before `to`, without the edge between them; true as soon as that includes `to`.
+  bool Reaches(int32_t from, int32_t to) {
+    ++round_;
+    stack_.assign(1, from);
+    while (!stack_.empty()) {
+      const int32_t group = stack_.back();
+      stack_.pop_back();
+      for (const auto& [next, weight] : out(group)) {
+        if (next == to && group != from) return true;
+        if (next == to || position(next) > position(to) || at_[static_cast<size_t>(next)] == round_) continue;
+        at_[static_cast<size_t>(next)] = round_;
+        stack_.push_back(next);
+      }
+    }
+    return false;
+  }
+  bool HasSecondPath(const Edge& edge) { return Reaches(edge.from, edge.to); }
+
+  // Directly after Reaches(from, to) said no.
+  void Contract(int32_t from, int32_t to) {
+    // What `from` reaches moves behind the new group, the rest between the two in front of it.
+    const auto first = static_cast<size_t>(position(from)), last = static_cast<size_t>(position(to));
+    moved_.clear();
+    size_t next = first;
+    for (size_t p = first; p <= last; ++p) {
+      const int32_t group = order_[p];
+      if (group < 0 || group == from || group == to) continue;
+      if (at_[static_cast<size_t>(group)] == round_) {
+        moved_.push_back(group);
+      } else {
+        Put(group, next++);
+      }
+    }
+    Put(from, next++);
+    for (const int32_t group : moved_) Put(group, next++);
+    for (; next <= last; ++next) order_[next] = -1;
+
+    out(from).erase(to);
+    in(to).erase(from);
+    for (const auto& [group, weight] : out(to)) {
+      in(group).erase(to);
+      AddEdge(from, group, weight);
+      heap_.push({out(from)[group], from, group});
+    }
+    for (const auto& [group, weight] : in(to)) {
+      out(group).erase(to);
+      AddEdge(group, from, weight);
+      heap_.push({out(group)[from], group, from});
+    }
+    out(to).clear();
+    in(to).clear();
+    Absorb(from, to);
+  }
+  void Put(int32_t group, size_t place) {
+    order_[place] = group;
+    position(group) = static_cast<int32_t>(place);
+  }
+  void Absorb(int32_t group, int32_t other) {
+    std::vector<OpId>& from = members_[static_cast<size_t>(other)];
+    std::vector<OpId>& to = members_[static_cast<size_t>(group)];
+    if (from.size() > to.size()) std::swap(from, to);
+    to.insert(to.end(), from.begin(), from.end());
+    from.clear();
+    --groups_;
+  }
+
+  // Groups without edges: the two with the least work, again and again.
+  void JoinTheUnconnected(size_t target) {
+    if (groups_ <= target) return;
+    using Part = std::pair<double, int32_t>;
+    std::priority_queue<Part, std::vector<Part>, std::greater<>> parts;
+    for (size_t group = 0; group < members_.size(); ++group) {
+      if (members_[group].empty()) continue;
+      double work = 0;
+      for (const OpId op : members_[group]) work += std::ranges::min(problem_.op_times(op));
+      parts.push({work, static_cast<int32_t>(group)});
+    }
+    while (groups_ > target) {
+      const Part a = parts.top();
+      parts.pop();
+      const Part b = parts.top();
+      parts.pop();
+      Absorb(a.second, b.second);
+      parts.push({a.first + b.first, a.second});
+    }
+  }
+
+  const Problem& problem_;
+  std::vector<int32_t> label_;
+  std::vector<std::map<int32_t, double>> out_, in_;  // by group: other group, weight
+  std::vector<int64_t> at_;                          // by group: the round in which it was last reached
+  int64_t round_ = 0;
+  std::vector<int32_t> order_, position_;  // groups by place (-1: none), and back
+  std::vector<std::vector<OpId>> members_;
+  std::priority_queue<Edge> heap_;
+  std::vector<int32_t> stack_, moved_;
+  size_t groups_ = 0;
+};
+
+Parameter Whole(std::string name, std::string value, std::string sentence, double least) {
+  return {.name = std::move(name),
+          .type = ParameterType::kInt,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .choices = {},
+          .least = least,
+          .most = 1e9};
+}
+
+}  // namespace
+
+void RegisterGroupings(GroupingCatalog& catalog) {
+  catalog.Add(
+      {.name = "colocation",
+       .sentence = "HSDAG's co-location: an op joins the one op that feeds it",
+       .source = "Duan et al. 2024 (HSDAG), appendix G; after Mirhoseini et al. 2017",
+       .parameters = {{.name = "rule",
+                       .type = ParameterType::kChoice,
+                       .default_value = "paper",
+                       .sentence = "paper: if nobody else consumes what that op makes; code: in any case, as released",
+                       .choices = {"paper", "code"}}}},
+      [](const Params& params, const Problem& problem) {
+        return Colocation(problem, params.Text("rule") == "paper", 0);
+      });
+  catalog.Add(
+      {.name = "chain",
+       .sentence = "linear chains: ops that feed one op each, which nobody else feeds",
+       .source = "-",
+       .parameters = {Whole("most", "0", "ops in a group at most; 0 for any number, which is colocation(rule=paper)",
+                            0)}},
+      [](const Params& params, const Problem& problem) { return Colocation(problem, true, params.Int("most")); });
+  catalog.Add({.name = "fusion",
+               .sentence = "what runtimes fuse: element-wise ops and normalisations join the op that feeds them",
+               .source = "as in Moirai (arXiv 2312.04025), reduced to classes of ops",
+               .parameters = {}},
+              [](const Params&, const Problem& problem) { return Fusion(problem); });
+  catalog.Add(
+      {.name = "merge",
+       .sentence = "merge-and-colocate: contracts the edge with most bytes, without cycles, down to a number of groups",
+       .source = "Addanki et al. 2019 (Placeto); its code is not published, this is the reading of the Baechi fork",
+       .parameters = {Whole("size", "50", "groups at the end", 1)}},
+      [](const Params& params, const Problem& problem) {
+        return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")));
+      });
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "placement/grouping.h"
+#include "plan/named_planner.h"
+#include "plan/planners.h"
+
+namespace berth {
+namespace {
+
+// Runs a planner on the problem with the further demand that each group shares a device. Plans are evaluated on the
+// ungrouped graph (docs/decisions/0004-groups.md), so scores compare with those of every other planner.
+class OnPlanner : public NamedPlanner {
+ public:
+  OnPlanner(const Params& params, const PlannerCatalog& planners, const GroupingCatalog& groupings)
+      : NamedPlanner(params),
+        group_(params.Text("group")),
+        groupings_(groupings),
+        planner_(planners.MakePlanner(params.Text("planner"))) {
+    if (groupings.Find(Spec::Parse(group_).name) == nullptr) {
+      ThrowUnknownName(groupings.what(), Spec::Parse(group_).name, groupings.Names());
+    }
+  }
+
+  PlannerFacts facts() const override { return planner_->facts(); }
+
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
+    if (const auto own = NamedPlanner::Refuses(problem, evaluator)) return own;
+    size_t dropped = 0;
+    return planner_->Refuses(Grouped(problem, groupings_.Make(group_, problem), dropped), evaluator);
+  }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    const Grouping grouping = groupings_.Make(group_, request.problem);
+    size_t dropped = 0;
+    const Problem grouped = Grouped(request.problem, grouping, dropped);
+    const bool may_start = request.start != nullptr && !FindViolation(grouped, request.start->view());
+    const PlanRequest inner{.problem = grouped,
+                            .evaluator = request.evaluator,
+                            .budget = request.budget,
+                            .random = request.random,
+                            .progress = request.progress,
+                            .start = may_start ? request.start : nullptr};
+    PlanResult result = planner_->MakePlan(inner);
+    // Better plans may split a group.
+    result.optimal = result.optimal && grouped.constraints().colocate == request.problem.constraints().colocate;
+    std::string note = fmt::format("{} ops in {} groups", request.problem.num_ops(), grouping.num_groups());
+    if (dropped > 0) note += fmt::format(", {} of them not kept together, because constraints forbid it", dropped);
+    result.note = result.note.empty() ? note : note + "; " + result.note;
+    return result;
+  }
+
+ private:
+  std::string group_;
+  GroupingCatalog groupings_;
+  std::unique_ptr<Planner> planner_;
+};
+
+}  // namespace
+
+void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings) {
+  catalog.Add({.name = "on",
+               .sentence = "Runs a planner with ops placed in groups.",
+               .source = "-",
+               .parameters = {{.name = "group",
+                               .type = ParameterType::kSpec,
+                               .default_value = "colocation",
+                               .sentence = "how ops are grouped: colocation, chain, fusion, merge, with parameters"},
+                              {.name = "planner",
+                               .type = ParameterType::kSpec,
+                               .default_value = "local_search",
+                               .sentence = "the planner that places the groups"}}},
+              [groupings](const Params& params, const PlannerCatalog& all) {
+                return std::make_unique<OnPlanner>(params, all, groupings);
+              });
+}
+
+}  // namespace berth
