@@ -1,4 +1,4 @@
-// Sets of devices as bits.
+// Sets of devices as bits, one per row of a flat array.
 #pragma once
 
 #include <bit>
@@ -9,34 +9,43 @@
 
 namespace berth {
 
-class DeviceSet {
+class DeviceSets {
  public:
-  void Reset(size_t devices, bool full = false) { words_.assign((devices + 63) / 64, full ? ~uint64_t{0} : 0); }
-  void Add(int32_t device) { words_[Word(device)] |= Bit(device); }
-  void Remove(int32_t device) { words_[Word(device)] &= ~Bit(device); }
-  bool Has(int32_t device) const { return (words_[Word(device)] & Bit(device)) != 0; }
-
-  // visit(device) for each, ascending, and empties the set. The visitor does not change it.
-  template <typename Visit>
-  void TakeEach(Visit visit) {
-    for (size_t w = 0; w < words_.size(); ++w) VisitBits(w, std::exchange(words_[w], 0), visit);
+  // All empty.
+  void Reset(size_t rows, size_t devices) {
+    words_ = (devices + 63) / 64;
+    bits_.assign(rows * words_, 0);
+  }
+  void Fill(size_t row) {
+    for (size_t w = 0; w < words_; ++w) bits_[row * words_ + w] = ~uint64_t{0};
   }
 
-  // visit(device) for what is in both, ascending.
+  void Add(size_t row, int32_t device) { bits_[Word(row, device)] |= Bit(device); }
+  void Remove(size_t row, int32_t device) { bits_[Word(row, device)] &= ~Bit(device); }
+  bool Has(size_t row, int32_t device) const { return (bits_[Word(row, device)] & Bit(device)) != 0; }
+
+  // visit(device) for each in a row, ascending, and empties the row. The visitor does not change it.
   template <typename Visit>
-  void ForEachIn(const DeviceSet& other, Visit visit) const {
-    for (size_t w = 0; w < words_.size(); ++w) VisitBits(w, words_[w] & other.words_[w], visit);
+  void TakeEach(size_t row, Visit visit) {
+    for (size_t w = 0; w < words_; ++w) VisitBits(w, std::exchange(bits_[row * words_ + w], 0), visit);
+  }
+
+  // visit(device) for what is in both rows, ascending.
+  template <typename Visit>
+  void ForEachInBoth(size_t row, size_t other, Visit visit) const {
+    for (size_t w = 0; w < words_; ++w) VisitBits(w, bits_[row * words_ + w] & bits_[other * words_ + w], visit);
   }
 
  private:
-  static size_t Word(int32_t device) { return static_cast<size_t>(device) / 64; }
+  size_t Word(size_t row, int32_t device) const { return row * words_ + static_cast<size_t>(device) / 64; }
   static uint64_t Bit(int32_t device) { return uint64_t{1} << (device % 64); }
   template <typename Visit>
   static void VisitBits(size_t word, uint64_t bits, Visit& visit) {
     for (; bits != 0; bits &= bits - 1) visit(static_cast<int32_t>(word * 64) + std::countr_zero(bits));
   }
 
-  std::vector<uint64_t> words_;
+  size_t words_ = 0;
+  std::vector<uint64_t> bits_;
 };
 
 }  // namespace berth

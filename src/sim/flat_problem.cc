@@ -41,13 +41,16 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
   tensors_.push_back({0, static_cast<int32_t>(consumers_.size()), false});
 
   for (const OpId op : graph.ops()) {
-    first_output_.push_back(num_inputs_ + static_cast<int32_t>(graph.first_output(op)));
     OpBytes bytes{.taken = graph.work(op).workspace_bytes, .workspace = graph.work(op).workspace_bytes};
-    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t)
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
       bytes.taken += graph.tensor_bytes(MakeId<TensorId>(t));
+    }
     op_bytes_.push_back(bytes);
+    const int32_t first_output = num_inputs_ + static_cast<int32_t>(graph.first_output(op));
+    ops_.push_back({.first_output = first_output, .first_input = 0, .first_user = tensor(first_output).first_consumer});
   }
-  first_output_.push_back(num_tensors());
+  ops_.push_back(
+      {.first_output = num_tensors(), .first_input = 0, .first_user = static_cast<int32_t>(consumers_.size())});
 
   // A device holds a parameter or a tensor at most once, and runs one op at a time.
   double most = static_cast<double>(graph.total_parameter_bytes());
@@ -61,11 +64,11 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
   }
 
   // The transpose of the consumers: ascending tensors per op.
-  first_input_.assign(static_cast<size_t>(num_ops_) + 1, 0);
-  for (const int32_t op : consumers_) ++first_input_[static_cast<size_t>(op) + 1];
-  for (size_t v = 0; v < static_cast<size_t>(num_ops_); ++v) first_input_[v + 1] += first_input_[v];
+  for (const int32_t op : consumers_) ++ops_[static_cast<size_t>(op) + 1].first_input;
+  for (size_t v = 1; v < ops_.size(); ++v) ops_[v].first_input += ops_[v - 1].first_input;
+  std::vector<int32_t> next;
+  for (const Op& op : ops_) next.push_back(op.first_input);
   inputs_.resize(consumers_.size());
-  std::vector<int32_t> next(first_input_.begin(), first_input_.end() - 1);
   for (int32_t t = 0; t < num_tensors(); ++t) {
     for (const int32_t op : consumers(t)) inputs_[static_cast<size_t>(next[static_cast<size_t>(op)]++)] = t;
   }

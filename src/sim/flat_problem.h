@@ -36,14 +36,19 @@ class FlatProblem {
     return {consumers_.data() + first, static_cast<size_t>(tensor(t + 1).first_consumer) - first};
   }
   // An op's outputs are first_output(op) .. first_output(op + 1) - 1.
-  int32_t first_output(int32_t op) const { return first_output_[static_cast<size_t>(op)]; }
+  int32_t first_output(int32_t op) const { return ops_[static_cast<size_t>(op)].first_output; }
   std::span<const int32_t> inputs_of(int32_t op) const {
-    const auto v = static_cast<size_t>(op);
-    return {inputs_.data() + first_input_[v], static_cast<size_t>(first_input_[v + 1] - first_input_[v])};
+    const Op* const v = ops_.data() + op;
+    return {inputs_.data() + v[0].first_input, inputs_.data() + v[1].first_input};
   }
   int32_t num_inputs_of(int32_t op) const {
-    const auto v = static_cast<size_t>(op);
-    return first_input_[v + 1] - first_input_[v];
+    const Op* const v = ops_.data() + op;
+    return v[1].first_input - v[0].first_input;
+  }
+  // The consumers of all outputs of an op.
+  std::span<const int32_t> users_of(int32_t op) const {
+    const Op* const v = ops_.data() + op;
+    return {consumers_.data() + v[0].first_user, consumers_.data() + v[1].first_user};
   }
   // -1 for a graph input.
   int32_t producer(int32_t t) const { return producer_[static_cast<size_t>(t)]; }
@@ -81,7 +86,13 @@ class FlatProblem {
   bool memory_may_lack_ = false;
   int32_t num_ops_, num_devices_, num_inputs_;
   std::vector<Tensor> tensors_;  // one more than there are
-  std::vector<int32_t> consumers_, producer_, first_output_, first_input_, inputs_;
+  struct Op {
+    int32_t first_output;  // in tensors_
+    int32_t first_input;   // in inputs_
+    int32_t first_user;    // in consumers_
+  };
+  std::vector<Op> ops_;  // one more than there are
+  std::vector<int32_t> consumers_, producer_, inputs_;
   std::vector<OpBytes> op_bytes_;
   const double* latency_;
   const double* bandwidth_;

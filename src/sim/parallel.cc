@@ -32,7 +32,7 @@ struct ParallelWorkspace : Workspace {
   std::vector<OpState> ops;
   std::vector<int32_t> first_op;   // per device: where its ops would start in a list of all, by device
   Slots slots;                     // when the op of each device ends, and then when the transfer that it sends does
-  DeviceSet changed;               // devices that were freed, or got a ready op, since ops were last started
+  DeviceSets changed;              // devices that were freed, or got a ready op, since ops were last started
   std::vector<int32_t> running;    // per device: its op
   std::vector<int32_t> last_sent;  // per device: the tensor last found to go there
   MemoryLevel memory;
@@ -52,6 +52,8 @@ struct ParallelWorkspace : Workspace {
 // transfers.h).
 template <typename Ready, typename Transfers, bool kMemory>
 class Run {
+  static constexpr size_t kFetched = 4;  // consumers whose state is fetched ahead: most tensors have no more
+
  public:
   Run(const FlatProblem& flat, ParallelWorkspace& workspace, Ready& ready, Transfers& transfers,
       std::span<double> starts, std::vector<TransferRun>* record)
@@ -80,7 +82,7 @@ class Run {
     work_.ops.resize(plan.device.size());
     work_.first_op.assign(devices + 1, 0);
     work_.slots.Reset(Transfers::kUsesSlots ? 2 * devices : devices);
-    work_.changed.Reset(devices);
+    work_.changed.Reset(1, devices);
     work_.running.resize(devices);
     work_.last_sent.assign(devices, -1);
     std::fill(starts_.begin(), starts_.end(), kNever);
@@ -91,7 +93,7 @@ class Run {
     }
     for (size_t d = 0; d < devices; ++d) work_.first_op[d + 1] += work_.first_op[d];
     ready_.Reset(plan, work_.first_op);
-    transfers_.Reset(flat_, plan, Transfers::kUsesSlots ? work_.slots.part(devices, devices) : std::span<double>());
+    transfers_.Reset(flat_, plan, work_.slots);
     if constexpr (kMemory) work_.memory.Reset(flat_, plan);
 
     for (int32_t v = 0; v < flat_.num_ops(); ++v) {
@@ -120,14 +122,17 @@ class Run {
   }
 
   void StartOps() {
-    work_.changed.TakeEach([this](int32_t d) {
-      double& end = work_.slots[static_cast<size_t>(d)];
-      if (end != kNever || !ready_.Has(d)) return;
+    work_.changed.TakeEach(0, [this](int32_t d) {
+      if (work_.slots[static_cast<size_t>(d)] != kNever || !ready_.Has(d)) return;
       const int32_t v = ready_.Pop(d);
-      end = now_ + work_.ops[static_cast<size_t>(v)].duration;
+      work_.slots.Set(static_cast<size_t>(d), now_ + work_.ops[static_cast<size_t>(v)].duration);
       work_.running[static_cast<size_t>(d)] = v;
       if (!starts_.empty()) starts_[static_cast<size_t>(v)] = now_;
       if constexpr (kMemory) work_.memory.OpStarts(v, d, now_);
+      // Its end will ask for these; until then other things end.
+      for (const int32_t c : flat_.users_of(v).first(std::min(kFetched, flat_.users_of(v).size()))) {
+        __builtin_prefetch(work_.ops.data() + c, 1);
+      }
     });
   }
 
@@ -144,18 +149,19 @@ class Run {
       if constexpr (kMemory) work_.memory.Release(t, from, now_);
       Arrive(t, to);
     };
-    work_.slots.ForEachAt(now_, [&](int32_t slot) {
+    work_.slots.ForEachAt(now_, [&](size_t slot) {
+      const auto device = static_cast<int32_t>(slot);
       if constexpr (Transfers::kUsesSlots) {
-        if (slot >= flat_.num_devices()) return transfers_.End(slot - flat_.num_devices(), on_end);
+        if (device >= flat_.num_devices()) return transfers_.End(device - flat_.num_devices(), on_end);
       }
-      EndOp(slot);
+      EndOp(device);
     });
     if constexpr (!Transfers::kUsesSlots) transfers_.EndAll(now_, on_end);
   }
 
   void EndOp(int32_t d) {
-    work_.slots[static_cast<size_t>(d)] = kNever;
-    work_.changed.Add(d);
+    work_.slots.Set(static_cast<size_t>(d), kNever);
+    work_.changed.Add(0, d);
     ++ended_;
     const int32_t v = work_.running[static_cast<size_t>(d)];
     for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) Publish(t, d);
@@ -164,7 +170,7 @@ class Run {
 
   void BecomesReady(int32_t v, int32_t d) {
     ready_.Push(d, v, now_);
-    work_.changed.Add(d);
+    work_.changed.Add(0, d);
   }
 
   // A tensor is there, on the device of its producer: consumers on this device have it, each other one is sent it once.

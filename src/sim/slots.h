@@ -1,10 +1,9 @@
-// When what is under way ends: a time per slot, few enough to look at all of them each time.
+// When what is under way ends: a time per slot, few enough to look at all of them.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 namespace berth {
@@ -13,9 +12,11 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Slots {
  public:
+  // All kNever.
   void Reset(size_t count) { ends_.assign((count + kWidth - 1) / kWidth * kWidth, kNever); }
-  double& operator[](size_t slot) { return ends_[slot]; }
-  std::span<double> part(size_t first, size_t count) { return {ends_.data() + first, count}; }
+
+  double operator[](size_t slot) const { return ends_[slot]; }
+  void Set(size_t slot, double end) { ends_[slot] = end; }
 
   // Four chains of comparisons at once, where one would wait for itself.
   double Least() const {
@@ -30,14 +31,14 @@ class Slots {
     return lesser(lesser(a, b), lesser(c, d));
   }
 
-  // visit(slot) for those that end at `now`, ascending. Comparing eight without a branch costs less than one wrong
+  // visit(slot) for those that end at `now`, ascending. Eight comparisons without a branch cost less than one wrong
   // guess.
   template <typename Visit>
   void ForEachAt(double now, Visit visit) const {
     for (size_t first = 0; first < ends_.size(); first += kWidth) {
       uint32_t set = 0;
       for (size_t i = 0; i < kWidth; ++i) set |= static_cast<uint32_t>(ends_[first + i] == now) << i;
-      for (; set != 0; set &= set - 1) visit(static_cast<int32_t>(first) + std::countr_zero(set));
+      for (; set != 0; set &= set - 1) visit(first + static_cast<size_t>(std::countr_zero(set)));
     }
   }
 

@@ -2,15 +2,12 @@
 
 namespace berth {
 
-void Ports::Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
+void Ports::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
   flat_ = &flat;
   devices_ = static_cast<size_t>(flat.num_devices());
-  free_out_.Reset(devices_, true);
-  free_in_.Reset(devices_, true);
-  for (std::vector<DeviceSet>* sets : {&waiting_to_, &waiting_from_}) {
-    sets->resize(devices_);
-    for (DeviceSet& set : *sets) set.Reset(devices_);
-  }
+  sets_.Reset(2 + 2 * devices_, devices_);
+  sets_.Fill(kFreeOut);
+  sets_.Fill(kFreeIn);
   // One place per edge is more than enough, and found without a branch.
   capacity_.assign(devices_ * devices_, 0);
   for (int32_t t = 0; t < flat.num_tensors(); ++t) {
@@ -20,7 +17,7 @@ void Ports::Reset(const FlatProblem& flat, const PlanView& plan, std::span<doubl
     row[0] += flat.io_on_host();
   }
   queues_.Reset(capacity_);
-  outgoing_.Reset(slots);
+  outgoing_.Reset(devices_, slots);
   fresh_.clear();
   freed_.clear();
   candidates_.clear();
@@ -68,7 +65,7 @@ void SequencedPorts::AddHostTransfers(const PlanView& plan, int32_t first, int32
   }
 }
 
-void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
+void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
   flat_ = &flat;
   moves_.clear();
   first_of_tensor_.assign(static_cast<size_t>(flat.num_tensors()), -1);
@@ -84,7 +81,7 @@ void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, std::s
   in_.resize(devices);
   Distribute(&Move::from, out_, out_items_);
   Distribute(&Move::to, in_, in_items_);
-  outgoing_.Reset(slots);
+  outgoing_.Reset(devices, slots);
   num_waiting_ = 0;
 }
 

@@ -21,18 +21,17 @@
 
 namespace berth {
 
-// Transfers under way, one per sending device at most.
+// Transfers under way, one per sending device at most. Their slots are those after the devices' own.
 class Outgoing {
  public:
-  // `slots` are one per device.
-  void Reset(std::span<double> slots) {
-    slots_ = slots;
-    move_.resize(slots.size());
+  void Reset(size_t devices, Slots& slots) {
+    slots_ = &slots;
+    move_.resize(devices);
     active_ = 0;
   }
-  bool free(int32_t from) const { return slots_[static_cast<size_t>(from)] == kNever; }
+  bool free(int32_t from) const { return (*slots_)[Slot(from)] == kNever; }
   void Set(int32_t tensor, int32_t from, int32_t to, double end) {
-    slots_[static_cast<size_t>(from)] = end;
+    slots_->Set(Slot(from), end);
     move_[static_cast<size_t>(from)] = {tensor, to};
     ++active_;
   }
@@ -42,13 +41,15 @@ class Outgoing {
     int32_t tensor, to;
   };
   Move Take(int32_t from) {
-    slots_[static_cast<size_t>(from)] = kNever;
+    slots_->Set(Slot(from), kNever);
     --active_;
     return move_[static_cast<size_t>(from)];
   }
 
  private:
-  std::span<double> slots_;
+  size_t Slot(int32_t from) const { return move_.size() + static_cast<size_t>(from); }
+
+  Slots* slots_ = nullptr;
   std::vector<Move> move_;
   size_t active_ = 0;
 };
@@ -103,7 +104,7 @@ class Unlimited {
  public:
   static constexpr bool kUsesSlots = false;
 
-  void Reset(const FlatProblem& flat, const PlanView&, std::span<double>) {
+  void Reset(const FlatProblem& flat, const PlanView&, Slots&) {
     flat_ = &flat;
     active_.clear();
     waiting_.clear();
@@ -156,7 +157,7 @@ class EgressPorts {
  public:
   static constexpr bool kUsesSlots = true;
 
-  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots) {
+  void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
     flat_ = &flat;
     const auto devices = static_cast<size_t>(flat.num_devices());
     capacity_.assign(devices, 0);
@@ -166,20 +167,20 @@ class EgressPorts {
       capacity_[from] += static_cast<int32_t>(flat.consumers(t).size()) + flat.io_on_host();
     }
     queues_.Reset(capacity_);
-    outgoing_.Reset(slots);
-    changed_.Reset(devices);
+    outgoing_.Reset(devices, slots);
+    changed_.Reset(1, devices);
     waiting_ = 0;
   }
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
     queues_.Push(static_cast<size_t>(from), {now, flat_->transfer_time(tensor, from, to), tensor, to});
-    changed_.Add(from);
+    changed_.Add(0, from);
     ++waiting_;
   }
 
   template <typename OnStart>
   void Start(double now, OnStart on_start) {
-    changed_.TakeEach([&](int32_t p) {
+    changed_.TakeEach(0, [&](int32_t p) {
       const auto k = static_cast<size_t>(p);
       if (!outgoing_.free(p) || queues_.empty(k)) return;
       const RequestQueues::Item item = queues_.front(k);
@@ -194,7 +195,7 @@ class EgressPorts {
   template <typename OnEnd>
   void End(int32_t from, OnEnd on_end) {
     const auto [tensor, to] = outgoing_.Take(from);
-    changed_.Add(from);
+    changed_.Add(0, from);
     on_end(tensor, from, to);
   }
 
@@ -205,7 +206,7 @@ class EgressPorts {
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
   Outgoing outgoing_;
-  DeviceSet changed_;  // the port was freed or a transfer requested since the last Start
+  DeviceSets changed_;  // the port was freed or a transfer requested since the last Start
   size_t waiting_ = 0;
 };
 
@@ -215,16 +216,16 @@ class Ports {
  public:
   static constexpr bool kUsesSlots = true;
 
-  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots);
+  void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots);
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
     const size_t pair = Pair(from, to);
     if (queues_.empty(pair)) {
-      waiting_to_[static_cast<size_t>(from)].Add(to);
-      waiting_from_[static_cast<size_t>(to)].Add(from);
+      sets_.Add(ToRow(from), to);
+      sets_.Add(FromRow(to), from);
     }
     // Even if others wait already: of one instant, this one may be the first.
-    if (free_out_.Has(from) && free_in_.Has(to)) fresh_.push_back({from, to});
+    if (sets_.Has(kFreeOut, from) && sets_.Has(kFreeIn, to)) fresh_.push_back({from, to});
     queues_.Push(pair, {now, flat_->transfer_time(tensor, from, to), tensor, to});
     ++num_waiting_;
   }
@@ -233,20 +234,21 @@ class Ports {
   // as choosing the first again and again.
   template <typename OnStart>
   void Start(double now, OnStart on_start) {
+    if (num_waiting_ == 0) return freed_.clear();
     FindCandidates();
     for (const Candidate& candidate : candidates_) {
       const int32_t from = candidate.from, to = candidate.to;
-      if (!free_out_.Has(from) || !free_in_.Has(to)) continue;
+      if (!sets_.Has(kFreeOut, from) || !sets_.Has(kFreeIn, to)) continue;
       const size_t pair = Pair(from, to);
       const RequestQueues::Item item = queues_.front(pair);
       queues_.Pop(pair);
       --num_waiting_;
       if (queues_.empty(pair)) {
-        waiting_to_[static_cast<size_t>(from)].Remove(to);
-        waiting_from_[static_cast<size_t>(to)].Remove(from);
+        sets_.Remove(ToRow(from), to);
+        sets_.Remove(FromRow(to), from);
       }
-      free_out_.Remove(from);
-      free_in_.Remove(to);
+      sets_.Remove(kFreeOut, from);
+      sets_.Remove(kFreeIn, to);
       const double end = now + item.length;
       outgoing_.Set(item.tensor, from, to, end);
       on_start(item.tensor, from, to, end);
@@ -257,8 +259,8 @@ class Ports {
   template <typename OnEnd>
   void End(int32_t from, OnEnd on_end) {
     const auto [tensor, to] = outgoing_.Take(from);
-    free_out_.Add(from);
-    free_in_.Add(to);
+    sets_.Add(kFreeOut, from);
+    sets_.Add(kFreeIn, to);
     freed_.push_back({from, to});
     on_end(tensor, from, to);
   }
@@ -279,14 +281,20 @@ class Ports {
     }
   };
 
+  // Rows of sets_: devices whose port is free; then per sender the destinations that it has transfers for; then per
+  // destination the senders.
+  static constexpr size_t kFreeOut = 0, kFreeIn = 1;
+  static size_t ToRow(int32_t from) { return 2 + static_cast<size_t>(from); }
+  size_t FromRow(int32_t to) const { return 2 + devices_ + static_cast<size_t>(to); }
+
   size_t Pair(int32_t from, int32_t to) const { return static_cast<size_t>(from) * devices_ + static_cast<size_t>(to); }
   void FindCandidates() {
     for (const Route& route : fresh_) AddCandidate(route.from, route.to);
     for (const Route& route : freed_) {
-      waiting_to_[static_cast<size_t>(route.from)].ForEachIn(free_in_,
-                                                             [&](int32_t to) { AddCandidate(route.from, to); });
-      waiting_from_[static_cast<size_t>(route.to)].ForEachIn(free_out_,
-                                                             [&](int32_t from) { AddCandidate(from, route.to); });
+      sets_.ForEachInBoth(ToRow(route.from), kFreeIn, [&](int32_t to) { AddCandidate(route.from, to); });
+      sets_.ForEachInBoth(FromRow(route.to), kFreeOut, [&](int32_t from) {
+        if (from != route.from) AddCandidate(from, route.to);
+      });
     }
     fresh_.clear();
     freed_.clear();
@@ -300,9 +308,7 @@ class Ports {
 
   const FlatProblem* flat_ = nullptr;
   size_t devices_ = 0;
-  DeviceSet free_out_, free_in_;         // devices whose port is free
-  std::vector<DeviceSet> waiting_to_;    // per sender, the destinations that it has transfers for
-  std::vector<DeviceSet> waiting_from_;  // per destination, the senders
+  DeviceSets sets_;
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
   Outgoing outgoing_;
@@ -320,7 +326,7 @@ class SequencedPorts {
 
   static constexpr bool kUsesSlots = true;
 
-  void Reset(const FlatProblem& flat, const PlanView& plan, std::span<double> slots);
+  void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots);
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now);
 
