@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -176,7 +177,7 @@ Cluster MakeCluster(const File& file, size_t accelerators) {
 }
 
 std::shared_ptr<const Graph> MakeGraph(const File& file, const std::string& path) {
-  GraphBuilder builder(path);
+  GraphBuilder builder(std::filesystem::path(path).stem().string());
   std::vector<size_t> tensor_of(file.nodes.size());
   double total = 0;
   for (size_t i = 0; i < file.nodes.size(); ++i) {

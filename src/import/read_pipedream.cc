@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
@@ -139,7 +140,8 @@ struct BuiltGraph {
 // A backward op consumes the gradients of its layer's output, one per consumer, and what its forward op consumed, which
 // therefore stays in memory; where the forward pass ends, its layer's output. A gradient is as large as the activation.
 BuiltGraph MakeGraph(const Profile& profile, const std::string& path, bool training) {
-  GraphBuilder builder(path);
+  // "gnmt.graph.txt" is gnmt.
+  GraphBuilder builder(std::filesystem::path(path).stem().stem().string());
   const size_t count = profile.layers.size();
   std::vector<size_t> activation(count);
   std::vector<int64_t> parameter(count, -1);

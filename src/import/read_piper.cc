@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -131,7 +132,7 @@ PiperModel ParsePiper(std::string_view content, const std::string& path) {
 }
 
 Instance MakeInstance(const PiperModel& model, PiperConfiguration configuration) {
-  GraphBuilder builder(model.path);
+  GraphBuilder builder(std::filesystem::path(model.path).stem().string());
   double total = 0;
   for (const PiperLayer& layer : model.layers) {
     const PiperVariant& variant = VariantOf(model, layer, configuration);
