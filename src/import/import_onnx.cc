@@ -170,11 +170,6 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   return needed;
 }
 
-// Adds to a total that the Graph will sum up again.
-void AddBytes(int64_t& total, int64_t bytes, const std::string& path) {
-  if (__builtin_add_overflow(total, bytes, &total)) throw Error("{}: its tensors hold more than 2^63 bytes; check the sizes of the inputs", path);
-}
-
 Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const OnnxWalk& walk, const std::vector<size_t>& inputs) {
   std::set<size_t> outputs;
   for (const onnx::ValueInfoProto& output : model.graph().output()) {

@@ -179,6 +179,7 @@ void OnnxScope::ThrowCycle(const std::vector<std::vector<size_t>>& next, const s
   }
   walk.erase(walk.begin(), std::ranges::find(walk, n));
   std::ranges::reverse(walk);
+  std::ranges::rotate(walk, std::ranges::min_element(walk));
   std::vector<std::string> names;
   for (size_t i = 0; i < walk.size() && i < 6; ++i) {
     const NodeProto& node = graph_.node(static_cast<int>(walk[i]));
@@ -385,7 +386,7 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
   OnnxOp op{.proto = &node.proto};
   OpWork& work = op.work;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!node.proto.output(static_cast<int>(i)).empty()) work.bytes_written += CheckedBytes(outputs[i].dims, outputs[i].type, node.where);
+    if (!node.proto.output(static_cast<int>(i)).empty()) AddBytes(work.bytes_written, CheckedBytes(outputs[i].dims, outputs[i].type, node.where), node.where);
   }
   std::set<size_t> seen;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -397,7 +398,7 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
     if (!seen.insert(position).second) continue;
     op.uses.push_back(position);
     const int64_t bytes = BytesOf(*input);
-    work.bytes_read += traffic == Traffic::kSelected && i == 0 ? std::min(bytes, work.bytes_written) : bytes;
+    AddBytes(work.bytes_read, traffic == Traffic::kSelected && i == 0 ? std::min(bytes, work.bytes_written) : bytes, node.where);
   }
   if (traffic == Traffic::kNone) work.bytes_read = work.bytes_written = 0;
 
@@ -420,10 +421,8 @@ OpWork OnnxScope::TotalWork() const {
   double most = -1;
   for (const OnnxOp& op : ops_) {
     total.flops += op.work.flops;
-    if (__builtin_add_overflow(total.bytes_read, op.work.bytes_read, &total.bytes_read) ||
-        __builtin_add_overflow(total.bytes_written, op.work.bytes_written, &total.bytes_written)) {
-      throw Error("{}: the body of a control-flow op moves more than 2^63 bytes", walk_.path);
-    }
+    AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
+    AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
     if (op.work.flops <= most) continue;
     most = op.work.flops;
     total.op_class = op.work.op_class;

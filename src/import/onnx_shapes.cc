@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "import/onnx_reshape.h"
 #include "import/onnx_schema.h"
+#include "import/onnx_windows.h"
 
 namespace berth {
 namespace {
@@ -296,6 +297,34 @@ bool Resize(Inference& i) {
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
+// --- Windows ---------------------------------------------------------------------------------------------------------------
+
+template <size_t kWeight>
+bool Convolution(Inference& i) {
+  std::optional<Dims> dims = WindowShape(i.node, kWeight, i.problem);
+  if (!dims) return false;
+  const int32_t type = i.node.type == "ConvInteger" ? TensorProto::INT32 : i.node.type == "QLinearConv" ? i.TypeOf(7) : i.TypeOf(0);
+  return i.Set(0, type, std::move(*dims));
+}
+
+// Its second output, of MaxPool alone, is where each maximum was.
+bool Pooling(Inference& i) {
+  const std::optional<Dims> dims = WindowShape(i.node, 0, i.problem);
+  return dims && i.Set(0, i.TypeOf(0), *dims) && i.Set(1, TensorProto::INT64, *dims);
+}
+
+bool ConvTranspose(Inference& i) {
+  std::optional<Dims> dims = ConvTransposeShape(i.node, i.problem);
+  return dims && i.Set(0, i.TypeOf(0), std::move(*dims));
+}
+
+bool GlobalPooling(Inference& i) {
+  if (i.In(0) == nullptr || i.In(0)->dims.size() < 2) return false;
+  Dims dims = i.In(0)->dims;
+  std::fill(dims.begin() + 2, dims.end(), 1);
+  return i.Set(0, i.TypeOf(0), std::move(dims));
+}
+
 // --- Products and attention of other domains and newer opsets ----------------------------------------------------------------
 
 bool FusedMatMul(Inference& i) {
@@ -415,6 +444,18 @@ const std::unordered_map<std::string_view, Rule>& Rules() {
       {"Expand", Expand},
       {"Concat", Concat},
       {"Split", Split},
+      {"Conv", Convolution<1>},
+      {"FusedConv", Convolution<1>},
+      {"ConvInteger", Convolution<1>},
+      {"DeformConv", Convolution<1>},
+      {"QLinearConv", Convolution<3>},
+      {"MaxPool", Pooling},
+      {"AveragePool", Pooling},
+      {"LpPool", Pooling},
+      {"ConvTranspose", ConvTranspose},
+      {"GlobalAveragePool", GlobalPooling},
+      {"GlobalMaxPool", GlobalPooling},
+      {"GlobalLpPool", GlobalPooling},
       {"Pad", Pad},
       {"Resize", Resize},
       {"ReduceSum", Reduce},

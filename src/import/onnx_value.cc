@@ -153,6 +153,10 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
   return total / 8 + (total % 8 != 0 ? 1 : 0);
 }
 
+void AddBytes(int64_t& total, int64_t bytes, std::string_view where) {
+  if (__builtin_add_overflow(total, bytes, &total)) throw Error("{}: its tensors are more than 2^63 bytes; check the sizes of the inputs", where);
+}
+
 std::string ToString(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
 
 Value ReadTensor(const TensorProto& tensor, std::string_view where) {

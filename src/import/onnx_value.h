@@ -55,6 +55,9 @@ DataType ComputeType(int32_t type);
 int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where);
 int64_t CheckedElements(const Dims& dims, std::string_view where);
 
+// Adds up; throws Error that begins with `where` beyond 2^63.
+void AddBytes(int64_t& total, int64_t bytes, std::string_view where);
+
 std::string ToString(const Dims& dims);
 
 // Shape, type and, when it is small and there, content of an initialiser. Absent data (external, stripped) is fine;

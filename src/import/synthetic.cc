@@ -242,7 +242,7 @@ class Transformer {
 };
 
 Graph MakeTransformer(const Params& params) {
-  constexpr double kOpsPerLayer = 15;
+  constexpr double kOpsPerLayer = 14;
   CheckOps(kOpsPerLayer * static_cast<double>(params.Int("layers")), params.canonical());
   return Transformer(params).Build(params.Int("layers"), static_cast<double>(params.Int("vocabulary")));
 }

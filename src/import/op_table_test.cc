@@ -1,0 +1,72 @@
+#include "import/op_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace berth {
+namespace {
+
+double Flops(std::string_view type, const std::vector<Dims>& inputs, const std::vector<Dims>& outputs, const Attributes& attributes = {}) {
+  const OpRule* rule = FindOpRule("", type);
+  EXPECT_NE(rule, nullptr) << type;
+  OpShapes shapes{.attributes = attributes};
+  for (const Dims& dims : inputs) shapes.inputs.push_back(dims.empty() ? nullptr : &dims);
+  for (const Dims& dims : outputs) shapes.outputs.push_back(&dims);
+  return rule->flops(shapes);
+}
+
+TEST(OpTable, EveryTypeIsThereOnceWithItsFormulaAndSource) {
+  std::set<std::string_view> types;
+  for (const OpRule& rule : OpRules()) {
+    EXPECT_TRUE(types.insert(rule.type).second) << rule.type;
+    EXPECT_NE(rule.formula.find("spec"), std::string_view::npos) << rule.type;
+    EXPECT_NE(rule.flops, nullptr);
+  }
+}
+
+TEST(OpTable, AConvolutionCountsItsFilterPerOutput) {
+  // The first layer of ResNet-50: 118 million multiply-adds.
+  EXPECT_EQ(Flops("Conv", {{1, 3, 224, 224}, {64, 3, 7, 7}}, {{1, 64, 112, 112}}), 2 * 118013952.0);
+  EXPECT_EQ(Flops("Conv", {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}, {{1, 64, 112, 112}}), 2 * 118013952.0 + 64 * 112 * 112);
+  // Depthwise: the filter has one channel.
+  EXPECT_EQ(Flops("Conv", {{1, 32, 8, 8}, {32, 1, 3, 3}}, {{1, 32, 8, 8}}), 2.0 * 32 * 64 * 9);
+  EXPECT_EQ(Flops("ConvTranspose", {{1, 16, 8, 8}, {16, 4, 2, 2}}, {{1, 4, 16, 16}}), 2.0 * 16 * 64 * 4 * 4);
+}
+
+TEST(OpTable, ProductsCountTheInnerDimension) {
+  EXPECT_EQ(Flops("MatMul", {{5, 2, 3}, {5, 3, 7}}, {{5, 2, 7}}), 2.0 * 5 * 2 * 3 * 7);
+  EXPECT_EQ(Flops("MatMul", {{3}, {3}}, {{}}), 6);
+  EXPECT_EQ(Flops("Gemm", {{2, 3}, {3, 7}, {7}}, {{2, 7}}), 2.0 * 2 * 3 * 7 + 14);
+  Attributes turned;
+  turned.Set("transA", std::vector<int64_t>{1});
+  EXPECT_EQ(Flops("Gemm", {{3, 2}, {3, 7}}, {{2, 7}}, turned), 2.0 * 2 * 3 * 7);
+}
+
+TEST(OpTable, EinsumCountsEveryCombinationOfItsLabels) {
+  const auto einsum = [](const char* equation, const std::vector<Dims>& inputs, const Dims& output) {
+    Attributes attributes;
+    attributes.Set("equation", std::string(equation));
+    return Flops("Einsum", inputs, {output}, attributes);
+  };
+  EXPECT_EQ(einsum("bij,bjk->bik", {{5, 2, 3}, {5, 3, 7}}, {5, 2, 7}), 2.0 * 5 * 2 * 3 * 7);
+  EXPECT_EQ(einsum("...ij,...jk->...ik", {{4, 5, 2, 3}, {4, 5, 3, 7}}, {4, 5, 2, 7}), 2.0 * 20 * 2 * 3 * 7);
+  EXPECT_EQ(einsum("ij->j", {{6, 8}}, {8}), 48);
+  EXPECT_EQ(einsum("i,j->ij", {{6}, {8}}, {6, 8}), 48);
+}
+
+TEST(OpTable, RecurrentLayersCountEveryStep) {
+  const Dims x = {35, 64, 128}, w = {1, 4 * 256, 128}, r = {1, 4 * 256, 256};
+  EXPECT_EQ(Flops("LSTM", {x, w, r}, {{35, 1, 64, 256}}), 35.0 * 64 * 256 * (8 * (128 + 256) + 30));
+}
+
+TEST(OpTable, OtherDomainsAreNotMistakenForOnnx) {
+  EXPECT_NE(FindOpRule("ai.onnx", "Add"), nullptr);
+  EXPECT_EQ(FindOpRule("some.where", "Add"), nullptr);
+  EXPECT_NE(FindOpRule("com.microsoft", "Gelu"), nullptr);
+  EXPECT_NE(FindOpRule("com.microsoft", "Attention"), FindOpRule("", "Attention"));
+  EXPECT_EQ(FindOpRule("", "Mystery"), nullptr);
+}
+
+}  // namespace
+}  // namespace berth
