@@ -75,7 +75,9 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
       return fmt::format("op {} is on device {}, the cluster has {}", graph.op_name(op), static_cast<int32_t>(device), problem.num_devices());
     }
     if (!problem.can_run(op, device)) {
-      return fmt::format("op {} ({}) cannot run on {}", graph.op_name(op), graph.op_type(op), problem.cluster().device(device).name);
+      const bool narrowed = std::ranges::binary_search(problem.constraints().narrowed, op);
+      return fmt::format("op {} ({}) {} on {}", graph.op_name(op), graph.op_type(op),
+                         narrowed ? "may not be" : "cannot run", problem.cluster().device(device).name);
     }
   }
   for (const std::vector<OpId>& group : problem.constraints().colocate) {
@@ -88,6 +90,15 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
   for (const auto& [a, b] : problem.constraints().separate) {
     if (plan.device[Index(a)] == plan.device[Index(b)]) {
       return fmt::format("ops {} and {} must not share a device and do", graph.op_name(a), graph.op_name(b));
+    }
+  }
+  for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
+    if (plan.device[Index(graph.producer(tensor))] != from) continue;
+    for (const OpId op : graph.consumers(tensor)) {
+      if (plan.device[Index(op)] != to) continue;
+      return fmt::format("tensor {} must not go from {} to {} and does, from op {} to op {}", graph.tensor_name(tensor),
+                         problem.cluster().device(from).name, problem.cluster().device(to).name,
+                         graph.op_name(graph.producer(tensor)), graph.op_name(op));
     }
   }
   if (!plan.priority.empty()) {

@@ -79,6 +79,9 @@ uint64_t Problem::fingerprint() const {
     for (const OpId op : group) hasher.Add(uint64_t{Index(op)});
   }
   for (const auto& [a, b] : constraints_.separate) hasher.Add(uint64_t{Index(a)}).Add(uint64_t{Index(b)});
+  for (const auto& [tensor, from, to] : constraints_.forbidden_transfers) {
+    hasher.Add(uint64_t{Index(tensor)}).Add(uint64_t{Index(from)}).Add(uint64_t{Index(to)});
+  }
   return hasher.value();
 }
 

@@ -1,6 +1,7 @@
 // Graph + Cluster + costs + constraints: the question a Planner answers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -26,13 +27,30 @@ struct OpTimes {
   std::string source{};  // how they were made, canonical: "roofline", "profile(file=...)+roofline"
 };
 
-// Constraints on placements; all data, so that planners can look at them.
+// The tensor never goes from one device to the other: not its producer on `from` and a consumer on `to` at once.
+struct ForbiddenTransfer {
+  TensorId tensor{};
+  DeviceId from{}, to{};
+  auto operator<=>(const ForbiddenTransfer&) const = default;
+};
+
+// Constraints on placements; all data, so that planners can look at them. docs/constraints.md says how people state them.
 struct Constraints {
   // Groups of ops that share a device.
   std::vector<std::vector<OpId>> colocate{};
   // Pairs of ops that must not share a device.
   std::vector<std::pair<OpId, OpId>> separate{};
-  bool empty() const { return colocate.empty() && separate.empty(); }
+  // Ascending, each once.
+  std::vector<ForbiddenTransfer> forbidden_transfers{};
+  // Ops that pins and forbids keep from devices that could run them, ascending: what reports call a rule and no inability.
+  std::vector<OpId> narrowed{};
+
+  // Whether any rule joins several ops; those of one op stand in the op times.
+  bool empty() const { return colocate.empty() && separate.empty() && forbidden_transfers.empty(); }
+  bool forbids(TensorId tensor, DeviceId from, DeviceId to) const {
+    return !forbidden_transfers.empty() &&
+           std::binary_search(forbidden_transfers.begin(), forbidden_transfers.end(), ForbiddenTransfer{tensor, from, to});
+  }
 };
 
 // Immutable; cheap to move, and copied only on purpose. Flat arrays, O(1) accessors.

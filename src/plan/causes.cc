@@ -37,6 +37,12 @@ class CauseFinder {
       }
     }
     for (const auto& [a, b] : problem.constraints().separate) bound_[Index(a)] = bound_[Index(b)] = Tie::kApart;
+    for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
+      const OpId producer = problem.graph().producer(tensor);
+      if (Consumers(tensor, to) > 0) bound_[Index(producer)] = Tie::kOffLink;
+      if (device[Index(producer)] != from) continue;
+      for (const OpId op : problem.graph().consumers(tensor)) bound_[Index(op)] = Tie::kOffLink;
+    }
   }
 
   std::string Cause(OpId op) const {
@@ -49,9 +55,13 @@ class CauseFinder {
       best_other = problem_.op_time(op, d);
       other = d;
     }
-    if (best_other == kCannotRun) return "no other device can run it";
+    if (best_other == kCannotRun) {
+      const bool narrowed = std::ranges::binary_search(problem_.constraints().narrowed, op);
+      return narrowed ? "the constraints leave it no other device" : "no other device can run it";
+    }
     if (bound_[Index(op)] == Tie::kTogether) return "shares a device with the ops that it must be with";
     if (bound_[Index(op)] == Tie::kApart) return "keeps away from an op that it must be apart from";
+    if (bound_[Index(op)] == Tie::kOffLink) return "keeps a tensor off a link that it must not take";
     const double saved = Saved(op, here, other);
     if (best_other > time * 1.05) {
       return time > 0 ? fmt::format("fastest there by {:.2g}x", TwoDigits(best_other / time)) : "takes no time there";
@@ -65,7 +75,7 @@ class CauseFinder {
   }
 
  private:
-  enum class Tie : uint8_t { kNone, kTogether, kApart };
+  enum class Tie : uint8_t { kNone, kTogether, kApart, kOffLink };
 
   bool AnyProducer(OpId op, DeviceId here) const {
     return std::ranges::any_of(problem_.graph().inputs_of(op), [&](TensorId tensor) {

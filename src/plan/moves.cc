@@ -124,7 +124,7 @@ void MoveMaker::Swap(std::span<const DeviceId> placement, Random& random) {
 }
 
 bool MoveMaker::KeepsApart(std::span<const DeviceId> placement) {
-  if (units_.problem().constraints().separate.empty()) return true;
+  if (!units_.has_rules()) return true;
   trial_.assign(placement.begin(), placement.end());
   for (const auto& [op, device] : moves_) trial_[Index(op)] = device;
   return std::ranges::all_of(

@@ -32,5 +32,9 @@ inline std::optional<std::string> RefusesSeparate(const Problem& problem) {
   if (problem.constraints().separate.empty()) return std::nullopt;
   return "it cannot keep ops apart (constraint separate)";
 }
+inline std::optional<std::string> RefusesForbiddenTransfers(const Problem& problem) {
+  if (problem.constraints().forbidden_transfers.empty()) return std::nullopt;
+  return "it cannot keep tensors off a link (constraint forbid-transfer)";
+}
 
 }  // namespace berth

@@ -25,6 +25,7 @@ class OneCutPlanner : public NamedPlanner {
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (problem.num_devices() < 2) return "it needs two devices";
     if (auto refused = RefusesSeparate(problem)) return refused;
+    if (auto refused = RefusesForbiddenTransfers(problem)) return refused;
     return NamedPlanner::Refuses(problem, evaluator);
   }
 

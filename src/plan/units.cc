@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-constexpr int kMostSteps = 200'000;  // of the search for a placement that keeps the Separate constraints
+constexpr size_t kNoVariable = static_cast<size_t>(-1);
 
 }  // namespace
 
@@ -25,23 +25,47 @@ Units::Units(const Problem& problem) : problem_(problem) {
                                  graph.op_name(ops(unit).front()));
     return;
   }
-  if (constraints.separate.empty()) return;
-  apart_.resize(size());
   for (const auto& [a, b] : constraints.separate) {
-    const size_t first = unit_of(a), second = unit_of(b);
-    if (first == second) {
-      contradiction_ =
-          fmt::format("ops {} and {} must and must not share a device", graph.op_name(a), graph.op_name(b));
-      return;
-    }
-    apart_[first].push_back(second);
-    apart_[second].push_back(first);
+    if (unit_of(a) != unit_of(b)) continue;
+    contradiction_ = fmt::format("ops {} and {} must and must not share a device", graph.op_name(a), graph.op_name(b));
+    return;
   }
-  for (size_t unit = 0; unit < size(); ++unit) {
-    if (!apart_[unit].empty()) separated_.push_back(unit);
-  }
+  if (constraints.separate.empty() && constraints.forbidden_transfers.empty()) return;
+  MakeRules();
   std::vector<DeviceId> any(graph.num_ops(), DeviceId{0});
-  if (!Legalise(any)) contradiction_ = "found no placement that keeps apart what must not share a device";
+  if (!Legalise(any)) contradiction_ = "found no placement that keeps the constraints separate and forbid-transfer";
+}
+
+void Units::MakeRules() {
+  const Graph& graph = problem_.graph();
+  const Constraints& constraints = problem_.constraints();
+  variable_of_.assign(size(), kNoVariable);
+  const auto join = [&](const auto& visit) {
+    for (const auto& [a, b] : constraints.separate) visit(a, b, DeviceId{-1}, DeviceId{-1});
+    for (const auto& [tensor, from, to] : constraints.forbidden_transfers) {
+      for (const OpId consumer : graph.consumers(tensor)) {
+        // Within a unit nothing is sent.
+        if (unit_of(graph.producer(tensor)) != unit_of(consumer)) visit(graph.producer(tensor), consumer, from, to);
+      }
+    }
+  };
+  join([&](OpId a, OpId b, DeviceId, DeviceId) { variable_of_[unit_of(a)] = variable_of_[unit_of(b)] = 0; });
+  for (size_t unit = 0; unit < size(); ++unit) {
+    if (variable_of_[unit] == kNoVariable) continue;
+    variable_of_[unit] = ruled_.size();
+    ruled_.push_back(unit);
+  }
+  rules_.emplace(ruled_.size(), problem_.num_devices());
+  for (size_t v = 0; v < ruled_.size(); ++v) {
+    for (const DeviceId device : problem_.cluster().ids()) {
+      if (!can_run(ruled_[v], device)) rules_->Forbid(v, device);
+    }
+  }
+  join([&](OpId a, OpId b, DeviceId from, DeviceId to) {
+    const size_t first = variable_of_[unit_of(a)], second = variable_of_[unit_of(b)];
+    from == to ? rules_->Separate(first, second) : rules_->ForbidPair(first, from, second, to);
+  });
+  rules_->Prepare();
 }
 
 void Units::Join() {
@@ -68,10 +92,6 @@ void Units::Join() {
   for (size_t v = 0; v < parent.size(); ++v) ops_[next[unit_of_[v]]++] = MakeId<OpId>(v);
 }
 
-std::span<const size_t> Units::apart(size_t unit) const {
-  return apart_.empty() ? std::span<const size_t>() : std::span<const size_t>(apart_[unit]);
-}
-
 double Units::time(size_t unit, DeviceId device) const {
   double sum = 0;
   for (const OpId op : ops(unit)) sum += problem_.op_time(op, device);
@@ -93,9 +113,9 @@ size_t Units::num_devices(size_t unit) const {
 }
 
 bool Units::Fits(std::span<const DeviceId> placement, size_t unit, DeviceId device) const {
-  if (!can_run(unit, device)) return false;
-  return std::ranges::none_of(apart(unit),
-                              [&](size_t other) { return placement[Index(ops(other).front())] == device; });
+  if (!rules_ || variable_of_[unit] == kNoVariable) return can_run(unit, device);
+  return rules_->Fits(variable_of_[unit], device,
+                      [&](size_t other) { return placement[Index(ops(ruled_[other]).front())]; });
 }
 
 void Units::Put(std::span<DeviceId> placement, size_t unit, DeviceId device) const {
@@ -107,45 +127,23 @@ bool Units::Legalise(std::span<DeviceId> placement) const {
     const DeviceId wish = placement[Index(ops(unit).front())];
     Put(placement, unit, can_run(unit, wish) ? wish : fastest(unit));
   }
-  return separated_.empty() || LegaliseApart(placement);
+  return !rules_ || KeepRules(placement);
 }
 
-// Depth first over the units that must be apart from others; each tries its wish, then the other devices, fastest
-// first.
-bool Units::LegaliseApart(std::span<DeviceId> placement) const {
-  constexpr DeviceId kNowhere{-1};
-  std::vector<std::vector<DeviceId>> order(separated_.size());
-  for (size_t i = 0; i < separated_.size(); ++i) {
-    const size_t unit = separated_[i];
-    const DeviceId wish = placement[Index(ops(unit).front())];
-    for (const DeviceId device : problem_.cluster().ids()) {
-      if (can_run(unit, device)) order[i].push_back(device);
-    }
-    std::ranges::stable_sort(order[i], {}, [&](DeviceId d) { return std::pair(d != wish, time(unit, d)); });
-  }
-  for (const size_t unit : separated_) Put(placement, unit, kNowhere);
-  std::vector<size_t> next(separated_.size(), 0);
-  int steps = 0;
-  for (size_t i = 0; i < separated_.size();) {
-    if (++steps > kMostSteps) return false;
-    const size_t unit = separated_[i];
-    Put(placement, unit, kNowhere);
-    while (next[i] < order[i].size() && !Fits(placement, unit, order[i][next[i]])) ++next[i];
-    if (next[i] < order[i].size()) {
-      Put(placement, unit, order[i][next[i]++]);
-      ++i;
-    } else if (i == 0) {
-      return false;
-    } else {
-      next[i--] = 0;
-    }
-  }
+bool Units::KeepRules(std::span<DeviceId> placement) const {
+  std::vector<DeviceId> chosen(ruled_.size());
+  const auto cost = [&](size_t v, DeviceId device) {
+    const size_t unit = ruled_[v];
+    return placement[Index(ops(unit).front())] == device ? -1 : time(unit, device);
+  };
+  if (rules_->Solve(chosen, cost) != RuleNetwork::Answer::kYes) return false;
+  for (size_t v = 0; v < ruled_.size(); ++v) Put(placement, ruled_[v], chosen[v]);
   return true;
 }
 
 std::vector<DeviceId> Units::Legal(std::vector<DeviceId> placement) const {
   if (!Legalise(placement))
-    throw Error("found no placement that keeps apart what must not share a device; relax `separate`");
+    throw Error("found no placement that keeps the constraints separate and forbid-transfer; relax one of them");
   return placement;
 }
 
@@ -176,7 +174,12 @@ std::vector<DeviceId> InterchangeableDevices(const Evaluator& evaluator) {
   const Cluster& cluster = problem.cluster();
   const bool named = evaluator.facts().io_on_host || problem.has_explicit_transfers() ||
                      evaluator.facts().model == EvaluatorFacts::Model::kMeasured;
+  std::vector<uint8_t> has_rules(problem.num_devices(), 0);
+  for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
+    has_rules[Index(from)] = has_rules[Index(to)] = 1;
+  }
   const auto equal = [&](DeviceId a, DeviceId b) {
+    if (has_rules[Index(a)] != 0 || has_rules[Index(b)] != 0) return false;
     if (cluster.class_of(a) != cluster.class_of(b) || problem.memory_limit(a) != problem.memory_limit(b)) return false;
     return std::ranges::all_of(problem.graph().ops(),
                                [&](OpId op) { return problem.op_time(op, a) == problem.op_time(op, b); });

@@ -40,6 +40,16 @@ Problem WithOptions(const Problem& problem, Problem::Options options) {
   return Problem(problem.shared_graph(), problem.shared_cluster(), std::move(times), std::move(options));
 }
 
+// The same and no tensor from a device to the one before it.
+Problem WithoutTransfers(const Problem& problem, Problem::Options options) {
+  for (const TensorId tensor : problem.graph().tensors()) {
+    for (size_t d = 1; d < problem.num_devices(); ++d) {
+      options.constraints.forbidden_transfers.push_back({tensor, MakeId<DeviceId>(d), MakeId<DeviceId>(d - 1)});
+    }
+  }
+  return WithOptions(problem, std::move(options));
+}
+
 // Made anew for each test, so that none depends on another.
 std::vector<NamedProblem> SmallProblems() {
   std::vector<NamedProblem> problems;
@@ -63,6 +73,12 @@ std::vector<NamedProblem> SmallProblems() {
   Problem::Options apart;
   apart.constraints.separate = {{OpId{0}, OpId{1}}, {OpId{1}, OpId{4}}};
   add("apart", WithOptions(testing::RandomProblem(random, {.ops = 6, .devices = 3}), std::move(apart)));
+  add("no way back", WithoutTransfers(testing::RandomProblem(random, {.ops = 6, .devices = 2}), {}));
+  Problem::Options tied;
+  tied.constraints.colocate = {{OpId{1}, OpId{3}}};
+  tied.constraints.separate = {{OpId{3}, OpId{4}}, {OpId{0}, OpId{5}}};
+  add("tied in every way",
+      WithoutTransfers(testing::RandomProblem(random, {.ops = 6, .devices = 3, .forbidden = 0.2}), std::move(tied)));
   Problem::Options microseconds;
   microseconds.seconds_per_unit = 1e-6;
   add("microseconds", WithOptions(testing::RandomProblem(random, {.ops = 5, .devices = 2}), std::move(microseconds)));
@@ -206,7 +222,7 @@ TEST_P(Conformance, HoldsForEveryPlannerOnEverySmallProblem) {
     }
     for (const std::string& planner : PlannerNames()) {
       SCOPED_TRACE("planner " + planner);
-      // With ops that must be apart no plain list will do.
+      // With ops that must be apart no plain list of one device will do.
       if (planner == "fixed" && !problem.constraints().separate.empty()) continue;
       answered[planner] += court->Judge(NameFor(planner, problem)) ? 1 : 0;
     }
