@@ -12,8 +12,10 @@ Catalogs::Catalogs() {
   RegisterTransformerModels(models);
   RegisterConvolutionModels(models);
   RegisterTaskGraphs(models);
+  RegisterIrModels(models);
 
   RegisterClusterPresets(clusters);
+  RegisterPlacetoCluster(clusters);
 
   RegisterCostModels(costs);
 
@@ -21,6 +23,11 @@ Catalogs::Catalogs() {
   RegisterSerial(evaluators);
   RegisterPipeline(evaluators);
   RegisterPieces(evaluators);
+  RegisterPlaceto(evaluators);
+
+  RegisterGroupings(groupings);
+
+  RegisterObjectives(objectives);
 
   RegisterSingle(planners);
   RegisterRandom(planners);
@@ -33,6 +40,7 @@ Catalogs::Catalogs() {
   RegisterExhaustive(planners);
   RegisterMinCut(planners);
   RegisterBestOf(planners);
+  RegisterOn(planners, groupings);
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include "import/cost_models.h"
 #include "import/import.h"
 #include "placement/evaluator.h"
+#include "placement/grouping.h"
 #include "placement/planner.h"
 
 namespace berth {
@@ -14,6 +15,8 @@ struct Catalogs {
   ClusterCatalog clusters{"cluster"};
   CostCatalog costs;
   EvaluatorCatalog evaluators{"evaluator"};
+  ObjectiveCatalog objectives{"objective"};
+  GroupingCatalog groupings{"grouping"};
   PlannerCatalog planners;
 
   Catalogs();  // registers all, by explicit calls

@@ -103,6 +103,17 @@ std::vector<Format> Formats() {
                      .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
                        return ReadPlanted(content, path);
                      }});
+  formats.push_back({.name = "ir",
+                     .sentence = "OpenVINO's IR, the .xml",
+                     .parameters = {{.name = "view",
+                                     .type = ParameterType::kChoice,
+                                     .default_value = "folded",
+                                     .sentence = "folded: what a runtime executes; raw: every layer is an op, as HSDAG counts",
+                                     .choices = {"folded", "raw"}}},
+                     .looks_like = LooksLikeIr,
+                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+                       return OfGraph(ReadIr(content, path, params.Text("view") == "raw" ? IrView::kRaw : IrView::kFolded));
+                     }});
   formats.push_back({.name = "onnx",
                      .sentence = "ONNX",
                      .parameters = {},
