@@ -223,7 +223,7 @@ std::optional<Cut> ReadCut(const OnnxNode& node) {
 std::optional<Content> Pick(const OnnxNode& node, const Value& output, const Cut& cut) {
   const Content* data = node.InputContent(0);
   const Dims& dims = node.inputs[0]->dims;
-  if (data == nullptr || dims.size() != output.dims.size()) return std::nullopt;
+  if (data == nullptr || data->empty() || dims.size() != output.dims.size()) return std::nullopt;
   Content content(static_cast<size_t>(CheckedElements(output.dims, node.where)));
   bool inside = true;
   ForEachIndex(output.dims, [&](size_t position, const std::vector<int64_t>& index) {
@@ -327,6 +327,7 @@ std::optional<Content> Fold(const OnnxNode& node, const Value& output) {
 
 std::optional<Content> FoldSplit(const OnnxNode& node, const Value& output, size_t axis, int64_t start) {
   Cut cut{std::vector<int64_t>(output.dims.size(), 0), std::vector<int64_t>(output.dims.size(), 1)};
+  if (axis >= cut.start.size()) return std::nullopt;
   cut.start[axis] = start;
   return Pick(node, output, cut);
 }

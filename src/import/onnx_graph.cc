@@ -312,8 +312,9 @@ void OnnxScope::MakeConstant(const OnnxNode& node, Value& output, size_t positio
     const size_t axis = Axis(node, node.attributes.Int("axis", 0), source->dims.size());
     const std::vector<int64_t> sizes = SplitSizes(node, axis);
     int64_t start = 0;
-    for (size_t k = 0; k < position && k < sizes.size(); ++k) start += sizes[k];
-    output.content = FoldSplit(node, output, axis, start);
+    bool counted = true;
+    for (size_t k = 0; k < position && k < sizes.size(); ++k) counted = counted && !__builtin_add_overflow(start, sizes[k], &start);
+    if (counted) output.content = FoldSplit(node, output, axis, start);
   } else if (position == 0) {
     output.content = Fold(node, output);
   }

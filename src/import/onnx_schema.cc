@@ -58,6 +58,11 @@ class NodeContext final : public onnx::InferenceContext {
     tensor->set_elem_type(value.type);
     auto* shape = tensor->mutable_shape();
     for (const int64_t dim : value.dims) shape->add_dim()->set_dim_value(dim);
+    // Rules of the library read axes that a broken model does not have. Protobuf keeps removed elements, empty: such an axis
+    // is one of unknown size then, not a stray pointer.
+    constexpr int kSpareAxes = 6;
+    for (int i = 0; i < kSpareAxes; ++i) shape->add_dim();
+    for (int i = 0; i < kSpareAxes; ++i) shape->mutable_dim()->RemoveLast();
   }
 
   static void SetData(const Value& value, TensorProto& data) {
@@ -117,6 +122,10 @@ std::string InferBySchema(const OnnxNode& node, std::vector<Value>& outputs) {
   CheckAttributes(node);
   const int given = static_cast<int>(node.inputs.size());
   if (given < schema->min_input() || given > schema->max_input()) return fmt::format("it has {} inputs", given);
+  for (size_t i = 0; i < node.inputs.size() && i < schema->inputs().size(); ++i) {
+    const bool required = schema->inputs()[i].GetOption() == onnx::OpSchema::Single;
+    if (required && (node.inputs[i] == nullptr || node.inputs[i]->type == 0)) return fmt::format("its input {} is missing", i);
+  }
 
   NodeContext context(node);
   std::string problem;

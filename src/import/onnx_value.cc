@@ -136,7 +136,8 @@ int64_t CheckedElements(const Dims& dims, std::string_view where) {
   int64_t product = 1;
   for (const int64_t dim : dims) {
     if (dim < 0) throw Error("{} has the negative dimension {} in {}; check the sizes of the inputs", where, dim, ToString(dims));
-    if (__builtin_mul_overflow(product, dim, &product)) {
+    // Also of a tensor without elements: sums of sizes and paddings must not overflow.
+    if (dim > kMaxTensorBytes || __builtin_mul_overflow(product, dim, &product)) {
       throw Error("{} has more elements than can be counted: {}; check the sizes of the inputs", where, ToString(dims));
     }
   }
