@@ -33,6 +33,8 @@ constexpr std::array kFlopUnits = {Unit{"FLOP/s", 0},   Unit{"MFLOP/s", 6},  Uni
                                    Unit{"TFLOP/s", 12}, Unit{"PFLOP/s", 15}, Unit{"OP/s", 0},
                                    Unit{"GOP/s", 9},    Unit{"TOP/s", 12},   Unit{"TOPS", 12}};
 
+constexpr std::array kEnergyUnits = {Unit{"J", 0}, Unit{"uJ", -6}, Unit{"mJ", -3}, Unit{"kJ", 3}, Unit{"MJ", 6}, Unit{"Wh", 0, 3600}};
+
 // A number text times ten to a power, rounded once.
 double Scaled(std::string_view number, int exponent) {
   const size_t e = number.find_first_of("eE");
@@ -111,5 +113,7 @@ Bytes ParseBytes(std::string_view text) {
 double ParseBytesPerSecond(std::string_view text) { return ParseQuantity(text, kBandwidthUnits, "a bandwidth", "12GB/s or 100Gbit/s"); }
 
 double ParseFlopsPerSecond(std::string_view text) { return ParseQuantity(text, kFlopUnits, "a compute rate", "8.2TFLOP/s or 10TOP/s"); }
+
+double ParseJoules(std::string_view text) { return ParseQuantity(text, kEnergyUnits, "an energy", "2J or 350mJ"); }
 
 }  // namespace berth

@@ -94,5 +94,7 @@ Seconds ParseSeconds(std::string_view text);
 Bytes ParseBytes(std::string_view text);
 double ParseBytesPerSecond(std::string_view text);
 double ParseFlopsPerSecond(std::string_view text);
+// "2J", "350mJ", "1.5kJ", "0.2Wh" -> joules.
+double ParseJoules(std::string_view text);
 
 }  // namespace berth

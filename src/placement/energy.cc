@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/error.h"
+
 namespace berth {
 namespace {
 
@@ -29,6 +31,20 @@ double Joules(const Problem& problem, std::span<const DeviceId> device, double t
   std::ranges::fill(busy, 0);
   for (size_t v = 0; v < device.size(); ++v) busy[Index(device[v])] += problem.op_time(MakeId<OpId>(v), device[v]);
   return JoulesOf(problem, busy, time);
+}
+
+void RequireWatts(const Cluster& cluster) {
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    if (!(device.watts_busy.value > 0)) {
+      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file", device.name,
+                  cluster.name());
+    }
+    if (device.watts_busy.value < device.watts_idle.value) {
+      throw Error("device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
+                  device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
+    }
+  }
 }
 
 }  // namespace berth

@@ -16,4 +16,7 @@ double Joules(const Problem& problem, const Timeline& timeline);
 // The same of a run that takes `time`, from the op times of its placement; `busy` is scratch memory, one per device. O(ops).
 double Joules(const Problem& problem, std::span<const DeviceId> device, double time, std::span<double> busy);
 
+// Throws Error naming a device whose watts are not known, or are less when it computes than when it idles.
+void RequireWatts(const Cluster& cluster);
+
 }  // namespace berth

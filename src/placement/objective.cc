@@ -117,20 +117,6 @@ class RatingEvaluator : public Evaluator {
   Rating rating_;
 };
 
-void CheckWatts(const Cluster& cluster) {
-  for (const DeviceId id : cluster.ids()) {
-    const Device& device = cluster.device(id);
-    if (!(device.watts_busy.value > 0)) {
-      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file", device.name,
-                  cluster.name());
-    }
-    if (device.watts_busy.value < device.watts_idle.value) {
-      throw Error("device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
-                  device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
-    }
-  }
-}
-
 // What weighted objectives are relative to: the least seconds and the least joules of everything on one device or, where no
 // device can run everything alone, of every op on its fastest device, one after another, and nothing sent.
 std::pair<double, double> References(const Evaluator& evaluator) {
@@ -175,7 +161,7 @@ std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> 
                 "evaluator pipeline", request.name, evaluator->name());
   }
   if (request.energy == 0 && !request.weighted) return evaluator;
-  if (request.energy > 0) CheckWatts(evaluator->problem().cluster());
+  if (request.energy > 0) RequireWatts(evaluator->problem().cluster());
   Objective objective{.name = request.name, .unit = Objective::Unit::kJoules, .per_second = 0, .per_joule = 1};
   if (request.weighted) {
     const auto [seconds, joules] = References(*evaluator);

@@ -102,12 +102,25 @@ class CutNetwork {
   std::vector<boost::default_color_type> color_;
 };
 
-// Serial execution without overheads: op times, and transfers of tensors and, with io on the host, of inputs and
-// outputs.
-double SerialCost(const Problem& problem, bool io_on_host, std::span<const DeviceId> device) {
+// Where one thing happens after another the objective is a sum over ops and transfers: per time unit, what they cost.
+struct CutRates {
+  explicit CutRates(const Evaluator& evaluator) {
+    const ObjectiveRates rates = RatesOf(evaluator);
+    for (size_t d = 0; d < 2; ++d) computing[d] = rates.computing[d] + rates.whole;
+    sending = rates.whole;
+  }
+  double computing[2];  // by device
+  double sending;
+};
+
+// Serial execution without overheads: ops, and transfers of tensors and, with io on the host, of inputs and outputs.
+double SerialCost(const Problem& problem, const CutRates& rates, bool io_on_host, std::span<const DeviceId> device) {
   const Graph& graph = problem.graph();
   double cost = 0;
-  for (const OpId op : graph.ops()) cost += problem.op_time(op, device[Index(op)]);
+  for (const OpId op : graph.ops()) {
+    const DeviceId here = device[Index(op)];
+    cost += rates.computing[Index(here)] * problem.op_time(op, here);
+  }
   const auto any_on = [&](std::span<const OpId> ops, DeviceId there) {
     return std::ranges::any_of(ops, [&](OpId op) { return device[Index(op)] == there; });
   };
@@ -115,17 +128,19 @@ double SerialCost(const Problem& problem, bool io_on_host, std::span<const Devic
     const DeviceId from = device[Index(graph.producer(tensor))];
     const DeviceId to = from == kHost ? kOther : kHost;
     const bool returned = io_on_host && to == kHost && graph.is_output(tensor);
-    if (returned || any_on(graph.consumers(tensor), to)) cost += problem.transfer_time(tensor, from, to);
+    if (returned || any_on(graph.consumers(tensor), to)) {
+      cost += rates.sending * problem.transfer_time(tensor, from, to);
+    }
   }
   for (const InputId input : graph.inputs()) {
     if (!io_on_host || !any_on(graph.input_consumers(input), kOther)) continue;
-    cost += problem.transfer_time(graph.input_bytes(input), kHost, kOther);
+    cost += rates.sending * problem.transfer_time(graph.input_bytes(input), kHost, kOther);
   }
   return cost;
 }
 
 // Two devices under serial execution: the least sum of op times and transfers is a minimum cut between the devices
-// (Stone 1977, section 3). A unit's arcs to source and sink carry its time on the other device. A tensor has two helper
+// (Stone 1977, section 3), and so is the least energy, or sum of both. A unit's arcs to source and sink carry its time on the other device. A tensor has two helper
 // nodes, one per direction: producer -> helper with the length of the transfer, helper -> each consumer never to be
 // cut, so that it is paid once, however many consumers are on the other side. Exact for serial execution without an
 // overhead per subgraph where the result fits into memory; else a start, and it says so. With io on the host the source
@@ -149,9 +164,11 @@ class MinCutPlanner : public NamedPlanner {
     Plan plan{.device = units.AllOn(kHost)};
     const EvaluatorFacts& facts = request.evaluator.facts();
     const bool io = facts.io_on_host;
-    const double most = std::min(SerialCost(problem, io, plan.device), SerialCost(problem, io, units.AllOn(kOther)));
-    const double least = Cut(units, io, most, plan.device);
-    const double cost = SerialCost(problem, io, plan.device);
+    const CutRates rates(request.evaluator);
+    const double most =
+        std::min(SerialCost(problem, rates, io, plan.device), SerialCost(problem, rates, io, units.AllOn(kOther)));
+    const double least = Cut(units, rates, io, most, plan.device);
+    const double cost = SerialCost(problem, rates, io, plan.device);
     BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
 
     Search search(request);
@@ -167,22 +184,25 @@ class MinCutPlanner : public NamedPlanner {
                           double least) {
     if (!serial) return "the minimum cut is exact for serial execution; here it is a start";
     if (facts.subgraph_overhead > 0) {
-      return fmt::format("the cut leaves out the overhead per subgraph: a start; no placement is below {}",
-                         ToString(problem.ToSeconds(least)));
+      const std::string bound =
+          facts.objective.is_time() ? "; no placement is below " + ToString(problem.ToSeconds(least)) : "";
+      return "the cut leaves out the overhead per subgraph: a start" + bound;
     }
     if (!score.feasible) return "the minimum cut does not fit into memory: a start";
-    return "a minimum cut: no placement is faster";
+    return facts.objective.is_time() ? "a minimum cut: no placement is faster"
+                                     : "a minimum cut: no placement is better";
   }
 
   // Writes the placement of a minimum cut and returns what it costs.
-  static double Cut(const Units& units, bool io_on_host, double most, std::span<DeviceId> placement) {
+  static double Cut(const Units& units, const CutRates& rates, bool io_on_host, double most, std::span<DeviceId> placement) {
     const Problem& problem = units.problem();
     const Graph& graph = problem.graph();
     CutNetwork network(most);
     std::vector<size_t> node(units.size());
     for (size_t unit = 0; unit < units.size(); ++unit) {
       node[unit] = network.AddNode();
-      network.AddTerminal(node[unit], units.time(unit, kOther), units.time(unit, kHost));
+      network.AddTerminal(node[unit], rates.computing[1] * units.time(unit, kOther),
+                          rates.computing[0] * units.time(unit, kHost));
     }
     const auto add_nodes = [&](std::span<const OpId> ops, std::vector<size_t>& nodes) {
       for (const OpId op : ops) nodes.push_back(node[units.unit_of(op)]);
@@ -191,22 +211,37 @@ class MinCutPlanner : public NamedPlanner {
     for (const TensorId tensor : graph.tensors()) {
       consumers.clear();
       add_nodes(graph.consumers(tensor), consumers);
-      if (io_on_host && graph.is_output(tensor)) consumers.push_back(network.source());
-      AddTensor(network, node[units.unit_of(graph.producer(tensor))], consumers,
-                problem.transfer_time(tensor, kHost, kOther), problem.transfer_time(tensor, kOther, kHost));
+      const size_t producer = node[units.unit_of(graph.producer(tensor))];
+      if (io_on_host && graph.is_output(tensor)) {
+        if (problem.constraints().forbids(tensor, kOther, kHost)) {
+          // Results return all the same; that costs what it costs.
+          std::vector<size_t> host = {network.source()};
+          AddTensor(network, producer, host, 0, rates.sending * problem.transfer_time(tensor, kOther, kHost));
+        } else {
+          consumers.push_back(network.source());
+        }
+      }
+      AddTensor(network, producer, consumers, SentIn(problem, rates, tensor, kHost, kOther),
+                SentIn(problem, rates, tensor, kOther, kHost));
     }
     for (const InputId input : graph.inputs()) {
       if (!io_on_host) break;
       consumers.clear();
       add_nodes(graph.input_consumers(input), consumers);
-      AddTensor(network, network.source(), consumers, problem.transfer_time(graph.input_bytes(input), kHost, kOther),
-                0);
+      AddTensor(network, network.source(), consumers,
+                rates.sending * problem.transfer_time(graph.input_bytes(input), kHost, kOther), 0);
     }
     const double least = network.Solve();
     for (size_t unit = 0; unit < units.size(); ++unit) {
       units.Put(placement, unit, network.OnSourceSide(node[unit]) ? kHost : kOther);
     }
     return least;
+  }
+
+  // What may not be sent costs more than any cut.
+  static double SentIn(const Problem& problem, const CutRates& rates, TensorId tensor, DeviceId from, DeviceId to) {
+    return problem.constraints().forbids(tensor, from, to) ? kCannotRun
+                                                           : rates.sending * problem.transfer_time(tensor, from, to);
   }
 
   // `there` is paid once when the producer is on the source's side and any consumer is not, `back` the other way round.
