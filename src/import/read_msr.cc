@@ -18,7 +18,8 @@ using nlohmann::json;
 
 constexpr double kMostMilliseconds = 1e12;
 constexpr double kMostBytes = 1e15;
-// What a staging cost says of a tensor's size: the data set's files were made with 2 GiB/s between accelerator and host.
+// What a staging cost says of a tensor's size: the data set's files were made with 2 GiB/s between accelerator and
+// host.
 constexpr double kBytesPerSecond = 2147483648.0;
 constexpr double kBytesPerMillisecond = kBytesPerSecond / 1000;
 // Upstream takes costs of one node's edges for equal up to this.
@@ -75,13 +76,15 @@ Node ReadNode(const json& raw, const std::string& path, size_t position) {
 }
 
 // An output has one cost, on each of its edges.
-void ReadEdge(const json& raw, const std::string& path, const std::unordered_map<int64_t, size_t>& position_of, File& file) {
+void ReadEdge(const json& raw, const std::string& path, const std::unordered_map<int64_t, size_t>& position_of,
+              File& file) {
   const size_t position = file.edges.size();
   JsonObject object(raw, path, fmt::format("edges[{}]", position));
   const auto end = [&](std::string_view key) {
     const int64_t id = object.Int(key, INT32_MIN, INT32_MAX);
     const auto found = position_of.find(id);
-    if (found == position_of.end()) throw object.Mistake(key, fmt::format("no node has the id {}; remove the edge or add the node", id));
+    if (found == position_of.end())
+      throw object.Mistake(key, fmt::format("no node has the id {}; remove the edge or add the node", id));
     return found->second;
   };
   const Edge edge{.source = end("sourceId"), .target = end("destId")};
@@ -91,8 +94,9 @@ void ReadEdge(const json& raw, const std::string& path, const std::unordered_map
     source.cost = cost;
     source.first_edge = position + 1;
   } else if (std::abs(source.cost - cost) > kSameCost) {
-    throw object.Mistake("cost", fmt::format("is {}, but edges[{}] out of the same node {} costs {}; give all edges of a node one cost", cost,
-                                             source.first_edge - 1, source.id, source.cost));
+    throw object.Mistake(
+        "cost", fmt::format("is {}, but edges[{}] out of the same node {} costs {}; give all edges of a node one cost",
+                            cost, source.first_edge - 1, source.id, source.cost));
   }
   if (object.Has("size")) {
     const double bytes = object.Number("size", 0, kMostBytes);
@@ -110,13 +114,15 @@ File ParseFile(std::string_view content, const std::string& path) {
             .cpus = static_cast<size_t>(top.Int("maxCPUs", 0, 1024)),
             .nodes = {},
             .edges = {}};
-  if (file.accelerators + file.cpus == 0) throw top.Mistake("maxFPGAs", "is 0 and so is maxCPUs; there must be a device");
+  if (file.accelerators + file.cpus == 0)
+    throw top.Mistake("maxFPGAs", "is 0 and so is maxCPUs; there must be a device");
   std::unordered_map<int64_t, size_t> position_of;
   for (const json& raw : top.List("nodes")) {
     const size_t position = file.nodes.size();
     Node node = ReadNode(raw, path, position);
     if (const auto [other, is_new] = position_of.emplace(node.id, position); !is_new) {
-      throw Error("{}: nodes[{}].id: {} is the id of nodes[{}] already; give each node its own", path, position, node.id, other->second);
+      throw Error("{}: nodes[{}].id: {} is the id of nodes[{}] already; give each node its own", path, position,
+                  node.id, other->second);
     }
     file.nodes.push_back(std::move(node));
   }
@@ -140,15 +146,19 @@ ColourClasses FindColourClasses(const File& file, const std::string& path) {
       const Node& node = file.nodes[i];
       bytes += static_cast<double>(node.bytes);
       if (!node.on_accelerator) {
-        throw Error("{}: nodes[{}]: node {} of colorClass {} ({} nodes, one device) runs on no accelerator and there is no CPU; "
-                    "raise maxCPUs",
-                    path, i, node.id, colour, members.size());
+        throw Error(
+            "{}: nodes[{}]: node {} of colorClass {} ({} nodes, one device) runs on no accelerator and there is no "
+            "CPU; "
+            "raise maxCPUs",
+            path, i, node.id, colour, members.size());
       }
     }
     if (bytes > static_cast<double>(file.bytes_per_accelerator)) {
-      throw Error("{}: colorClass {}: its {} nodes cannot share a device: they need {} bytes, an accelerator holds {} and there is "
-                  "no CPU; raise maxSizePerFPGA or maxCPUs, or split the class",
-                  path, colour, members.size(), bytes, file.bytes_per_accelerator);
+      throw Error(
+          "{}: colorClass {}: its {} nodes cannot share a device: they need {} bytes, an accelerator holds {} and "
+          "there is "
+          "no CPU; raise maxSizePerFPGA or maxCPUs, or split the class",
+          path, colour, members.size(), bytes, file.bytes_per_accelerator);
     }
   }
   return classes;
@@ -160,7 +170,8 @@ Cluster MakeCluster(const File& file, size_t accelerators) {
   for (size_t i = 0; i < accelerators; ++i) {
     devices.push_back({.name = fmt::format("fpga{}", i),
                        .kind = "acc",
-                       .memory = Quantity{.value = static_cast<double>(file.bytes_per_accelerator), .source = "maxSizePerFPGA of the data set"}});
+                       .memory = Quantity{.value = static_cast<double>(file.bytes_per_accelerator),
+                                          .source = "maxSizePerFPGA of the data set"}});
   }
   for (size_t i = 0; i < file.cpus; ++i) devices.push_back({.name = fmt::format("cpu{}", i), .kind = "cpu"});
   const size_t count = devices.size();
@@ -192,10 +203,12 @@ std::shared_ptr<const Graph> MakeGraph(const File& file, const std::string& path
   if (total > 0x1p62) throw Error("{}: its sizes and costs add up to {} bytes; expected less than 4.6e18", path, total);
   for (const Edge& edge : file.edges) builder.Consume(tensor_of[edge.source], edge.target);
   builder.AddNote("times in milliseconds, as the data set has them");
-  builder.AddNote("a node's size counts as a parameter of its own: the data set's static memory, weights and activations together");
+  builder.AddNote(
+      "a node's size counts as a parameter of its own: the data set's static memory, weights and activations together");
   builder.AddNote("a tensor's bytes are its cost at 2 GiB/s, the data set's link between accelerator and host");
   if (file.odd_sizes > 0) {
-    builder.AddNote(fmt::format("{} of {} edges have a size that does not agree with their cost; the cost counts", file.odd_sizes, file.edges.size()));
+    builder.AddNote(fmt::format("{} of {} edges have a size that does not agree with their cost; the cost counts",
+                                file.odd_sizes, file.edges.size()));
   }
   return std::make_shared<const Graph>(builder.Build(path));
 }
@@ -218,7 +231,8 @@ Instance ReadMsr(std::string_view content, const std::string& path, const MsrOpt
 
   const Graph& graph = *instance.graph;
   const size_t devices = accelerators + file.cpus;
-  OpTimes& times = instance.times.emplace(OpTimes{.time = std::vector<double>(graph.num_ops() * devices), .source = "data set"});
+  OpTimes& times =
+      instance.times.emplace(OpTimes{.time = std::vector<double>(graph.num_ops() * devices), .source = "data set"});
   instance.options.staging.resize(graph.num_tensors());
   instance.file_ids.resize(graph.num_ops());
   for (size_t i = 0; i < file.nodes.size(); ++i) {

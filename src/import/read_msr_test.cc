@@ -77,9 +77,10 @@ TEST(ReadMsr, ReadsDevicesTimesSizesAndClasses) {
 }
 
 TEST(ReadMsr, KeepsTheFilesOrderWhereIdsAreNotTopological) {
-  const std::string text = With(R"("id": 1,)", R"("id": 99,)", With(R"({"sourceId": 1, "destId": 2, "cost": 0.5},
+  const std::string text = With(R"("id": 1,)", R"("id": 99,)",
+                                With(R"({"sourceId": 1, "destId": 2, "cost": 0.5},
     {"sourceId": 1, "destId": 3, "cost": 0.5},)",
-                                                                  R"({"sourceId": 99, "destId": 2, "cost": 0.5},)"));
+                                     R"({"sourceId": 99, "destId": 2, "cost": 0.5},)"));
   const Instance instance = ReadMsr(text, "msr.json");
   EXPECT_EQ(instance.file_ids[Index(instance.graph->op_at_file_position(0))], 99);
 }
@@ -92,25 +93,35 @@ TEST(ReadMsr, AddsAcceleratorsForAWhatIf) {
 
 TEST(ReadMsr, SaysWhatIsWrongWhereAndHowToMendIt) {
   EXPECT_THAT(ErrorOf(""), StartsWith("msr.json: is empty"));
-  EXPECT_THAT(ErrorOf(With(R"("name": "left",)", R"("colour": 3,)")), AllOf(StartsWith("msr.json: nodes[1].colour"), HasSubstr("remove it")));
+  EXPECT_THAT(ErrorOf(With(R"("name": "left",)", R"("colour": 3,)")),
+              AllOf(StartsWith("msr.json: nodes[1].colour"), HasSubstr("remove it")));
   EXPECT_THAT(ErrorOf(With(R"("id": 2,)", R"("id": 1,)")), AllOf(HasSubstr("nodes[1].id: 1"), HasSubstr("nodes[0]")));
-  EXPECT_THAT(ErrorOf(With(R"("fpgaLatency": 3.0)", R"("fpgaLatency": -3.0)")), HasSubstr("nodes[1].fpgaLatency: is -3; expected a number from 0"));
+  EXPECT_THAT(ErrorOf(With(R"("fpgaLatency": 3.0)", R"("fpgaLatency": -3.0)")),
+              HasSubstr("nodes[1].fpgaLatency: is -3; expected a number from 0"));
   EXPECT_THAT(ErrorOf(With(R"("fpgaLatency": 3.0)", R"("fpgaLatency": NaN)")), HasSubstr("msr.json:7:"));
   EXPECT_THAT(ErrorOf(With(R"("fpgaLatency": 3.0)", R"("fpgaLatency": 1e999)")), StartsWith("msr.json: "));
-  EXPECT_THAT(ErrorOf(With(R"("destId": 11, "cost": 0.5)", R"("destId": 77, "cost": 0.5)")), HasSubstr("edges[8].destId: no node has the id 77"));
-  EXPECT_THAT(ErrorOf(With(R"("destId": 3, "cost": 0.5)", R"("destId": 3, "cost": 0.75)")), AllOf(HasSubstr("edges[1].cost"), HasSubstr("edges[0]")));
+  EXPECT_THAT(ErrorOf(With(R"("destId": 11, "cost": 0.5)", R"("destId": 77, "cost": 0.5)")),
+              HasSubstr("edges[8].destId: no node has the id 77"));
+  EXPECT_THAT(ErrorOf(With(R"("destId": 3, "cost": 0.5)", R"("destId": 3, "cost": 0.75)")),
+              AllOf(HasSubstr("edges[1].cost"), HasSubstr("edges[0]")));
   EXPECT_THAT(ErrorOf(With(R"("sourceId": 5, "destId": 15)", R"("sourceId": 15, "destId": 5)")), HasSubstr("cost"));
   EXPECT_THAT(ErrorOf(With(R"("sourceId": 4, "destId": 5)", R"("sourceId": 15, "destId": 5)")), HasSubstr("cost"));
-  EXPECT_THAT(ErrorOf(With(R"("sourceId": 4, "destId": 5, "cost": 0.0625)", R"("sourceId": 11, "destId": 1, "cost": 1)")), HasSubstr("cycle"));
-  EXPECT_THAT(ErrorOf(With(R"("supportedOnFpga": 1,)", R"("supportedOnFpga": 2,)")), HasSubstr("nodes[0].supportedOnFpga: expected an integer from 0 to 1"));
+  EXPECT_THAT(
+      ErrorOf(With(R"("sourceId": 4, "destId": 5, "cost": 0.0625)", R"("sourceId": 11, "destId": 1, "cost": 1)")),
+      HasSubstr("cycle"));
+  EXPECT_THAT(ErrorOf(With(R"("supportedOnFpga": 1,)", R"("supportedOnFpga": 2,)")),
+              HasSubstr("nodes[0].supportedOnFpga: expected an integer from 0 to 1"));
   EXPECT_THAT(ErrorOf(Sample().substr(0, 700)), AllOf(StartsWith("msr.json:"), HasSubstr("not valid JSON")));
-  EXPECT_THAT(ErrorOf(With(R"("maxFPGAs": 2)", R"("maxFPGAs": 0)", With(R"("maxCPUs": 1)", R"("maxCPUs": 0)"))), HasSubstr("there must be a device"));
+  EXPECT_THAT(ErrorOf(With(R"("maxFPGAs": 2)", R"("maxFPGAs": 0)", With(R"("maxCPUs": 1)", R"("maxCPUs": 0)"))),
+              HasSubstr("there must be a device"));
 }
 
 TEST(ReadMsr, NamesAColourClassThatCannotShareADevice) {
   const std::string no_cpu = With(R"("maxCPUs": 1)", R"("maxCPUs": 0)");
-  EXPECT_THAT(ErrorOf(With(R"("id": 3, "supportedOnFpga": true)", R"("id": 3, "supportedOnFpga": false)", no_cpu)), HasSubstr("colorClass 3"));
-  EXPECT_THAT(ErrorOf(With("4096.0", "2047.0", no_cpu)), AllOf(HasSubstr("colorClass 1"), HasSubstr("2048 bytes"), HasSubstr("maxSizePerFPGA")));
+  EXPECT_THAT(ErrorOf(With(R"("id": 3, "supportedOnFpga": true)", R"("id": 3, "supportedOnFpga": false)", no_cpu)),
+              HasSubstr("colorClass 3"));
+  EXPECT_THAT(ErrorOf(With("4096.0", "2047.0", no_cpu)),
+              AllOf(HasSubstr("colorClass 1"), HasSubstr("2048 bytes"), HasSubstr("maxSizePerFPGA")));
 }
 
 TEST(ReadMsr, SurvivesMutatedFiles) {
@@ -121,10 +132,18 @@ TEST(ReadMsr, SurvivesMutatedFiles) {
     for (size_t k = 1 + random.Below(3); k > 0; --k) {
       const size_t at = random.Below(text.size());
       switch (random.Below(4)) {
-        case 0: text[at] = "0123456789-.e{}[],:\"tfn \n"[random.Below(25)]; break;
-        case 1: text.erase(at, random.Below(12)); break;
-        case 2: text.insert(at, text.substr(random.Below(text.size()), random.Below(40))); break;
-        default: text.resize(at + 1); break;
+        case 0:
+          text[at] = "0123456789-.e{}[],:\"tfn \n"[random.Below(25)];
+          break;
+        case 1:
+          text.erase(at, random.Below(12));
+          break;
+        case 2:
+          text.insert(at, text.substr(random.Below(text.size()), random.Below(40)));
+          break;
+        default:
+          text.resize(at + 1);
+          break;
       }
     }
     const std::string error = ErrorOf(text);
@@ -176,8 +195,10 @@ TEST(SplitFile, IsAPlan) {
 
 TEST(SplitFile, SaysWhatIsWrong) {
   const std::string content = ReadFile(kSamples + "msr_training.split.json");
-  EXPECT_THAT(SplitErrorOf(With("[1, 3]", "[1, 33]", content)), AllOf(StartsWith("split.json: fpgas[0].nodes[1]: 33"), HasSubstr("no node")));
-  EXPECT_THAT(SplitErrorOf(With("[2, 5]", "[2, 3]", content)), AllOf(HasSubstr("fpgas[1].nodes[1]"), HasSubstr("on fpga0 already")));
+  EXPECT_THAT(SplitErrorOf(With("[1, 3]", "[1, 33]", content)),
+              AllOf(StartsWith("split.json: fpgas[0].nodes[1]: 33"), HasSubstr("no node")));
+  EXPECT_THAT(SplitErrorOf(With("[2, 5]", "[2, 3]", content)),
+              AllOf(HasSubstr("fpgas[1].nodes[1]"), HasSubstr("on fpga0 already")));
   EXPECT_THAT(SplitErrorOf(With("[4]", "[]", content)), HasSubstr("node 4 is on no device"));
   EXPECT_THAT(SplitErrorOf(With("[2, 5]", "[2, 5, 4]", With("[4]", "[]", content))), HasSubstr("cannot run on fpga1"));
   EXPECT_THAT(SplitErrorOf(With("[1, 3]", "[1, 3, 12]", content)), HasSubstr("must share a device"));

@@ -15,9 +15,11 @@ namespace {
 constexpr double kMostMilliseconds = 1e12;
 constexpr double kMostBytes = 1e15;
 constexpr std::string_view kSeparator = " -- ";
-constexpr std::array<std::string_view, 4> kFields = {"forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"};
+constexpr std::array<std::string_view, 4> kFields = {"forward_compute_time", "backward_compute_time", "activation_size",
+                                                     "parameter_size"};
 constexpr std::string_view kExample =
-    "expected 'node1 -- ReLU() -- forward_compute_time=0.5, backward_compute_time=0.2, activation_size=4.0, parameter_size=0.0'";
+    "expected 'node1 -- ReLU() -- forward_compute_time=0.5, backward_compute_time=0.2, activation_size=4.0, "
+    "parameter_size=0.0'";
 
 struct Layer {
   std::string name, type;
@@ -67,11 +69,14 @@ class LineReader {
   Layer ReadLayer(std::string_view line) const {
     const size_t first = line.find(kSeparator);
     const size_t second = line.rfind(std::string(kSeparator) + std::string(kFields[0]));
-    if (first == line.npos || second == line.npos || second <= first) throw Error("{}: is no layer; {}", where_, kExample);
-    const std::string_view description = Trim(line.substr(first + kSeparator.size(), second - first - kSeparator.size()));
+    if (first == line.npos || second == line.npos || second <= first)
+      throw Error("{}: is no layer; {}", where_, kExample);
+    const std::string_view description =
+        Trim(line.substr(first + kSeparator.size(), second - first - kSeparator.size()));
     std::string_view fields = line.substr(second + kSeparator.size());
     // Files that PipeDream's optimizer wrote name a stage at the end, which is a plan and no part of the model.
-    if (const size_t stage = fields.find(std::string(kSeparator) + "stage_id="); stage != fields.npos) fields = fields.substr(0, stage);
+    if (const size_t stage = fields.find(std::string(kSeparator) + "stage_id="); stage != fields.npos)
+      fields = fields.substr(0, stage);
     Layer layer{.name = std::string(Trim(line.substr(0, first))),
                 .type = std::string(description.substr(0, std::min(description.find('('), description.size()))),
                 .forward_time = Take(fields, kFields[0], kMostMilliseconds),
@@ -121,13 +126,16 @@ Profile ParseProfile(std::string_view content, const std::string& path) {
   if (profile.layers.empty()) throw Error("{}: has no layers; {}", path, kExample);
   for (const auto& [line_number, line] : edge_lines) {
     const size_t separator = line.find(kSeparator);
-    if (separator == line.npos) throw Error("{}:{}: is no edge; expected a tab and 'node1 -- node2'", path, line_number);
+    if (separator == line.npos)
+      throw Error("{}:{}: is no edge; expected a tab and 'node1 -- node2'", path, line_number);
     const auto position = [&](std::string_view name) {
       const auto found = position_of.find(Trim(name));
-      if (found == position_of.end()) throw Error("{}:{}: there is no layer {}; remove the edge or add the layer", path, line_number, Trim(name));
+      if (found == position_of.end())
+        throw Error("{}:{}: there is no layer {}; remove the edge or add the layer", path, line_number, Trim(name));
       return found->second;
     };
-    profile.edges.emplace_back(position(line.substr(0, separator)), position(line.substr(separator + kSeparator.size())));
+    profile.edges.emplace_back(position(line.substr(0, separator)),
+                               position(line.substr(separator + kSeparator.size())));
   }
   return profile;
 }
@@ -151,7 +159,8 @@ BuiltGraph MakeGraph(const Profile& profile, const std::string& path, bool train
   for (size_t i = 0; i < count; ++i) {
     const Layer& layer = profile.layers[i];
     total += 3.0 * static_cast<double>(layer.activation_bytes) + static_cast<double>(layer.parameter_bytes);
-    const size_t op = builder.AddOp(layer.name, layer.type, {.bytes_written = layer.activation_bytes, .bytes_only = true});
+    const size_t op =
+        builder.AddOp(layer.name, layer.type, {.bytes_written = layer.activation_bytes, .bytes_only = true});
     activation[i] = builder.AddTensor(op, layer.activation_bytes, {}, !is_consumed[i] && !training);
     if (layer.parameter_bytes > 0) {
       parameter[i] = static_cast<int64_t>(builder.AddParameter(layer.parameter_bytes, layer.name + "/weights"));
@@ -166,7 +175,8 @@ BuiltGraph MakeGraph(const Profile& profile, const std::string& path, bool train
     std::vector<size_t> backward(count);
     for (size_t i = count; i-- > 0;) {
       const Layer& layer = profile.layers[i];
-      backward[i] = builder.AddOp("grad/" + layer.name, layer.type + "Grad", {.bytes_written = layer.activation_bytes, .bytes_only = true});
+      backward[i] = builder.AddOp("grad/" + layer.name, layer.type + "Grad",
+                                  {.bytes_written = layer.activation_bytes, .bytes_only = true});
       builder.MarkBackward(backward[i]);
       if (parameter[i] >= 0) builder.UseParameter(static_cast<size_t>(parameter[i]), backward[i]);
       if (!is_consumed[i]) builder.Consume(activation[i], backward[i]);
@@ -197,7 +207,8 @@ Instance ReadPipeDream(std::string_view content, const std::string& path, const 
   instance.options.seconds_per_unit = 1e-3;
   std::vector<double>& times = instance.times_by_kind["gpu"];
   times.resize(graph.num_ops());
-  for (size_t i = 0; i < profile.layers.size(); ++i) times[Index(graph.op_at_file_position(i))] = profile.layers[i].forward_time;
+  for (size_t i = 0; i < profile.layers.size(); ++i)
+    times[Index(graph.op_at_file_position(i))] = profile.layers[i].forward_time;
   for (const auto& [forward, backward] : built.pairs) {
     times[Index(graph.op_at_file_position(backward))] = profile.layers[forward].backward_time;
     std::vector<OpId>& group = instance.options.constraints.colocate.emplace_back();

@@ -58,10 +58,18 @@ void ExpectSurvivesMutations(const std::string& sample, std::string_view path, c
     for (size_t k = 1 + random.Below(3); k > 0; --k) {
       const size_t at = random.Below(text.size());
       switch (random.Below(4)) {
-        case 0: text[at] = "0123456789-.e{}[],:;=\"tfn \n\t"[random.Below(28)]; break;
-        case 1: text.erase(at, random.Below(12)); break;
-        case 2: text.insert(at, text.substr(random.Below(text.size()), random.Below(40))); break;
-        default: text.resize(at + 1); break;
+        case 0:
+          text[at] = "0123456789-.e{}[],:;=\"tfn \n\t"[random.Below(28)];
+          break;
+        case 1:
+          text.erase(at, random.Below(12));
+          break;
+        case 2:
+          text.insert(at, text.substr(random.Below(text.size()), random.Below(40)));
+          break;
+        default:
+          text.resize(at + 1);
+          break;
       }
     }
     const std::string error = error_of(text);
@@ -102,18 +110,24 @@ TEST(ReadPiper, KeepsAllConfigurationsForOtherPlanners) {
 TEST(ReadPiper, SaysWhatIsWrong) {
   EXPECT_THAT(PiperError(With(PiperSample(), R"("timePerSample": 1.0)", R"("timePerSample": -1.0)")),
               HasSubstr("nodes[1].TMPCs.1[0].timePerSample: is -1"));
-  EXPECT_THAT(PiperError(With(PiperSample(), R"("id": 20)", R"("id": 10)")), HasSubstr("nodes[1].id: 10 is the id of nodes[0]"));
-  EXPECT_THAT(PiperError(With(PiperSample(), R"("destId": 20)", R"("destId": 21)")), HasSubstr("edges[0].destId: no layer has the id 21"));
-  EXPECT_THAT(PiperError(With(PiperSample(), R"("parameterSize")", R"("parameters")")), HasSubstr("nodes[0].TMPCs.1[0].parameterSize: is missing"));
-  EXPECT_THAT(PiperError(With(PiperSample(), R"("maxDevices": 2)", R"("maxDevices": 2, "minDevices": 1)")), HasSubstr("minDevices: nobody reads"));
-  EXPECT_THAT(PiperError(With(PiperSample(), R"("vanilla")", R"("plain")")), AllOf(HasSubstr("layer 10 (embed)"), HasSubstr("'vanilla'")));
+  EXPECT_THAT(PiperError(With(PiperSample(), R"("id": 20)", R"("id": 10)")),
+              HasSubstr("nodes[1].id: 10 is the id of nodes[0]"));
+  EXPECT_THAT(PiperError(With(PiperSample(), R"("destId": 20)", R"("destId": 21)")),
+              HasSubstr("edges[0].destId: no layer has the id 21"));
+  EXPECT_THAT(PiperError(With(PiperSample(), R"("parameterSize")", R"("parameters")")),
+              HasSubstr("nodes[0].TMPCs.1[0].parameterSize: is missing"));
+  EXPECT_THAT(PiperError(With(PiperSample(), R"("maxDevices": 2)", R"("maxDevices": 2, "minDevices": 1)")),
+              HasSubstr("minDevices: nobody reads"));
+  EXPECT_THAT(PiperError(With(PiperSample(), R"("vanilla")", R"("plain")")),
+              AllOf(HasSubstr("layer 10 (embed)"), HasSubstr("'vanilla'")));
   EXPECT_THAT(PiperError(With(PiperSample(), R"("2": [)", R"("two": [)")), HasSubstr("nodes[0].TMPCs.two"));
   ExpectSurvivesMutations(PiperSample(), "piper.json", PiperError);
 }
 
 TEST(ReadPiper, ReadsEveryFileOfTheDataSet) {
   if (!std::filesystem::exists(kData + "/piper")) GTEST_SKIP() << kData << "/piper is not here";
-  const std::pair<std::string, double> files[] = {{"bert32a100", 0.9728639999999998}, {"gnmt", 520.4530000000001}, {"resnet", 462.38100000000003}};
+  const std::pair<std::string, double> files[] = {
+      {"bert32a100", 0.9728639999999998}, {"gnmt", 520.4530000000001}, {"resnet", 462.38100000000003}};
   for (const auto& [name, total] : files) {
     const std::string path = kData + "/piper/" + name + ".json", content = ReadFile(path);
     EXPECT_TRUE(LooksLikePiper(content));
@@ -122,7 +136,8 @@ TEST(ReadPiper, ReadsEveryFileOfTheDataSet) {
     for (const OpId op : problem.graph().ops()) sum += problem.op_time(op, DeviceId{0});
     EXPECT_NEAR(sum, total, 1e-9 * total) << name;
     const Problem other = ReadPiper(content, path, PiperConfiguration::kRecomputation).ToProblem();
-    for (const OpId op : problem.graph().ops()) EXPECT_GE(other.op_time(op, DeviceId{0}), problem.op_time(op, DeviceId{0}));
+    for (const OpId op : problem.graph().ops())
+      EXPECT_GE(other.op_time(op, DeviceId{0}), problem.op_time(op, DeviceId{0}));
   }
 }
 
@@ -164,11 +179,16 @@ TEST(ReadPipeDream, ReadsTheForwardPassAlone) {
 TEST(ReadPipeDream, SaysWhatIsWrong) {
   const std::string sample = PipeDreamSample();
   EXPECT_THAT(PipeDreamError(""), StartsWith("graph.txt: has no layers"));
-  EXPECT_THAT(PipeDreamError(With(sample, "forward_compute_time=2.000", "forward_compute_time=-2.000")), HasSubstr("graph.txt:1: forward_compute_time is '-2.000'"));
-  EXPECT_THAT(PipeDreamError(With(sample, "backward_compute_time=3.000", "backward_compute_time=nan")), HasSubstr("graph.txt:1: backward_compute_time is 'nan'"));
-  EXPECT_THAT(PipeDreamError(With(sample, "node2 -- Emb", "node1 -- Emb")), HasSubstr("graph.txt:3: there is a layer node1 already"));
-  EXPECT_THAT(PipeDreamError(With(sample, "\tnode4 -- node5", "\tnode4 -- node6")), HasSubstr("graph.txt:10: there is no layer node6"));
-  EXPECT_THAT(PipeDreamError(With(sample, "parameter_size=131072.000", "parameter_size=131072.000, colour=1")), HasSubstr("nobody reads 'colour=1'"));
+  EXPECT_THAT(PipeDreamError(With(sample, "forward_compute_time=2.000", "forward_compute_time=-2.000")),
+              HasSubstr("graph.txt:1: forward_compute_time is '-2.000'"));
+  EXPECT_THAT(PipeDreamError(With(sample, "backward_compute_time=3.000", "backward_compute_time=nan")),
+              HasSubstr("graph.txt:1: backward_compute_time is 'nan'"));
+  EXPECT_THAT(PipeDreamError(With(sample, "node2 -- Emb", "node1 -- Emb")),
+              HasSubstr("graph.txt:3: there is a layer node1 already"));
+  EXPECT_THAT(PipeDreamError(With(sample, "\tnode4 -- node5", "\tnode4 -- node6")),
+              HasSubstr("graph.txt:10: there is no layer node6"));
+  EXPECT_THAT(PipeDreamError(With(sample, "parameter_size=131072.000", "parameter_size=131072.000, colour=1")),
+              HasSubstr("nobody reads 'colour=1'"));
   EXPECT_THAT(PipeDreamError(With(sample, "512.0; 512.0]", "512.0; 512.0")), HasSubstr("graph.txt:1: "));
   EXPECT_THAT(PipeDreamError(With(sample, "\tnode1 -- node2", "\tnode5 -- node2")), HasSubstr("cycle"));
   ExpectSurvivesMutations(sample, "graph.txt", PipeDreamError);
@@ -177,11 +197,13 @@ TEST(ReadPipeDream, SaysWhatIsWrong) {
 // The MSR layer graphs were made from these profiles: the same layers, the same times.
 TEST(ReadPipeDream, AgreesWithTheMsrLayerGraphs) {
   if (!std::filesystem::exists(kData + "/pipedream")) GTEST_SKIP() << kData << "/pipedream is not here";
-  const std::pair<std::string, std::string> same[] = {{"resnet50", "resnet50"}, {"inception_v3", "inceptionv3"}, {"gnmt_large", "gnmt"}};
+  const std::pair<std::string, std::string> same[] = {
+      {"resnet50", "resnet50"}, {"inception_v3", "inceptionv3"}, {"gnmt_large", "gnmt"}};
   for (const auto& [profile, graph] : same) {
     const std::string path = kData + "/pipedream/" + profile + ".graph.txt";
     for (const bool training : {false, true}) {
-      const std::string msr_path = kData + "/msr-dnn-partitioning/throughput-inputs/LayerGraphs/" + graph + (training ? "_training" : "_inference") + ".json";
+      const std::string msr_path = kData + "/msr-dnn-partitioning/throughput-inputs/LayerGraphs/" + graph +
+                                   (training ? "_training" : "_inference") + ".json";
       const Instance ours = ReadPipeDream(ReadFile(path), path, {.training = training});
       const Problem theirs = ReadMsr(ReadFile(msr_path), msr_path).ToProblem();
       EXPECT_EQ(ours.graph->num_ops(), theirs.num_ops()) << profile;

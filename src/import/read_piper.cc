@@ -75,17 +75,18 @@ const PiperVariant& VariantOf(const PiperModel& model, const PiperLayer& layer, 
       if (variant.name == name) return variant;
     }
   }
-  throw Error("{}: layer {} ({}) has no configuration '{}' at tensor degree 1; add it to its TMPCs, or choose another", model.path, layer.id,
-              layer.name, name);
+  throw Error("{}: layer {} ({}) has no configuration '{}' at tensor degree 1; add it to its TMPCs, or choose another",
+              model.path, layer.id, layer.name, name);
 }
 
 Cluster MakeCluster(const PiperModel& model) {
   const auto count = static_cast<size_t>(model.devices);
   std::vector<Device> devices;
   for (size_t i = 0; i < count; ++i) {
-    devices.push_back({.name = fmt::format("acc{}", i),
-                       .kind = "acc",
-                       .memory = Quantity{.value = model.bytes_per_device, .source = "maxMemoryPerDevice of the data set"}});
+    devices.push_back(
+        {.name = fmt::format("acc{}", i),
+         .kind = "acc",
+         .memory = Quantity{.value = model.bytes_per_device, .source = "maxMemoryPerDevice of the data set"}});
   }
   const Link link{.bandwidth = {.value = model.bandwidth, .source = "bandwidth of the data set"}};
   return Cluster("piper", std::move(devices), std::vector<Link>(count * count, link));
@@ -111,7 +112,8 @@ PiperModel ParsePiper(std::string_view content, const std::string& path) {
     const size_t position = model.layers.size();
     PiperLayer layer = ReadLayer(raw, path, position);
     if (const auto [other, is_new] = position_of.emplace(layer.id, position); !is_new) {
-      throw Error("{}: nodes[{}].id: {} is the id of nodes[{}] already; give each layer its own", path, position, layer.id, other->second);
+      throw Error("{}: nodes[{}].id: {} is the id of nodes[{}] already; give each layer its own", path, position,
+                  layer.id, other->second);
     }
     model.layers.push_back(std::move(layer));
   }
@@ -121,10 +123,13 @@ PiperModel ParsePiper(std::string_view content, const std::string& path) {
     const auto end = [&](std::string_view key) {
       const int64_t id = object.Int(key, INT32_MIN, INT32_MAX);
       const auto found = position_of.find(id);
-      if (found == position_of.end()) throw object.Mistake(key, fmt::format("no layer has the id {}; remove the edge or add the layer", id));
+      if (found == position_of.end())
+        throw object.Mistake(key, fmt::format("no layer has the id {}; remove the edge or add the layer", id));
       return found->second;
     };
-    model.edges.push_back({.source = end("sourceId"), .target = end("destId"), .bytes = object.Number("communicationCost", 0, kMostBytes)});
+    model.edges.push_back({.source = end("sourceId"),
+                           .target = end("destId"),
+                           .bytes = object.Number("communicationCost", 0, kMostBytes)});
     object.Finish();
   }
   top.Finish();
@@ -151,7 +156,8 @@ Instance MakeInstance(const PiperModel& model, PiperConfiguration configuration)
   builder.AddNote("times as the data set has them, without a unit; one is taken as one second");
   builder.AddNote(fmt::format("configuration '{}' of each layer at tensor degree 1, forward and backward in one op",
                               kConfigurationNames[static_cast<size_t>(configuration)]));
-  builder.AddNote("a layer's memory is its fixed part and one sample in flight; a pipeline of s stages holds up to s samples");
+  builder.AddNote(
+      "a layer's memory is its fixed part and one sample in flight; a pipeline of s stages holds up to s samples");
   builder.AddNote("a tensor per edge, of twice the edge's bytes: the activation and its gradient");
 
   Instance instance;
@@ -159,11 +165,13 @@ Instance MakeInstance(const PiperModel& model, PiperConfiguration configuration)
   instance.cluster = std::make_shared<const Cluster>(MakeCluster(model));
   instance.evaluator = "pipeline";
   const auto devices = static_cast<size_t>(model.devices);
-  OpTimes& times = instance.times.emplace(OpTimes{.time = std::vector<double>(model.layers.size() * devices), .source = "data set"});
+  OpTimes& times =
+      instance.times.emplace(OpTimes{.time = std::vector<double>(model.layers.size() * devices), .source = "data set"});
   instance.file_ids.resize(model.layers.size());
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const size_t op = Index(instance.graph->op_at_file_position(i));
-    std::fill_n(times.time.begin() + static_cast<std::ptrdiff_t>(op * devices), devices, VariantOf(model, model.layers[i], configuration).time);
+    std::fill_n(times.time.begin() + static_cast<std::ptrdiff_t>(op * devices), devices,
+                VariantOf(model, model.layers[i], configuration).time);
     instance.file_ids[op] = model.layers[i].id;
   }
   return instance;

@@ -14,9 +14,9 @@ namespace berth {
 
 // How a layer may run at one tensor degree (a TMPC: tensor-model-parallelism configuration). Piper, section 3.
 struct PiperVariant {
-  std::string name{};        // "vanilla", "activation recomp"
-  double time = 0;           // p: per sample, forward and backward, in the file's unit
-  double weight_bytes = 0;   // w
+  std::string name{};           // "vanilla", "activation recomp"
+  double time = 0;              // p: per sample, forward and backward, in the file's unit
+  double weight_bytes = 0;      // w
   double bytes_per_sample = 0;  // a: for each sample in flight
   double bytes_fixed = 0;       // b
   // By the id of the layer at the other end of an edge: bytes that the edge costs more at this degree.
@@ -46,8 +46,9 @@ struct PiperModel {
 
 PiperModel ParsePiper(std::string_view content, const std::string& path);
 
-// Tensor degree 1, no replicas, one of the two configurations for all layers. A stage's load under `pipeline` is then Piper's time
-// per sample (section 3): sum of p + 2c / B for each edge that enters or leaves it. Memory is a + b, one sample in flight.
+// Tensor degree 1, no replicas, one of the two configurations for all layers. A stage's load under `pipeline` is then
+// Piper's time per sample (section 3): sum of p + 2c / B for each edge that enters or leaves it. Memory is a + b, one
+// sample in flight.
 Instance MakeInstance(const PiperModel& model, PiperConfiguration configuration);
 
 }  // namespace berth

@@ -31,7 +31,8 @@ class SplitReader {
       if (entry.Has("load")) entry.Number("load");
       const json& nodes = entry.List("nodes");
       if (!nodes.empty() && i >= devices.size()) {
-        throw entry.Mistake("", fmt::format("the instance has {} {}; move these {} nodes to them", devices.size(), key, nodes.size()));
+        throw entry.Mistake(
+            "", fmt::format("the instance has {} {}; move these {} nodes to them", devices.size(), key, nodes.size()));
       }
       for (size_t n = 0; n < nodes.size(); ++n) Place(nodes[n], entry, n, devices[i]);
       entry.Finish();
@@ -54,10 +55,12 @@ class SplitReader {
   void Place(const json& node, const JsonObject& entry, size_t position, DeviceId device) {
     const std::string key = fmt::format("nodes[{}]", position);
     const auto found = node.is_number_integer() ? op_of_.find(node.get<int64_t>()) : op_of_.end();
-    if (found == op_of_.end()) throw entry.Mistake(key, fmt::format("{} is no node of the instance; is it another one's split?", node.dump()));
+    if (found == op_of_.end())
+      throw entry.Mistake(key, fmt::format("{} is no node of the instance; is it another one's split?", node.dump()));
     std::optional<DeviceId>& place = device_[Index(found->second)];
     if (place) {
-      throw entry.Mistake(key, fmt::format("node {} is on {} already; list it once", node.dump(), instance_.cluster->device(*place).name));
+      throw entry.Mistake(key, fmt::format("node {} is on {} already; list it once", node.dump(),
+                                           instance_.cluster->device(*place).name));
     }
     place = device;
   }
@@ -98,7 +101,8 @@ bool LooksLikeSplit(std::string_view content) {
 
 Plan ReadSplit(std::string_view content, const std::string& path, const Instance& instance) {
   if (!instance.is_whole() || instance.file_ids.empty()) {
-    throw Error("{}: a split belongs to an instance of the MSR data set, and {} is none; name the instance", path, instance.graph->name());
+    throw Error("{}: a split belongs to an instance of the MSR data set, and {} is none; name the instance", path,
+                instance.graph->name());
   }
   const json document = ParseJson(WithoutPreamble(content), path);
   JsonObject top(document, path);

@@ -7,15 +7,12 @@
 #include <numeric>
 #include <vector>
 
+#include "placement/bound_work.h"
+
 namespace berth {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-
-// Takes away more than roundings can have added, in our sums and in the evaluator's.
-double RoundDown(double time, size_t additions) {
-  return time * (1 - (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon());
-}
 
 // What is placed as a whole, on kinds of devices: devices on which every op takes the same time.
 struct Work {
@@ -61,9 +58,9 @@ Work MakeWork(const Problem& problem) {
   return work;
 }
 
-// For any weights of the devices that sum to 1 the largest load is at least their weighted mean, and that at least the sum of
-// each item's least weighted time: the dual of the fractional assignment. A kind's weight is shared by its devices. `slope`
-// receives each kind's load per device.
+// For any weights of the devices that sum to 1 the largest load is at least their weighted mean, and that at least the
+// sum of each item's least weighted time: the dual of the fractional assignment. A kind's weight is shared by its
+// devices. `slope` receives each kind's load per device.
 double WeightedWork(const Work& work, const std::vector<double>& weight, std::vector<double>& slope) {
   std::ranges::fill(slope, 0);
   double sum = 0;
@@ -129,7 +126,8 @@ Bound PipelineBound(const Evaluator& evaluator) {
     spread = work.devices.size() == 2 ? TwoKindsOfWork(work) : ManyKindsOfWork(work);
   }
   const size_t additions = 2 * problem.num_ops();
-  if (largest >= spread) return {.time = RoundDown(largest, additions), .reason = "the largest group of ops that share a device"};
+  if (largest >= spread)
+    return {.time = RoundDown(largest, additions), .reason = "the largest group of ops that share a device"};
   return {.time = RoundDown(spread, additions), .reason = "work over devices"};
 }
 
@@ -139,7 +137,8 @@ Bound PiecesBound(const Evaluator& evaluator) {
   std::vector<double> end(graph.num_ops());
   double longest = 0;
   for (const OpId op : graph.ops()) {
-    for (const TensorId tensor : graph.inputs_of(op)) end[Index(op)] = std::max(end[Index(op)], end[Index(graph.producer(tensor))]);
+    for (const TensorId tensor : graph.inputs_of(op))
+      end[Index(op)] = std::max(end[Index(op)], end[Index(graph.producer(tensor))]);
     end[Index(op)] += std::ranges::min(problem.op_times(op));
     longest = std::max(longest, end[Index(op)]);
   }

@@ -1,5 +1,5 @@
-// The rules of `pipeline` and `pieces` in docs/semantics.md, held against a timeline: sets and definitions, written for being
-// right; nothing here is shared with the simulators' code.
+// The rules of `pipeline` and `pieces` in docs/data-sets.md, held against a timeline: sets and definitions, written for
+// being right; nothing here is shared with the simulators' code.
 #include "placement/verify_pipeline.h"
 
 #include <algorithm>
@@ -23,7 +23,11 @@ constexpr double kSame = 1e-9;
 class Verifier {
  public:
   Verifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
-      : problem_(evaluator.problem()), graph_(problem_.graph()), facts_(evaluator.facts()), plan_(plan), timeline_(timeline) {}
+      : problem_(evaluator.problem()),
+        graph_(problem_.graph()),
+        facts_(evaluator.facts()),
+        plan_(plan),
+        timeline_(timeline) {}
 
  protected:
   struct TransferKey {
@@ -45,7 +49,9 @@ class Verifier {
   static bool Same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
   // Whose time a transfer takes.
-  static DeviceId Payer(DeviceId from, DeviceId to, TransferPart part) { return part == TransferPart::kSend ? from : to; }
+  static DeviceId Payer(DeviceId from, DeviceId to, TransferPart part) {
+    return part == TransferPart::kSend ? from : to;
+  }
 
   bool CheckOps() {
     if (timeline_.ops.size() != graph_.num_ops()) {
@@ -54,16 +60,18 @@ class Verifier {
     }
     for (const OpId op : graph_.ops()) {
       const OpRun& run = timeline_.ops[Index(op)];
-      if (run.device != device(op)) Fault("op {} ran on another device than the plan's {}", graph_.op_name(op), name(device(op)));
+      if (run.device != device(op))
+        Fault("op {} ran on another device than the plan's {}", graph_.op_name(op), name(device(op)));
       if (run.end != run.start + problem_.op_time(op, device(op))) {
-        Fault("op {} runs from {} to {}, which is not its time {}", graph_.op_name(op), run.start, run.end, problem_.op_time(op, device(op)));
+        Fault("op {} runs from {} to {}, which is not its time {}", graph_.op_name(op), run.start, run.end,
+              problem_.op_time(op, device(op)));
       }
     }
     return faults_.empty();
   }
 
-  // The timeline has these transfers and no others. A device's transfers of one kind are told apart by nothing but their
-  // number where several of its pieces make them.
+  // The timeline has these transfers and no others. A device's transfers of one kind are told apart by nothing but
+  // their number where several of its pieces make them.
   void CheckTransfers(const Needed& needed) {
     std::map<std::tuple<TensorId, DeviceId, DeviceId, TransferPart>, std::multiset<double>> want, have;
     for (const auto& [key, length] : needed) want[{key.tensor, key.from, key.to, key.part}].insert(length);
@@ -71,20 +79,21 @@ class Verifier {
       const auto key = std::tuple(run.tensor, run.from, run.to, run.part);
       const auto found = want.find(key);
       if (found == want.end() || have[key].size() == found->second.size()) {
-        Fault("tensor {} goes from {} to {} for no reason", graph_.tensor_name(run.tensor), name(run.from), name(run.to));
+        Fault("tensor {} goes from {} to {} for no reason", graph_.tensor_name(run.tensor), name(run.from),
+              name(run.to));
         continue;
       }
       const double length = *found->second.begin();
       have[key].insert(length);
       if (run.end != run.start + length) {
-        Fault("the transfer of {} from {} to {} runs from {} to {}, which is not its time {}", graph_.tensor_name(run.tensor), name(run.from),
-              name(run.to), run.start, run.end, length);
+        Fault("the transfer of {} from {} to {} runs from {} to {}, which is not its time {}",
+              graph_.tensor_name(run.tensor), name(run.from), name(run.to), run.start, run.end, length);
       }
     }
     for (const auto& [key, lengths] : want) {
       if (have[key].size() == lengths.size()) continue;
-      Fault("tensor {} goes from {} to {} {} times, not {}", graph_.tensor_name(std::get<0>(key)), name(std::get<1>(key)), name(std::get<2>(key)),
-            have[key].size(), lengths.size());
+      Fault("tensor {} goes from {} to {} {} times, not {}", graph_.tensor_name(std::get<0>(key)),
+            name(std::get<1>(key)), name(std::get<2>(key)), have[key].size(), lengths.size());
     }
   }
 
@@ -103,7 +112,8 @@ class Verifier {
   void CheckMemory(bool otherwise_feasible) {
     int64_t excess = 0;
     if (facts_.tracks_memory) {
-      if (timeline_.memory.size() != problem_.num_devices()) return Fault("memory is reported of {} devices", timeline_.memory.size());
+      if (timeline_.memory.size() != problem_.num_devices())
+        return Fault("memory is reported of {} devices", timeline_.memory.size());
       for (const DeviceId id : problem_.cluster().ids()) {
         int64_t bytes = 0, held = 0;
         for (const ParameterId parameter : graph_.parameters()) {
@@ -113,16 +123,19 @@ class Verifier {
         }
         const DeviceMemory& memory = timeline_.memory[Index(id)];
         for (const MemoryHolder& holder : memory.holders) held += holder.bytes;
-        if (memory.peak_bytes != bytes || held != bytes) Fault("{} holds {} bytes, not {} and {}", name(id), bytes, memory.peak_bytes, held);
+        if (memory.peak_bytes != bytes || held != bytes)
+          Fault("{} holds {} bytes, not {} and {}", name(id), bytes, memory.peak_bytes, held);
         excess += std::max<int64_t>(0, bytes - problem_.memory_limit(id));
       }
     } else if (!timeline_.memory.empty()) {
       Fault("memory is reported and was not tracked");
     }
     const bool feasible = otherwise_feasible && excess == 0;
-    if (timeline_.score.excess_bytes != excess) Fault("the score lacks {} bytes, it should be {}", timeline_.score.excess_bytes, excess);
+    if (timeline_.score.excess_bytes != excess)
+      Fault("the score lacks {} bytes, it should be {}", timeline_.score.excess_bytes, excess);
     if (timeline_.score.feasible != feasible) Fault("the plan is called {}feasible", feasible ? "in" : "");
-    if (timeline_.infeasible_because.empty() != feasible) Fault("the plan is explained by '{}'", timeline_.infeasible_because);
+    if (timeline_.infeasible_because.empty() != feasible)
+      Fault("the plan is explained by '{}'", timeline_.infeasible_because);
   }
 
   const Problem& problem_;
@@ -173,7 +186,8 @@ class PipelineVerifier : public Verifier {
 
   void CheckLanes() {
     std::map<std::pair<DeviceId, size_t>, std::vector<Interval>> lanes;
-    for (const OpId op : graph_.ops()) lanes[{device(op), 0}].push_back({timeline_.ops[Index(op)].start, timeline_.ops[Index(op)].end});
+    for (const OpId op : graph_.ops())
+      lanes[{device(op), 0}].push_back({timeline_.ops[Index(op)].start, timeline_.ops[Index(op)].end});
     for (const TransferRun& run : timeline_.transfers) {
       lanes[{Payer(run.from, run.to, run.part), LaneOf(run.part)}].push_back({run.start, run.end});
     }
@@ -182,7 +196,8 @@ class PipelineVerifier : public Verifier {
       CheckLane(lane, name(key.first));
       for (const Interval& i : lane) last = std::max(last, i.end);
     }
-    if (!Same(last, timeline_.score.time)) Fault("the score is {}, the last thing ends at {}", timeline_.score.time, last);
+    if (!Same(last, timeline_.score.time))
+      Fault("the score is {}, the last thing ends at {}", timeline_.score.time, last);
   }
 
   // The loads by definition: a device's ops, and the transfers that it pays.
@@ -238,13 +253,15 @@ class PiecesVerifier : public Verifier {
   int32_t Entries(DeviceId owner, OpId op) {
     if (const auto known = entries_.find({owner, op}); known != entries_.end()) return known->second;
     int32_t entries = device(op) == owner ? 1 : 0;
-    for (const OpId u : Producers(op)) entries = std::max(entries, Entries(owner, u) + (device(op) == owner && device(u) != owner ? 1 : 0));
+    for (const OpId u : Producers(op))
+      entries = std::max(entries, Entries(owner, u) + (device(op) == owner && device(u) != owner ? 1 : 0));
     return entries_[{owner, op}] = entries;
   }
 
   void FindPieces() {
     for (const OpId op : graph_.ops()) {
-      piece_of_[op] = problem_.on_host(device(op)) ? Piece{-1, static_cast<int32_t>(op)} : Piece{static_cast<int32_t>(device(op)), Entries(device(op), op)};
+      piece_of_[op] = problem_.on_host(device(op)) ? Piece{-1, static_cast<int32_t>(op)}
+                                                   : Piece{static_cast<int32_t>(device(op)), Entries(device(op), op)};
     }
     if (!WaitInACircle()) return;
     std::map<OpId, int32_t> phase;
@@ -289,11 +306,15 @@ class PiecesVerifier : public Verifier {
         const DeviceId to = device(v);
         if (piece(u) == piece(v)) continue;
         if (problem_.has_staging()) {
-          if (!problem_.on_host(from)) needed[{t, from, from, TransferPart::kSend, piece(u).second}] = problem_.staging(t);
-          if (!problem_.on_host(to)) needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.staging(t);
+          if (!problem_.on_host(from))
+            needed[{t, from, from, TransferPart::kSend, piece(u).second}] = problem_.staging(t);
+          if (!problem_.on_host(to))
+            needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.staging(t);
         } else if (from != to) {
-          if (!problem_.on_host(from)) needed[{t, from, to, TransferPart::kSend, piece(u).second}] = problem_.transfer_time(t, from, to);
-          if (!problem_.on_host(to)) needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.transfer_time(t, from, to);
+          if (!problem_.on_host(from))
+            needed[{t, from, to, TransferPart::kSend, piece(u).second}] = problem_.transfer_time(t, from, to);
+          if (!problem_.on_host(to))
+            needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.transfer_time(t, from, to);
         }
       }
     }
@@ -303,14 +324,16 @@ class PiecesVerifier : public Verifier {
   void CheckAccelerators() {
     std::map<DeviceId, std::vector<Interval>> lanes;
     for (const OpId op : graph_.ops()) {
-      if (!problem_.on_host(device(op))) lanes[device(op)].push_back({timeline_.ops[Index(op)].start, timeline_.ops[Index(op)].end});
+      if (!problem_.on_host(device(op)))
+        lanes[device(op)].push_back({timeline_.ops[Index(op)].start, timeline_.ops[Index(op)].end});
     }
-    for (const TransferRun& run : timeline_.transfers) lanes[Payer(run.from, run.to, run.part)].push_back({run.start, run.end});
+    for (const TransferRun& run : timeline_.transfers)
+      lanes[Payer(run.from, run.to, run.part)].push_back({run.start, run.end});
     for (const auto& [id, lane] : lanes) CheckLane(lane, name(id));
   }
 
-  // A piece starts when all that it waits for, and the one before it on its accelerator, has ended, and lasts as long as what it
-  // does.
+  // A piece starts when all that it waits for, and the one before it on its accelerator, has ended, and lasts as long
+  // as what it does.
   void CheckTimes() {
     std::map<Piece, std::set<Piece>> waits = Waits();
     std::map<Piece, double> length, end;
@@ -319,7 +342,8 @@ class PiecesVerifier : public Verifier {
       length[{static_cast<int32_t>(Payer(key.from, key.to, key.part)), key.piece}] += time;
     }
     for (auto it = waits.begin(); it != waits.end(); ++it) {
-      if (it != waits.begin() && it->first.first >= 0 && std::prev(it)->first.first == it->first.first) it->second.insert(std::prev(it)->first);
+      if (it != waits.begin() && it->first.first >= 0 && std::prev(it)->first.first == it->first.first)
+        it->second.insert(std::prev(it)->first);
     }
     std::map<Piece, double> start;
     const std::function<double(Piece)> end_of = [&](Piece p) {
@@ -331,12 +355,14 @@ class PiecesVerifier : public Verifier {
     };
     double last = 0;
     for (const auto& [p, others] : waits) last = std::max(last, end_of(p));
-    if (!Same(last, timeline_.score.time)) Fault("the score is {}, the last piece ends at {}", timeline_.score.time, last);
+    if (!Same(last, timeline_.score.time))
+      Fault("the score is {}, the last piece ends at {}", timeline_.score.time, last);
     for (const OpId op : graph_.ops()) {
       const OpRun& run = timeline_.ops[Index(op)];
       const double slack = kSame * last;
       if (run.start < start[piece(op)] - slack || run.end > end[piece(op)] + slack) {
-        Fault("op {} runs from {} to {}, its piece from {} to {}", graph_.op_name(op), run.start, run.end, start[piece(op)], end[piece(op)]);
+        Fault("op {} runs from {} to {}, its piece from {} to {}", graph_.op_name(op), run.start, run.end,
+              start[piece(op)], end[piece(op)]);
       }
     }
   }
@@ -346,7 +372,8 @@ class PiecesVerifier : public Verifier {
     for (const auto& [op, p] : piece_of_) {
       if (p.first >= 0) pieces[p.first].insert(p);
     }
-    return facts_.pieces == 0 || std::ranges::all_of(pieces, [&](const auto& entry) { return entry.second.size() <= facts_.pieces; });
+    return facts_.pieces == 0 ||
+           std::ranges::all_of(pieces, [&](const auto& entry) { return entry.second.size() <= facts_.pieces; });
   }
 
   std::map<OpId, Piece> piece_of_;

@@ -1,5 +1,5 @@
-// Sums of times that do not depend on their order, so that a load from which a time is taken away again is the same to the last
-// bit as one that never had it.
+// Sums of times that do not depend on their order, so that a load from which a time is taken away again is the same to
+// the last bit as one that never had it.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace berth {
 
-// Times as multiples of one small power of two, in 128 bits. Adding and subtracting is exact, and so is a time that is not
-// below 2^-47 of the largest sum; what is smaller loses less than 2^-100 of that sum.
+// Times as multiples of one small power of two, in 128 bits. Adding and subtracting is exact, and so is a time that is
+// not below 2^-47 of the largest sum; what is smaller loses less than 2^-100 of that sum.
 class FixedPoint {
  public:
   __extension__ using Number = __int128;

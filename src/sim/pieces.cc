@@ -35,19 +35,20 @@ struct PiecesWorkspace : Workspace {
   std::vector<int32_t> ops;          // by piece, then number
   std::vector<int32_t> next_op;      // by piece, while ops are sorted
   std::vector<int32_t> order;        // of the pieces, so that each comes after what it waits for
-  std::vector<int32_t> tensor_in;   // by tensor: 1 + the piece that last took it in
-  std::vector<size_t> sent_to;      // by device: 1 + the tensor last sent there
+  std::vector<int32_t> tensor_in;    // by tensor: 1 + the piece that last took it in
+  std::vector<size_t> sent_to;       // by device: 1 + the tensor last sent there
   StaticMemory::Workspace memory;
 };
 
-// Tarnawski et al. 2020, appendix A (latency) and lip.py, greedy.cpp of msr-fiddle/dnn-partitioning. A CPU has as many cores as
-// it needs and finds all data in its memory. An accelerator is called piece by piece: a piece starts when all that it consumes
-// from elsewhere is there, takes it in, runs its ops one after another, and hands over what is consumed elsewhere; what a piece
-// produces is there at its end. Without staging costs a piece pays the transfers between devices instead.
+// Tarnawski et al. 2020, appendix A (latency) and lip.py, greedy.cpp of msr-fiddle/dnn-partitioning. A CPU has as many
+// cores as it needs and finds all data in its memory. An accelerator is called piece by piece: a piece starts when all
+// that it consumes from elsewhere is there, takes it in, runs its ops one after another, and hands over what is
+// consumed elsewhere; what a piece produces is there at its end. Without staging costs a piece pays the transfers
+// between devices instead.
 //
 // A set of ops that is not contiguous falls into pieces by how often a path to an op has left and entered the set
-// (reworkSplitIntoContiguous). Pieces of several accelerators that wait for one another in a circle, which upstream refuses,
-// are cut finer, by how often a path has changed the device at all.
+// (reworkSplitIntoContiguous). Pieces of several accelerators that wait for one another in a circle, which upstream
+// refuses, are cut finer, by how often a path has changed the device at all.
 class Pieces : public Evaluator {
  public:
   Pieces(const Problem& problem, const PiecesOptions& options, std::string name)
@@ -63,9 +64,12 @@ class Pieces : public Evaluator {
   std::unique_ptr<Workspace> NewWorkspace() const override { return std::make_unique<PiecesWorkspace>(); }
 
   Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
-    return Run(plan, static_cast<PiecesWorkspace&>(workspace), [&](OpId op, double start, double) {
-      if (!starts.empty()) starts[Index(op)] = start;
-    }, [](TensorId, DeviceId, DeviceId, TransferPart, double, double) {});
+    return Run(
+        plan, static_cast<PiecesWorkspace&>(workspace),
+        [&](OpId op, double start, double) {
+          if (!starts.empty()) starts[Index(op)] = start;
+        },
+        [](TensorId, DeviceId, DeviceId, TransferPart, double, double) {});
   }
 
   Timeline Trace(const PlanView& plan) const override {
@@ -78,7 +82,8 @@ class Pieces : public Evaluator {
           timeline.ops[Index(op)] = {.device = plan.device[Index(op)], .start = start, .end = end};
         },
         [&](TensorId tensor, DeviceId from, DeviceId to, TransferPart part, double start, double end) {
-          timeline.transfers.push_back({.tensor = tensor, .from = from, .to = to, .start = start, .end = end, .part = part});
+          timeline.transfers.push_back(
+              {.tensor = tensor, .from = from, .to = to, .start = start, .end = end, .part = part});
         });
     std::ranges::stable_sort(timeline.transfers, {}, [](const TransferRun& run) {
       return std::tuple(run.start, Index(run.tensor), Index(run.to));
@@ -86,7 +91,8 @@ class Pieces : public Evaluator {
     for (const DeviceId d : problem().cluster().ids()) {
       if (TooMany(work, d) && timeline.infeasible_because.empty()) {
         timeline.infeasible_because =
-            fmt::format("{} would be called for {} pieces, {} at most", problem().cluster().device(d).name, work.count[Index(d)], options_.most);
+            fmt::format("{} would be called for {} pieces, {} at most", problem().cluster().device(d).name,
+                        work.count[Index(d)], options_.most);
       }
     }
     if (options_.memory) memory_.Trace(plan.device, timeline);
@@ -121,7 +127,8 @@ class Pieces : public Evaluator {
     return options_.most > 0 && static_cast<size_t>(work.count[Index(device)]) > options_.most;
   }
 
-  // --- Which op belongs to which piece: piece_of gets its number within its device, from 0 ----------------------------
+  // --- Which op belongs to which piece: piece_of gets its number within its device, from 0
+  // ----------------------------
 
   void CountReentries(const PlanView& plan, PiecesWorkspace& work) const {
     const Graph& graph = problem().graph();
@@ -143,7 +150,8 @@ class Pieces : public Evaluator {
     }
   }
 
-  // The phases of `serial`, all host devices taken as one: no path goes back to an earlier one, so nothing waits in a circle.
+  // The phases of `serial`, all host devices taken as one: no path goes back to an earlier one, so nothing waits in a
+  // circle.
   void CountDeviceChanges(const PlanView& plan, PiecesWorkspace& work) const {
     const Graph& graph = problem().graph();
     const auto same = [&](DeviceId a, DeviceId b) { return a == b || (problem().on_host(a) && problem().on_host(b)); };
@@ -151,7 +159,8 @@ class Pieces : public Evaluator {
       int32_t phase = 0;
       for (const TensorId tensor : graph.inputs_of(op)) {
         const size_t producer = Index(graph.producer(tensor));
-        phase = std::max(phase, work.piece_of[producer] + (same(plan.device[producer], plan.device[Index(op)]) ? 0 : 1));
+        phase =
+            std::max(phase, work.piece_of[producer] + (same(plan.device[producer], plan.device[Index(op)]) ? 0 : 1));
       }
       work.piece_of[Index(op)] = phase;
     }
@@ -230,7 +239,8 @@ class Pieces : public Evaluator {
     return work.pieces[i].first_op == work.pieces[i + 1].first_op;
   }
 
-  // --- When each runs ---------------------------------------------------------------------------------------------------
+  // --- When each runs
+  // ---------------------------------------------------------------------------------------------------
 
   // Fills work.order; false when pieces wait for one another in a circle.
   bool OrderPieces(PiecesWorkspace& work) const {
@@ -271,7 +281,8 @@ class Pieces : public Evaluator {
   }
 
   template <typename OnOp, typename OnTransfer>
-  void RunPiece(const PlanView& plan, PiecesWorkspace& work, int32_t p, const OnOp& on_op, const OnTransfer& on_transfer) const {
+  void RunPiece(const PlanView& plan, PiecesWorkspace& work, int32_t p, const OnOp& on_op,
+                const OnTransfer& on_transfer) const {
     const Graph& graph = problem().graph();
     Piece& piece = work.pieces[static_cast<size_t>(p)];
     double now = ReadyTime(work, p);
@@ -290,7 +301,8 @@ class Pieces : public Evaluator {
           work.tensor_in[Index(tensor)] = p + 1;
           const DeviceId from = plan.device[Index(producer)];
           if (!problem().has_staging() && from == device) continue;
-          const double start = pass(problem().has_staging() ? problem().staging(tensor) : problem().transfer_time(tensor, from, device));
+          const double start =
+              pass(problem().has_staging() ? problem().staging(tensor) : problem().transfer_time(tensor, from, device));
           on_transfer(tensor, from, device, TransferPart::kReceive, start, now);
         }
       });
@@ -343,30 +355,33 @@ class Pieces : public Evaluator {
 }  // namespace
 
 void RegisterPieces(EvaluatorCatalog& catalog) {
-  catalog.Add({.name = "pieces",
-               .sentence = "the time of one sample when accelerators are called as a whole, and CPUs have cores without number",
-               .source = "Tarnawski et al. 2020, appendix A",
-               .parameters = {{.name = "q",
-                               .type = ParameterType::kInt,
-                               .default_value = "1",
-                               .sentence = "contiguous pieces that an accelerator may hold; 0: any number",
-                               .least = 0,
-                               .most = 1e9},
-                              {.name = "memory",
-                               .type = ParameterType::kChoice,
-                               .default_value = "msr",
-                               .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
-                               .choices = {"msr", "none"}}}},
-              [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
-                for (const OpId op : problem.graph().ops()) {
-                  if (problem.graph().is_backward(op)) {
-                    throw Error("pieces follows one sample forward, and op {} of {} is of a backward pass; use pipeline", problem.graph().op_name(op),
-                                problem.graph().name());
-                  }
-                }
-                return std::make_unique<Pieces>(
-                    problem, PiecesOptions{.most = static_cast<size_t>(params.Int("q")), .memory = params.Text("memory") == "msr"}, params.canonical());
-              });
+  catalog.Add(
+      {.name = "pieces",
+       .sentence = "the time of one sample when accelerators are called as a whole, and CPUs have cores without number",
+       .source = "Tarnawski et al. 2020, appendix A",
+       .parameters = {{.name = "q",
+                       .type = ParameterType::kInt,
+                       .default_value = "1",
+                       .sentence = "contiguous pieces that an accelerator may hold; 0: any number",
+                       .least = 0,
+                       .most = 1e9},
+                      {.name = "memory",
+                       .type = ParameterType::kChoice,
+                       .default_value = "msr",
+                       .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
+                       .choices = {"msr", "none"}}}},
+      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+        for (const OpId op : problem.graph().ops()) {
+          if (problem.graph().is_backward(op)) {
+            throw Error("pieces follows one sample forward, and op {} of {} is of a backward pass; use pipeline",
+                        problem.graph().op_name(op), problem.graph().name());
+          }
+        }
+        return std::make_unique<Pieces>(
+            problem,
+            PiecesOptions{.most = static_cast<size_t>(params.Int("q")), .memory = params.Text("memory") == "msr"},
+            params.canonical());
+      });
 }
 
 }  // namespace berth

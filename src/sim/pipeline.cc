@@ -1,4 +1,5 @@
-// The evaluator `pipeline`: samples follow one another through all devices; the device with the largest load sets the pace.
+// The evaluator `pipeline`: samples follow one another through all devices; the device with the largest load sets the
+// pace.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -33,10 +34,10 @@ struct PipelineOptions {
 
 // The rules: which transfers a placement makes, how long they take and whom they occupy.
 //
-// On an ordinary cluster each transfer (tensor, destination) occupies its sender and its receiver for its length, not at the
-// same time: they work on different samples. Where the problem has staging costs (Tarnawski et al. 2020, section 3; dp.cpp and
-// ip.py of msr-fiddle/dnn-partitioning) a tensor that is consumed elsewhere costs its producer's device its staging once, and
-// each device that consumes it once more; devices on the host pay nothing.
+// On an ordinary cluster each transfer (tensor, destination) occupies its sender and its receiver for its length, not
+// at the same time: they work on different samples. Where the problem has staging costs (Tarnawski et al. 2020, section
+// 3; dp.cpp and ip.py of msr-fiddle/dnn-partitioning) a tensor that is consumed elsewhere costs its producer's device
+// its staging once, and each device that consumes it once more; devices on the host pay nothing.
 class PipelineRules {
  public:
   PipelineRules(const Problem& problem, const PipelineOptions& options)
@@ -47,8 +48,8 @@ class PipelineRules {
 
   size_t PassOf(OpId op) const { return problem_.graph().is_backward(op) ? 1 : 0; }
 
-  // What one tensor costs, its producer being on `from`, as calls of charge(device, part, length, to). `consumes(d)` says
-  // whether a consumer is on d. A send that serves all destinations at once has to == device. O(devices).
+  // What one tensor costs, its producer being on `from`, as calls of charge(device, part, length, to). `consumes(d)`
+  // says whether a consumer is on d. A send that serves all destinations at once has to == device. O(devices).
   template <typename Consumes, typename Charge>
   void ForEachCharge(TensorId tensor, DeviceId from, const Consumes& consumes, const Charge& charge) const {
     if (!problem_.has_staging()) {
@@ -224,7 +225,8 @@ class PipelineSession : public Session {
     device_[Index(op)] = to;
     for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) ChargeTensor(MakeId<TensorId>(t), 1);
     for (const ParameterId parameter : graph.parameters_of(op)) {
-      if (--users_[Index(parameter) * devices_ + Index(from)] == 0) bytes_[Index(from)] -= graph.parameter_bytes(parameter);
+      if (--users_[Index(parameter) * devices_ + Index(from)] == 0)
+        bytes_[Index(from)] -= graph.parameter_bytes(parameter);
       AddUser(parameter, to);
     }
   }
@@ -237,7 +239,7 @@ class PipelineSession : public Session {
   const PipelineRules& rules_;
   const StaticMemory* memory_;
   size_t devices_;
-  std::vector<DeviceId> device_;     // with what was tried
+  std::vector<DeviceId> device_;  // with what was tried
   std::vector<DeviceId> committed_;
   std::vector<std::pair<OpId, DeviceId>> undo_;  // what was tried: ops and where they were, in order
   std::vector<Load> loads_;
@@ -338,24 +340,27 @@ class Pipeline : public Evaluator {
     }
   }
 
-  // One period of the steady state: what a device does lies one after another from 0, in three lanes where it overlaps; with
-  // separate passes the backward pass begins when the last device has ended its forward pass.
+  // One period of the steady state: what a device does lies one after another from 0, in three lanes where it overlaps;
+  // with separate passes the backward pass begins when the last device has ended its forward pass.
   template <typename OnOp, typename OnTransfer>
   void LayOut(const PlanView& plan, PipelineWorkspace& work, const OnOp& on_op, const OnTransfer& on_transfer) const {
     double second_pass = 0;
     if (options_.separate_passes) {
       LayOutFrom(
-          0, plan, work, [](OpId, DeviceId, double, double) {}, [](TensorId, DeviceId, Part, double, double, DeviceId) {});
+          0, plan, work, [](OpId, DeviceId, double, double) {},
+          [](TensorId, DeviceId, Part, double, double, DeviceId) {});
       for (const auto& passes : work.lane_end) second_pass = std::max(second_pass, std::ranges::max(passes[0]));
     }
     LayOutFrom(second_pass, plan, work, on_op, on_transfer);
   }
 
   template <typename OnOp, typename OnTransfer>
-  void LayOutFrom(double second_pass, const PlanView& plan, PipelineWorkspace& work, const OnOp& on_op, const OnTransfer& on_transfer) const {
+  void LayOutFrom(double second_pass, const PlanView& plan, PipelineWorkspace& work, const OnOp& on_op,
+                  const OnTransfer& on_transfer) const {
     work.lane_end.assign(problem().num_devices(), {{{0, 0, 0}, {second_pass, second_pass, second_pass}}});
     const auto lay = [&](DeviceId device, size_t pass, Part part, double length) {
-      double& end = work.lane_end[Index(device)][options_.separate_passes ? pass : 0][options_.overlap ? part : kCompute];
+      double& end =
+          work.lane_end[Index(device)][options_.separate_passes ? pass : 0][options_.overlap ? part : kCompute];
       const double start = end;
       end += length;
       return std::pair(start, end);
@@ -382,31 +387,33 @@ class Pipeline : public Evaluator {
 }  // namespace
 
 void RegisterPipeline(EvaluatorCatalog& catalog) {
-  catalog.Add({.name = "pipeline",
-               .sentence = "the largest load of a device in a steady-state pipeline: the time per sample",
-               .source = "Tarnawski et al. 2020, section 3",
-               .parameters = {{.name = "overlap",
-                               .type = ParameterType::kBool,
-                               .default_value = "false",
-                               .sentence = "computing, sending and receiving at the same time: the largest of the three, not their sum"},
-                              {.name = "passes",
-                               .type = ParameterType::kChoice,
-                               .default_value = "sum",
-                               .sentence = "training: a device's forward and backward loads added (PipeDream), or the largest forward "
-                                           "load plus the largest backward load (GPipe)",
-                               .choices = {"sum", "max"}},
-                              {.name = "memory",
-                               .type = ParameterType::kChoice,
-                               .default_value = "msr",
-                               .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
-                               .choices = {"msr", "none"}}}},
-              [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<Pipeline>(problem,
-                                                  PipelineOptions{.overlap = params.Bool("overlap"),
-                                                                  .separate_passes = params.Text("passes") == "max",
-                                                                  .memory = params.Text("memory") == "msr"},
-                                                  params.canonical());
-              });
+  catalog.Add(
+      {.name = "pipeline",
+       .sentence = "the largest load of a device in a steady-state pipeline: the time per sample",
+       .source = "Tarnawski et al. 2020, section 3",
+       .parameters =
+           {{.name = "overlap",
+             .type = ParameterType::kBool,
+             .default_value = "false",
+             .sentence = "computing, sending and receiving at the same time: the largest of the three, not their sum"},
+            {.name = "passes",
+             .type = ParameterType::kChoice,
+             .default_value = "sum",
+             .sentence = "training: a device's forward and backward loads added (PipeDream), or the largest forward "
+                         "load plus the largest backward load (GPipe)",
+             .choices = {"sum", "max"}},
+            {.name = "memory",
+             .type = ParameterType::kChoice,
+             .default_value = "msr",
+             .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
+             .choices = {"msr", "none"}}}},
+      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+        return std::make_unique<Pipeline>(problem,
+                                          PipelineOptions{.overlap = params.Bool("overlap"),
+                                                          .separate_passes = params.Text("passes") == "max",
+                                                          .memory = params.Text("memory") == "msr"},
+                                          params.canonical());
+      });
 }
 
 }  // namespace berth

@@ -42,14 +42,16 @@ struct Shape {
   bool staging;
 };
 
-// Problems as the MSR data set has them: one tensor per op, accelerators with memory, CPUs, ops that no accelerator runs.
+// Problems as the MSR data set has them: one tensor per op, accelerators with memory, CPUs, ops that no accelerator
+// runs.
 Problem MakeProblem(Random& random, const Shape& shape) {
   GraphBuilder builder("random");
   for (size_t v = 0; v < shape.ops; ++v) {
     builder.AddOp({}, "Node", {});
     if (shape.training && v >= shape.ops / 2) builder.MarkBackward(v);
     builder.AddTensor(v, static_cast<int64_t>(random.Below(4096)));
-    for (size_t k = random.Below(3); k > 0 && v > 0; --k) builder.Consume(v - 1 - random.Below(std::min<size_t>(v, 9)), v);
+    for (size_t k = random.Below(3); k > 0 && v > 0; --k)
+      builder.Consume(v - 1 - random.Below(std::min<size_t>(v, 9)), v);
     const size_t parameter = builder.AddParameter(static_cast<int64_t>(random.Below(1000)));
     builder.UseParameter(parameter, v);
     if (v > 0 && random.Chance(0.2)) builder.UseParameter(parameter, random.Below(v));
@@ -69,12 +71,15 @@ Problem MakeProblem(Random& random, const Shape& shape) {
   for (size_t v = 0; v < shape.ops; ++v) {
     const double time = random.Chance(0.2) ? 0 : random.Uniform();
     const bool cpu_only = shape.cpus > 0 && random.Chance(0.1);
-    for (size_t d = 0; d < devices.size(); ++d) times.time.push_back(d >= shape.accelerators ? 7 * time : cpu_only ? kCannotRun : time);
+    for (size_t d = 0; d < devices.size(); ++d)
+      times.time.push_back(d >= shape.accelerators ? 7 * time : cpu_only ? kCannotRun : time);
   }
   Problem::Options options;
-  for (size_t t = 0; shape.staging && t < shape.ops; ++t) options.staging.push_back(random.Chance(0.2) ? 0 : random.Uniform(0, 0.5));
-  return Problem(std::make_shared<const Graph>(builder.Build()), std::make_shared<const Cluster>("random", std::move(devices), std::move(links)),
-                 std::move(times), std::move(options));
+  for (size_t t = 0; shape.staging && t < shape.ops; ++t)
+    options.staging.push_back(random.Chance(0.2) ? 0 : random.Uniform(0, 0.5));
+  return Problem(std::make_shared<const Graph>(builder.Build()),
+                 std::make_shared<const Cluster>("random", std::move(devices), std::move(links)), std::move(times),
+                 std::move(options));
 }
 
 Problem AnyProblem(Random& random, bool training) {
@@ -85,7 +90,8 @@ Problem AnyProblem(Random& random, bool training) {
                               .staging = random.Chance(0.5)});
 }
 
-// --- pipeline ------------------------------------------------------------------------------------------------------------
+// --- pipeline
+// ------------------------------------------------------------------------------------------------------------
 
 // Tarnawski 2020, section 3, as it is written.
 double LargestLoad(const Problem& problem, const std::vector<DeviceId>& device) {
@@ -129,9 +135,10 @@ TEST(Pipeline, PaysOncePerSenderAndOncePerReceivingAccelerator) {
   builder.AddTensor(0, 1);
   for (size_t v = 1; v < 5; ++v) builder.Consume(0, v);
   std::vector<Device> devices{{.name = "a", .kind = "acc"}, {.name = "b", .kind = "acc"}, {.name = "c", .kind = "cpu"}};
-  const Problem problem(std::make_shared<const Graph>(builder.Build()),
-                        std::make_shared<const Cluster>("c", devices, std::vector<Link>(9, Link{.bandwidth = {.value = 1}})),
-                        {.time = std::vector<double>(15, 1.0), .source = "unit"}, {.staging = {0.25}});
+  const Problem problem(
+      std::make_shared<const Graph>(builder.Build()),
+      std::make_shared<const Cluster>("c", devices, std::vector<Link>(9, Link{.bandwidth = {.value = 1}})),
+      {.time = std::vector<double>(15, 1.0), .source = "unit"}, {.staging = {0.25}});
   const auto evaluator = Evaluators().Make("pipeline", problem);
   const DeviceId a{0}, b{1}, c{2};
   EXPECT_EQ(ScoreOf(*evaluator, std::vector{a, b, b, b, c}).time, 3.25);  // b: three ops and one tensor
@@ -150,9 +157,10 @@ TEST(Pipeline, AddsForwardAndBackwardLoadsOrTheirMaxima) {
   builder.MarkBackward(2);
   builder.MarkBackward(3);
   OpTimes times{.time = {3, 3, 1, 1, 1, 1, 4, 4}, .source = "given"};
-  const Problem problem(std::make_shared<const Graph>(builder.Build()), std::make_shared<const Cluster>(testing::UniformCluster(2)), times);
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2)), times);
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}, DeviceId{0}, DeviceId{1}};
-  EXPECT_EQ(ScoreOf(*Evaluators().Make("pipeline", problem), device).time, 5);             // max(3 + 1, 1 + 4)
+  EXPECT_EQ(ScoreOf(*Evaluators().Make("pipeline", problem), device).time, 5);              // max(3 + 1, 1 + 4)
   EXPECT_EQ(ScoreOf(*Evaluators().Make("pipeline(passes=max)", problem), device).time, 7);  // 3 + 4
 }
 
@@ -162,7 +170,8 @@ TEST(Pipeline, OverlapsOnlyWhenAsked) {
   builder.AddOp({}, "Node", {});
   builder.AddTensor(0, 5);
   builder.Consume(0, 1);
-  const Problem problem(std::make_shared<const Graph>(builder.Build()), std::make_shared<const Cluster>(testing::UniformCluster(2)),
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2)),
                         {.time = {1, 1, 2, 2}, .source = "given"});
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}};
   EXPECT_EQ(ScoreOf(*Evaluators().Make("pipeline", problem), device).time, 7);
@@ -177,7 +186,8 @@ TEST(Pipeline, CountsTheParametersOfADevice) {
   builder.UseParameter(shared, 0);
   builder.UseParameter(shared, 1);
   builder.UseParameter(shared, 2);
-  const Problem problem(std::make_shared<const Graph>(builder.Build()), std::make_shared<const Cluster>(testing::UniformCluster(2, 0, 1, 105)),
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2, 0, 1, 105)),
                         {.time = std::vector<double>(6, 1.0), .source = "unit"});
   const auto evaluator = Evaluators().Make("pipeline", problem);
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{0}, DeviceId{1}};
@@ -195,7 +205,8 @@ TEST(Pipeline, ASessionScoresMovesAsThoughInFullToTheLastBit) {
   Random random(2);
   for (int round = 0; round < 60; ++round) {
     const Problem problem = AnyProblem(random, random.Chance(0.5));
-    for (const char* name : {"pipeline", "pipeline(overlap=true,memory=none)", "pipeline(passes=max)", "pipeline(overlap=true,passes=max)"}) {
+    for (const char* name : {"pipeline", "pipeline(overlap=true,memory=none)", "pipeline(passes=max)",
+                             "pipeline(overlap=true,passes=max)"}) {
       const auto evaluator = Evaluators().Make(name, problem);
       std::vector<DeviceId> device = RandomPlacement(problem, random);
       const auto session = evaluator->NewSession({.device = device});
@@ -223,7 +234,8 @@ TEST(Pipeline, ASessionScoresMovesAsThoughInFullToTheLastBit) {
   }
 }
 
-// --- pieces --------------------------------------------------------------------------------------------------------------
+// --- pieces
+// --------------------------------------------------------------------------------------------------------------
 
 // A problem of a chain of ops with unit times on two accelerators and a CPU, staging 0.25 each.
 Problem UnitChain(size_t ops) {
@@ -236,7 +248,8 @@ Problem UnitChain(size_t ops) {
   std::vector<Device> devices{{.name = "a", .kind = "acc"}, {.name = "b", .kind = "acc"}, {.name = "c", .kind = "cpu"}};
   return Problem(std::make_shared<const Graph>(builder.Build()),
                  std::make_shared<const Cluster>("c", devices, std::vector<Link>(9, Link{.bandwidth = {.value = 1}})),
-                 {.time = std::vector<double>(3 * ops, 1.0), .source = "unit"}, {.staging = std::vector<double>(ops, 0.25)});
+                 {.time = std::vector<double>(3 * ops, 1.0), .source = "unit"},
+                 {.staging = std::vector<double>(ops, 0.25)});
 }
 
 TEST(Pieces, CallsAnAcceleratorAsAWhole) {
@@ -258,7 +271,8 @@ TEST(Pieces, RefusesMoreThanQPiecesButStillScoresThem) {
   const Score one = ScoreOf(*Evaluators().Make("pieces", problem), device);
   EXPECT_FALSE(one.feasible);
   EXPECT_EQ(one.time, 3.5);
-  EXPECT_THAT(Evaluators().Make("pieces", problem)->Trace({.device = device}).infeasible_because, HasSubstr("a would be called for 2 pieces, 1 at most"));
+  EXPECT_THAT(Evaluators().Make("pieces", problem)->Trace({.device = device}).infeasible_because,
+              HasSubstr("a would be called for 2 pieces, 1 at most"));
   EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=2)", problem), device).feasible);
   EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=0)", problem), device).feasible);
 }
@@ -270,9 +284,10 @@ TEST(Pieces, CutsPiecesFinerThatWouldWaitForOneAnother) {
   builder.Consume(builder.AddTensor(0, 1), 1);
   builder.Consume(builder.AddTensor(2, 1), 3);
   std::vector<Device> devices{{.name = "a", .kind = "acc"}, {.name = "b", .kind = "acc"}};
-  const Problem problem(std::make_shared<const Graph>(builder.Build()),
-                        std::make_shared<const Cluster>("c", devices, std::vector<Link>(4, Link{.bandwidth = {.value = 1}})),
-                        {.time = std::vector<double>(8, 1.0), .source = "unit"}, {.staging = {0.25, 0.25}});
+  const Problem problem(
+      std::make_shared<const Graph>(builder.Build()),
+      std::make_shared<const Cluster>("c", devices, std::vector<Link>(4, Link{.bandwidth = {.value = 1}})),
+      {.time = std::vector<double>(8, 1.0), .source = "unit"}, {.staging = {0.25, 0.25}});
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}};
   const Score score = ScoreOf(*Evaluators().Make("pieces(q=2)", problem), device);
   EXPECT_EQ(score.time, 2.5);
@@ -282,19 +297,22 @@ TEST(Pieces, CutsPiecesFinerThatWouldWaitForOneAnother) {
 
 TEST(Pieces, RefusesTrainingGraphs) {
   Random random(3);
-  const Problem problem = MakeProblem(random, {.ops = 4, .accelerators = 1, .cpus = 1, .training = true, .staging = true});
+  const Problem problem =
+      MakeProblem(random, {.ops = 4, .accelerators = 1, .cpus = 1, .training = true, .staging = true});
   EXPECT_THROW(Evaluators().Make("pieces", problem), Error);
 }
 
-// --- both ----------------------------------------------------------------------------------------------------------------
+// --- both
+// ----------------------------------------------------------------------------------------------------------------
 
 TEST(TarnawskiModels, TracesKeepTheRulesAndAgreeWithScores) {
   Random random(4);
   for (int round = 0; round < 150; ++round) {
     const Problem problem = AnyProblem(random, false);
     const Problem training = AnyProblem(random, true);
-    for (const char* name : {"pipeline", "pipeline(overlap=true)", "pipeline(passes=max)", "pipeline(overlap=true,passes=max,memory=none)",
-                             "pieces", "pieces(q=2,memory=none)", "pieces(q=0)"}) {
+    for (const char* name :
+         {"pipeline", "pipeline(overlap=true)", "pipeline(passes=max)", "pipeline(overlap=true,passes=max,memory=none)",
+          "pieces", "pieces(q=2,memory=none)", "pieces(q=0)"}) {
       for (const Problem* p : {&problem, &training}) {
         if (p == &training && std::string_view(name).starts_with("pieces")) continue;
         const auto evaluator = Evaluators().Make(name, *p);

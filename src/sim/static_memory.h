@@ -9,16 +9,16 @@
 
 namespace berth {
 
-// Tarnawski et al. 2020, section 3: the sizes of a device's nodes, summed; nothing comes and goes. The data set's files count
-// weights and activations in one size per node, which is a parameter of that node here. In other graphs it is the parameters
-// that a device's ops use, each once; tensors are not counted. O(uses of parameters).
+// Tarnawski et al. 2020, section 3: the sizes of a device's nodes, summed; nothing comes and goes. The data set's files
+// count weights and activations in one size per node, which is a parameter of that node here. In other graphs it is the
+// parameters that a device's ops use, each once; tensors are not counted. O(uses of parameters).
 class StaticMemory {
  public:
   explicit StaticMemory(const Problem& problem) : problem_(problem) {}
 
   // Scratch of one thread.
   struct Workspace {
-    std::vector<int64_t> bytes;    // by device
+    std::vector<int64_t> bytes;     // by device
     std::vector<size_t> last_seen;  // by device: 1 + the parameter last found there
   };
 

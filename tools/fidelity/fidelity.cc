@@ -18,7 +18,7 @@ bool Agrees(const FidelityTable& table, const FidelityRow& row) {
 
 std::vector<FidelityTable> Fidelity(const std::string& shared) {
   std::vector<FidelityTable> tables;
-  for (const auto& of_data_set : {MsrFidelity}) std::ranges::move(of_data_set(shared), std::back_inserter(tables));
+  for (const auto& of_data_set : {MsrFidelity, PlacetoFidelity, ScheduleFidelity, HsdagFidelity}) std::ranges::move(of_data_set(shared), std::back_inserter(tables));
   return tables;
 }
 
@@ -33,7 +33,8 @@ std::string ToMarkdown(const std::vector<FidelityTable>& tables) {
   }
   std::string text = fmt::format(
       "# What the field has published, and what Berth computes\n\n"
-      "Made by `./dev fidelity`. {} values, of which {} agree within the tolerance of their table and {} are equal to the last bit.\n"
+      "Made by `./dev fidelity`. {} values, of which {} agree within the tolerance of their table and {} are equal to "
+      "the last bit.\n"
       "The difference is relative; what a table's values were rounded to is its tolerance.\n",
       rows, agree, equal);
   for (const FidelityTable& table : tables) {
@@ -42,9 +43,12 @@ std::string ToMarkdown(const std::vector<FidelityTable>& tables) {
     text += "| | published | ours | difference | |\n|---|---:|---:|---:|---|\n";
     for (const FidelityRow& row : table.rows) {
       std::string note = row.note;
-      const auto add = [&](std::string_view words) { note += note.empty() ? std::string(words) : fmt::format("; {}", words); };
+      const auto add = [&](std::string_view words) {
+        note += note.empty() ? std::string(words) : fmt::format("; {}", words);
+      };
       if (!row.fits) add("above the memory limit");
-      if (row.fits != row.published_fits) add(row.published_fits ? "published as fitting" : "published as above the limit");
+      if (row.fits != row.published_fits)
+        add(row.published_fits ? "published as fitting" : "published as above the limit");
       if (!Agrees(table, row)) add("**differs**");
       const double difference = RelativeDifference(row);
       fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} |\n", row.what, row.published, row.ours,

@@ -1,4 +1,5 @@
-// What the field has published, beside what Berth computes for the same: docs/fidelity.md, and the test of the same name.
+// What the field has published, beside what Berth computes for the same: docs/fidelity.md, and the test of the same
+// name.
 #pragma once
 
 #include <string>
@@ -19,8 +20,8 @@ struct FidelityRow {
 // A table: one kind of value of one data set.
 struct FidelityTable {
   std::string title{};
-  std::string text{};     // what is compared, and by which rule; Markdown
-  double tolerance = 0;   // relative: what published values were rounded to
+  std::string text{};    // what is compared, and by which rule; Markdown
+  double tolerance = 0;  // relative: what published values were rounded to
   std::vector<FidelityRow> rows{};
 };
 
@@ -30,6 +31,9 @@ bool Agrees(const FidelityTable& table, const FidelityRow& row);
 
 // One function per data set, from the folder of shared data; empty where it is not there.
 std::vector<FidelityTable> MsrFidelity(const std::string& shared);
+std::vector<FidelityTable> PlacetoFidelity(const std::string& shared);
+std::vector<FidelityTable> ScheduleFidelity(const std::string& shared);
+std::vector<FidelityTable> HsdagFidelity(const std::string& shared);
 
 // All data sets.
 std::vector<FidelityTable> Fidelity(const std::string& shared);

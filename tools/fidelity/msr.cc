@@ -19,7 +19,8 @@ using nlohmann::json;
 class Model {
  public:
   Model(const std::string& path, const std::string& evaluator, size_t least_accelerators = 0)
-      : instance_(ReadMsr(ReadFile(path), path, {.least_accelerators = least_accelerators})), problem_(instance_.ToProblem()) {
+      : instance_(ReadMsr(ReadFile(path), path, {.least_accelerators = least_accelerators})),
+        problem_(instance_.ToProblem()) {
     EvaluatorCatalog catalog("evaluator");
     RegisterPipeline(catalog);
     RegisterPieces(catalog);
@@ -53,56 +54,82 @@ std::string ExpertFile(const std::string& folder, const std::string& name) {
 }
 
 FidelityRow Row(std::string what, double published, const Score& score, bool published_fits = true) {
-  return {.what = std::move(what), .published = published, .ours = score.time, .published_fits = published_fits, .fits = score.feasible};
+  return {.what = std::move(what),
+          .published = published,
+          .ours = score.time,
+          .published_fits = published_fits,
+          .fits = score.feasible};
 }
 
 void AddThroughput(const std::string& folder, const json& known, std::vector<FidelityTable>& tables) {
-  FidelityTable splits{.title = "MSR, throughput: splits",
-                       .text = "The largest load, in ms, of the best known splits: contiguous optima, which the published program finds, and the best "
-                               "that are not contiguous, which a search found and the published program scored. `pipeline`, memory `msr`. "
-                               "Tarnawski et al. 2020, section 3.",
-                       .tolerance = 1e-5};
+  FidelityTable splits{
+      .title = "MSR, throughput: splits",
+      .text =
+          "The largest load, in ms, of the best known splits: contiguous optima, which the published program finds, "
+          "and the best "
+          "that are not contiguous, which a search found and the published program scored. `pipeline`, memory `msr`. "
+          "Tarnawski et al. 2020, section 3.",
+      .tolerance = 1e-5};
   FidelityTable experts{.title = "MSR, throughput: human experts",
-                        .text = "The same for the splits that human experts made; the backward pass follows where a split has the forward pass alone.",
+                        .text =
+                            "The same for the splits that human experts made; the backward pass follows where a split "
+                            "has the forward pass alone.",
                         .tolerance = 1e-5};
-  FidelityTable single{.title = "MSR, throughput: all on one accelerator", .text = "The load in ms.", .tolerance = 1e-5};
-  FidelityTable bounds{.title = "MSR, throughput: lower bounds",
-                       .text = "In ms: the work as if it could be divided, or the largest colour class if that is more.",
-                       .tolerance = 1e-9};
+  FidelityTable single{
+      .title = "MSR, throughput: all on one accelerator", .text = "The load in ms.", .tolerance = 1e-5};
+  FidelityTable bounds{
+      .title = "MSR, throughput: lower bounds",
+      .text = "In ms: the work as if it could be divided, or the largest colour class if that is more.",
+      .tolerance = 1e-9};
   for (const auto& [name, values] : known.items()) {
     const Model model(fmt::format("{}/throughput-inputs/{}.json", folder, name), "pipeline");
-    const auto split = [&](std::string_view kind) { return model.OfSplit(fmt::format("{}/best_splits/{}.{}.json", folder, SplitName(name), kind)); };
+    const auto split = [&](std::string_view kind) {
+      return model.OfSplit(fmt::format("{}/best_splits/{}.{}.json", folder, SplitName(name), kind));
+    };
     splits.rows.push_back(Row(name + ", contiguous", values["contig_opt_exact"], split("contig")));
     splits.rows.push_back(Row(name + ", any", values["nc_best"], split("nc")));
-    if (values["expert"].is_number()) experts.rows.push_back(Row(name, values["expert"], model.OfSplit(ExpertFile(folder, name))));
+    if (values["expert"].is_number())
+      experts.rows.push_back(Row(name, values["expert"], model.OfSplit(ExpertFile(folder, name))));
     const Score one = model.OnOneAccelerator();
     single.rows.push_back(Row(name, values["one_acc"], one, one.feasible));
-    bounds.rows.push_back({.what = name, .published = std::max(values["lb_work"].get<double>(), values["lb_maxclass"].get<double>()), .ours = model.Bound()});
+    bounds.rows.push_back({.what = name,
+                           .published = std::max(values["lb_work"].get<double>(), values["lb_maxclass"].get<double>()),
+                           .ours = model.Bound()});
   }
   for (FidelityTable* table : {&splits, &experts, &single, &bounds}) tables.push_back(std::move(*table));
 }
 
 void AddLatency(const std::string& folder, const json& known, std::vector<FidelityTable>& tables) {
   FidelityTable splits{.title = "MSR, latency: splits",
-                       .text = "The time of one sample, in ms, of the best known splits with one piece per accelerator (`pieces`) and with any "
-                               "number (`pieces(q=0)`), found by a search and scored by the published program. Memory `msr`. Tarnawski et al. "
-                               "2020, appendix A.",
+                       .text =
+                           "The time of one sample, in ms, of the best known splits with one piece per accelerator "
+                           "(`pieces`) and with any "
+                           "number (`pieces(q=0)`), found by a search and scored by the published program. Memory "
+                           "`msr`. Tarnawski et al. "
+                           "2020, appendix A.",
                        .tolerance = 1e-5};
   FidelityTable experts{.title = "MSR, latency: human experts",
-                        .text = "The same for the splits that human experts made for throughput; most do not fit into these instances' smaller memory.",
+                        .text =
+                            "The same for the splits that human experts made for throughput; most do not fit into "
+                            "these instances' smaller memory.",
                         .tolerance = 1e-5};
-  FidelityTable bounds{.title = "MSR, latency: lower bounds", .text = "In ms: the longest path, each node on its faster device.", .tolerance = 1e-5};
+  FidelityTable bounds{.title = "MSR, latency: lower bounds",
+                       .text = "In ms: the longest path, each node on its faster device.",
+                       .tolerance = 1e-5};
   for (const auto& [name, values] : known.items()) {
     const std::string path = fmt::format("{}/latency-inputs/{}.json", folder, name);
     const Model one(path, "pieces"), any(path, "pieces(q=0)");
-    const auto split = [&](std::string_view kind) { return fmt::format("{}/best_splits/latency_{}.{}.json", folder, SplitName(name), kind); };
+    const auto split = [&](std::string_view kind) {
+      return fmt::format("{}/best_splits/latency_{}.{}.json", folder, SplitName(name), kind);
+    };
     splits.rows.push_back(Row(name + ", one piece", values["best_q1"], one.OfSplit(split("q1"))));
     splits.rows.push_back(Row(name + ", any number", values["best_anyq"], any.OfSplit(split("anyq"))));
     bounds.rows.push_back({.what = name, .published = values["lb_cp"], .ours = one.Bound()});
     if (!values.contains("expert")) continue;
     // The experts had six accelerators; one instance has five.
     constexpr size_t kExperts = 6;
-    FidelityRow row = Row(name, values["expert"], Model(path, "pieces", kExperts).OfSplit(ExpertFile(folder, name)), !values["expert_oom"]);
+    FidelityRow row = Row(name, values["expert"], Model(path, "pieces", kExperts).OfSplit(ExpertFile(folder, name)),
+                          !values["expert_oom"]);
     if (values["k"] < kExperts) row.note = fmt::format("{} accelerators, one more than the instance has", kExperts);
     experts.rows.push_back(std::move(row));
   }
