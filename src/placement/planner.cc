@@ -109,8 +109,8 @@ Score Search::Try(Session& session, std::span<const std::pair<OpId, DeviceId>> m
   return session.Try(moves);
 }
 
-void Search::Offer(const Session& session, std::string_view cause) {
-  if (!has_best_ || Better(session.score(), best_score_)) Keep({.device = session.device()}, session.score(), cause);
+void Search::Offer(const Session& session, std::string_view cause, std::span<const double> priority) {
+  if (!has_best_ || Better(session.score(), best_score_)) Keep({.device = session.device(), .priority = priority}, session.score(), cause);
 }
 
 PlanRequest Search::Remaining(uint64_t stream) const {

@@ -87,10 +87,11 @@ class Search {
   Score Evaluate(const PlanView& plan, std::string_view cause);
   Score Evaluate(const Plan& plan);
 
-  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far.
+  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far; `priority` is what
+  // the session began with.
   Score Try(Session& session, OpId op, DeviceId device);
   Score Try(Session& session, std::span<const std::pair<OpId, DeviceId>> moves);
-  void Offer(const Session& session, std::string_view cause);
+  void Offer(const Session& session, std::string_view cause, std::span<const double> priority = {});
 
   bool has_best() const { return has_best_; }
   const Plan& best() const { return best_; }

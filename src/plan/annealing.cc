@@ -24,14 +24,16 @@ class AnnealingPlanner : public NamedPlanner {
         hot_(params.Real("hot")),
         cold_(params.Real("cold")),
         steps_(params.Int("steps")),
-        start_(params.Text("start")) {}
+        start_(params) {}
+
+  PlannerFacts facts() const override { return {.space = start_.space()}; }
 
   PlanResult MakePlan(const PlanRequest& request) override {
     PlanRequest bounded = request;
     if (request.budget.endless()) bounded.budget.evaluations = steps_;
     Search search(bounded);
     const Units units(request.problem);
-    const std::vector<DeviceId> start = StartPlacement(search, units, request.start, start_);
+    const Plan start = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
     if (request.problem.num_devices() > 1) Anneal(search, units, bounded.budget, start);
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
@@ -41,8 +43,8 @@ class AnnealingPlanner : public NamedPlanner {
   }
 
  private:
-  void Anneal(Search& search, const Units& units, const Budget& budget, const std::vector<DeviceId>& start) const {
-    const std::unique_ptr<Session> session = search.evaluator().NewSession({.device = start});
+  void Anneal(Search& search, const Units& units, const Budget& budget, const Plan& start) const {
+    const std::unique_ptr<Session> session = search.evaluator().NewSession(start.view());
     MoveMaker moves(units);
     ShapeChooser shapes;
     const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
@@ -68,7 +70,7 @@ class AnnealingPlanner : public NamedPlanner {
       shapes.Report(shape, worse < 0);
       if (worse > 0 && !search.random().Chance(std::exp(-worse / temperature))) continue;
       session->Commit();
-      if (Better(score, search.best_score())) search.Offer(*session, "found by search");
+      if (Better(score, search.best_score())) search.Offer(*session, "found by search", start.priority);
     }
   }
 
@@ -93,34 +95,35 @@ class AnnealingPlanner : public NamedPlanner {
 
   double hot_, cold_;
   int64_t steps_;
-  std::string start_;
+  StartOptions start_;
 };
 
 }  // namespace
 
 void RegisterAnnealing(PlannerCatalog& catalog) {
+  std::vector<Parameter> parameters = {{.name = "hot",
+                                        .type = ParameterType::kReal,
+                                        .default_value = "0.01",
+                                        .sentence = "the temperature at first, as a share of the start's score",
+                                        .least = 1e-9,
+                                        .most = 1e3},
+                                       {.name = "cold",
+                                        .type = ParameterType::kReal,
+                                        .default_value = "0.00001",
+                                        .sentence = "the temperature at last, as a share of the start's score",
+                                        .least = 1e-12,
+                                        .most = 1e3},
+                                       {.name = "steps",
+                                        .type = ParameterType::kInt,
+                                        .default_value = "20000",
+                                        .sentence = "evaluations when the budget has no end",
+                                        .least = 1,
+                                        .most = 1e12}};
+  for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "annealing",
                .sentence = "Simulated annealing with the moves of local_search, cooled over the budget.",
                .source = "Kirkpatrick, Gelatt and Vecchi 1983",
-               .parameters = {{.name = "hot",
-                               .type = ParameterType::kReal,
-                               .default_value = "0.01",
-                               .sentence = "the temperature at first, as a share of the start's score",
-                               .least = 1e-9,
-                               .most = 1e3},
-                              {.name = "cold",
-                               .type = ParameterType::kReal,
-                               .default_value = "0.00001",
-                               .sentence = "the temperature at last, as a share of the start's score",
-                               .least = 1e-12,
-                               .most = 1e3},
-                              {.name = "steps",
-                               .type = ParameterType::kInt,
-                               .default_value = "20000",
-                               .sentence = "evaluations when the budget has no end",
-                               .least = 1,
-                               .most = 1e12},
-                              StartParameter()}},
+               .parameters = std::move(parameters)},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<AnnealingPlanner>(params); });
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 // The quick ones first, so that the searches begin where these ended; what they leave of the budget goes to the last.
 const std::vector<std::string>& DefaultPortfolio() {
-  static const std::vector<std::string> kNames = {"round_robin", "heft", "mincut", "one_cut", "local_search"};
+  static const std::vector<std::string> kNames = {
+      "round_robin", "heft", "heft(rank=optimistic)", "mincut", "one_cut", "local_search(order=rank)", "local_search"};
   return kNames;
 }
 
@@ -88,11 +89,12 @@ void RegisterBestOf(PlannerCatalog& catalog) {
       {.name = "best_of",
        .sentence = "A portfolio: the best that several planners find, never worse than the best single device.",
        .source = "-",
-       .parameters = {{.name = "planners",
-                       .type = ParameterType::kSpecs,
-                       .default_value = "",
-                       .sentence = "planners, in the order in which they run; round_robin, heft, mincut, one_cut and "
-                                   "local_search when none is named"}}},
+       .parameters =
+           {{.name = "planners",
+             .type = ParameterType::kSpecs,
+             .default_value = "",
+             .sentence = "planners, in the order in which they run; when none is named the two ranks of heft, mincut, "
+                         "one_cut and local_search by rank and first come"}}},
       [](const Params& params, const PlannerCatalog& all) { return std::make_unique<BestOfPlanner>(params, all); });
 }
 

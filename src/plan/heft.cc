@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <queue>
 
 #include "base/error.h"
@@ -8,67 +6,10 @@
 #include "plan/causes.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
+#include "plan/rank.h"
 
 namespace berth {
 namespace {
-
-// The mean transfer time of a tensor over all ordered pairs of devices, as a line over its bytes.
-class MeanTransfer {
- public:
-  explicit MeanTransfer(const Problem& problem) : problem_(problem) {
-    const size_t devices = problem.num_devices();
-    if (devices < 2) return;
-    pairs_ = static_cast<double>(devices * (devices - 1));
-    for (size_t route = 0; route < devices * devices; ++route) {
-      if (route / devices == route % devices) continue;
-      latency_ += problem.latency()[route] / pairs_;
-      per_byte_ += 1 / problem.bandwidth()[route] / pairs_;
-    }
-  }
-
-  double operator()(TensorId tensor) const {
-    if (!problem_.has_explicit_transfers()) {
-      return latency_ + static_cast<double>(problem_.graph().tensor_bytes(tensor)) * per_byte_;
-    }
-    double sum = 0;
-    for (const DeviceId p : problem_.cluster().ids()) {
-      for (const DeviceId q : problem_.cluster().ids()) sum += p == q ? 0 : problem_.transfer_time(tensor, p, q);
-    }
-    return pairs_ == 0 ? 0 : sum / pairs_;
-  }
-
- private:
-  const Problem& problem_;
-  double latency_ = 0, per_byte_ = 0, pairs_ = 0;
-};
-
-double MeanTime(std::span<const double> times) {
-  double sum = 0;
-  int count = 0;
-  for (const double time : times) {
-    if (time == kCannotRun) continue;
-    sum += time;
-    ++count;
-  }
-  return sum / count;
-}
-
-// rank_u of HEFT: the mean length of the longest way from the start of the op to the end. O(edges).
-std::vector<double> UpwardRank(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  const MeanTransfer transfer(problem);
-  std::vector<double> rank(graph.num_ops(), 0);
-  for (size_t v = graph.num_ops(); v-- > 0;) {
-    const auto op = MakeId<OpId>(v);
-    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
-      const auto tensor = MakeId<TensorId>(t);
-      const double sent = graph.consumers(tensor).empty() ? 0 : transfer(tensor);
-      for (const OpId consumer : graph.consumers(tensor)) rank[v] = std::max(rank[v], sent + rank[Index(consumer)]);
-    }
-    rank[v] += MeanTime(problem.op_times(op));
-  }
-  return rank;
-}
 
 // The optimistic cost table of PEFT (Arabnejad and Barbosa 2014, equation 5): per op and device, the least time from
 // the end of the op there to the end of everything, each consumer on its best device. O(edges x devices).

@@ -18,23 +18,25 @@ namespace {
 class LocalSearchPlanner : public NamedPlanner {
  public:
   explicit LocalSearchPlanner(const Params& params)
-      : NamedPlanner(params), restarts_(params.Int("restarts")), start_(params.Text("start")) {}
+      : NamedPlanner(params), restarts_(params.Int("restarts")), start_(params) {}
+
+  PlannerFacts facts() const override { return {.space = start_.space()}; }
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     const Units units(request.problem);
     MoveMaker moves(units);
-    std::vector<DeviceId> device = StartPlacement(search, units, request.start, start_);
+    Plan plan = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
     int64_t climbs = 0;
     while (!search.Done() && request.problem.num_devices() > 1) {
       const int64_t before = search.evaluations();
-      Climb(search, units, moves, device);
+      Climb(search, units, moves, plan);
       ++climbs;
       const bool stuck = search.evaluations() == before;  // no op may move
       if (stuck || search.Done() || (request.budget.endless() && climbs > restarts_)) break;
-      device = Shaken(search, moves);
-      search.Evaluate({.device = device}, "found by search");
+      plan.device = Shaken(search, moves);
+      search.Evaluate(plan.view(), "found by search");
     }
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(
@@ -44,8 +46,8 @@ class LocalSearchPlanner : public NamedPlanner {
   }
 
  private:
-  static void Climb(Search& search, const Units& units, MoveMaker& moves, const std::vector<DeviceId>& start) {
-    const std::unique_ptr<Session> session = search.evaluator().NewSession({.device = start});
+  static void Climb(Search& search, const Units& units, MoveMaker& moves, const Plan& start) {
+    const std::unique_ptr<Session> session = search.evaluator().NewSession(start.view());
     ShapeChooser shapes;
     const size_t neighbours = units.size() * (search.problem().num_devices() - 1);
     const size_t patience = std::clamp<size_t>(4 * neighbours, 200, 20'000);
@@ -64,7 +66,7 @@ class LocalSearchPlanner : public NamedPlanner {
       shapes.Report(shape, gained);
       if (!gained) continue;
       without_gain = 0;
-      search.Offer(*session, "found by search");
+      search.Offer(*session, "found by search", start.priority);
     }
   }
 
@@ -78,22 +80,23 @@ class LocalSearchPlanner : public NamedPlanner {
   }
 
   int64_t restarts_;
-  std::string start_;
+  StartOptions start_;
 };
 
 }  // namespace
 
 void RegisterLocalSearch(PlannerCatalog& catalog) {
+  std::vector<Parameter> parameters = {{.name = "restarts",
+                                        .type = ParameterType::kInt,
+                                        .default_value = "3",
+                                        .sentence = "how often it begins again when the budget has no end",
+                                        .least = 0,
+                                        .most = 1e9}};
+  for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
                .sentence = "Hill climbing with moves of single ops, segments, clusters and branches, and restarts.",
                .source = "-",
-               .parameters = {{.name = "restarts",
-                               .type = ParameterType::kInt,
-                               .default_value = "3",
-                               .sentence = "how often it begins again when the budget has no end",
-                               .least = 0,
-                               .most = 1e9},
-                              StartParameter()}},
+               .parameters = std::move(parameters)},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<LocalSearchPlanner>(params); });
 }
 

@@ -1,35 +1,50 @@
 #include "plan/start.h"
 
 #include "base/error.h"
+#include "plan/rank.h"
 
 namespace berth {
 
-Parameter StartParameter() {
-  return {.name = "start",
-          .type = ParameterType::kChoice,
-          .default_value = "simple",
-          .sentence = "where it begins: simple, the best single device; random, a random placement",
-          .choices = {"simple", "random"}};
+StartOptions::StartOptions(const Params& params)
+    : start(params.Text("start")), by_rank(params.Text("order") == "rank") {}
+
+std::vector<Parameter> StartOptions::Parameters() {
+  return {
+      {.name = "start",
+       .type = ParameterType::kChoice,
+       .default_value = "simple",
+       .sentence = "where it begins: simple, the best single device; random, a random placement",
+       .choices = {"simple", "random"}},
+      {.name = "order",
+       .type = ParameterType::kChoice,
+       .default_value = "first_come",
+       .sentence = "what its plans say of the order: first_come, nothing; rank, the op with the longest way to the end "
+                   "first",
+       .choices = {"first_come", "rank"}}};
 }
 
-std::vector<DeviceId> StartPlacement(Search& search, const Units& units, const Plan* given, const std::string& start) {
+Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
   const Problem& problem = units.problem();
+  Plan plan;
+  if (options.by_rank && search.evaluator().facts().uses_priorities) plan.priority = UpwardRank(problem);
+  const auto evaluate = [&](std::vector<DeviceId> device, std::string_view cause) {
+    plan.device = std::move(device);
+    return search.Evaluate(plan.view(), cause);
+  };
   if (given != nullptr) {
-    search.Evaluate({.device = given->device}, "where the search began");
-    return given->device;
-  }
-  if (start == "random") {
+    evaluate(given->device, "where the search began");
+  } else if (options.start == "random") {
     const std::vector<double> even(problem.num_devices(), 1);
-    std::vector<DeviceId> device = units.Draw(search.random(), even);
-    search.Evaluate({.device = device}, "drawn at random");
-    return device;
+    evaluate(units.Draw(search.random(), even), "drawn at random");
+  } else {
+    const std::vector<DeviceId> class_of = InterchangeableDevices(search.evaluator());
+    for (const DeviceId device : problem.cluster().ids()) {
+      if (class_of[Index(device)] != device || search.Done()) continue;
+      evaluate(units.AllOn(device), fmt::format("all on {}", problem.cluster().device(device).name));
+    }
   }
-  const std::vector<DeviceId> class_of = InterchangeableDevices(search.evaluator());
-  for (const DeviceId device : problem.cluster().ids()) {
-    if (class_of[Index(device)] != device || search.Done()) continue;
-    search.Evaluate({.device = units.AllOn(device)}, fmt::format("all on {}", problem.cluster().device(device).name));
-  }
-  return search.best().device;
+  plan.device = search.best().device;
+  return plan;
 }
 
 }  // namespace berth

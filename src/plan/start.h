@@ -10,11 +10,23 @@
 
 namespace berth {
 
-// The parameter `start` of planners that improve a placement.
-Parameter StartParameter();
+// How planners that improve a placement begin, and by which priorities their placements are run.
+struct StartOptions {
+  std::string start;  // simple or random
+  bool by_rank;       // ops run by upward rank, where the evaluator minds priorities; else first come, first served
 
-// Evaluates and returns the placement to begin with: the one that the request brings; else with `start` = simple the
-// best of everything on one device (interchangeable devices once), with random one drawn evenly.
-std::vector<DeviceId> StartPlacement(Search& search, const Units& units, const Plan* given, const std::string& start);
+  explicit StartOptions(const Params& params);
+  static std::vector<Parameter> Parameters();
+
+  // What the plans of such a planner may carry.
+  PlannerFacts::Space space() const {
+    return by_rank ? PlannerFacts::Space::kPriorities : PlannerFacts::Space::kPlacement;
+  }
+};
+
+// Evaluates and returns the plan to begin with: the placement that the request brings; else with start=simple the best
+// of everything on one device (interchangeable devices once), with start=random one drawn evenly. Its priorities stay
+// the same for the whole search.
+Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options);
 
 }  // namespace berth
