@@ -54,8 +54,8 @@ TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
 
 TEST(Units, PrintsThreeDigits) {
   EXPECT_EQ(ToString(Seconds{0.00781}), "7.81 ms");
-  EXPECT_EQ(ToString(Seconds{12e-6}), "12 us");
-  EXPECT_EQ(ToString(Seconds{0.9996e-3}), "1 ms");
+  EXPECT_EQ(ToString(Seconds{12e-6}), "12.0 us");
+  EXPECT_EQ(ToString(Seconds{0.9996e-3}), "1.00 ms");
   EXPECT_EQ(ToString(Seconds{1234}), "1234 s");
   EXPECT_EQ(ToString(Bytes{0}), "0 B");
   EXPECT_EQ(ToString(Bytes{102236160}), "97.5 MiB");
@@ -113,14 +113,16 @@ TEST(Hasher, TellsOrderAndBoundariesApart) {
 TEST(Spec, ReadsNestedNames) {
   const Spec spec = Spec::Parse("on(group=colocation, planner=hsdag(episodes=100,steps=20), heft, file=\"a b,c\")");
   EXPECT_EQ(spec.name, "on");
-  EXPECT_THAT(spec.parameters, ElementsAre(std::pair<std::string, std::string>("group", "colocation"),
-                                           std::pair<std::string, std::string>("planner", "hsdag(episodes=100,steps=20)"),
-                                           std::pair<std::string, std::string>("file", "a b,c")));
+  EXPECT_THAT(spec.parameters,
+              ElementsAre(std::pair<std::string, std::string>("group", "colocation"),
+                          std::pair<std::string, std::string>("planner", "hsdag(episodes=100,steps=20)"),
+                          std::pair<std::string, std::string>("file", "a b,c")));
   EXPECT_THAT(spec.arguments, ElementsAre("heft"));
 }
 
 TEST(Spec, RefusesWhatDoesNotBalance) {
-  for (const char* text : {"", "(", "a(", "a)", "a(b=1))", "a(b=(1)", "a(b=\"x)", "a b", "a(x=1)b", "a(,)", "a(x=1,,y=2)"}) {
+  for (const char* text :
+       {"", "(", "a(", "a)", "a(b=1))", "a(b=(1)", "a(b=\"x)", "a b", "a(x=1)b", "a(,)", "a(x=1,,y=2)"}) {
     EXPECT_NE(ErrorOf([&] { Spec::Parse(text); }), "no error") << text;
   }
 }
@@ -136,18 +138,33 @@ struct Toy {
 
 Catalog<Toy()> MakeToys() {
   Catalog<Toy()> toys("toy");
-  toys.Add({.name = "ball",
-            .sentence = "It rolls.",
+  toys.Add(
+      {.name = "ball",
+       .sentence = "It rolls.",
+       .source = "-",
+       .parameters = {{.name = "size",
+                       .type = ParameterType::kInt,
+                       .default_value = "3",
+                       .sentence = "cm",
+                       .least = 1,
+                       .most = 9},
+                      {.name = "colour",
+                       .type = ParameterType::kChoice,
+                       .default_value = "red",
+                       .sentence = "paint",
+                       .choices = {"red", "blue"}},
+                      {.name = "bounce", .type = ParameterType::kReal, .default_value = "0.5", .sentence = "share"}}},
+      [](const Params& params) {
+        return Toy{fmt::format("{} {} {}", params.Int("size"), params.Text("colour"), params.Real("bounce"))};
+      });
+  toys.Add({.name = "box",
+            .sentence = "It holds.",
             .source = "-",
-            .parameters = {{.name = "size", .type = ParameterType::kInt, .default_value = "3", .sentence = "cm", .least = 1, .most = 9},
-                           {.name = "colour", .type = ParameterType::kChoice, .default_value = "red", .sentence = "paint", .choices = {"red", "blue"}},
-                           {.name = "bounce", .type = ParameterType::kReal, .default_value = "0.5", .sentence = "share"}}},
+            .parameters =
+                {{.name = "toys", .type = ParameterType::kSpecs, .default_value = "", .sentence = "what is in it"}}},
            [](const Params& params) {
-             return Toy{fmt::format("{} {} {}", params.Int("size"), params.Text("colour"), params.Real("bounce"))};
+             return Toy{fmt::format("{} | {}", fmt::join(params.Specs("toys"), ";"), params.canonical())};
            });
-  toys.Add({.name = "box", .sentence = "It holds.", .source = "-",
-            .parameters = {{.name = "toys", .type = ParameterType::kSpecs, .default_value = "", .sentence = "what is in it"}}},
-           [](const Params& params) { return Toy{fmt::format("{} | {}", fmt::join(params.Specs("toys"), ";"), params.canonical())}; });
   return toys;
 }
 
@@ -166,7 +183,8 @@ TEST(Catalog, LeavesDefaultsOutOfTheCanonicalName) {
 TEST(Catalog, NamesWhatThereIsWhenAskedForSomethingElse) {
   const auto toys = MakeToys();
   EXPECT_THAT(ErrorOf([&] { toys.Make("bal"); }), AllOf(HasSubstr("did you mean 'ball'"), HasSubstr("ball, box")));
-  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(weight=1)"); }), AllOf(HasSubstr("no parameter 'weight'"), HasSubstr("size=3")));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("ball(weight=1)"); }),
+              AllOf(HasSubstr("no parameter 'weight'"), HasSubstr("size=3")));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=12)"); }), HasSubstr("from 1 to 9"));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=1.5)"); }), HasSubstr("a whole number"));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(bounce=nan)"); }), HasSubstr("a number"));
@@ -180,7 +198,8 @@ class FileTest : public ::testing::Test {
   FileTest() { std::filesystem::create_directories(folder_); }
   ~FileTest() override { std::filesystem::remove_all(folder_); }
   std::string Path(const std::string& name) const { return folder_ / name; }
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / fmt::format("berth-file-test-{}", ::getpid());
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / fmt::format("berth-file-test-{}", ::getpid());
 };
 
 TEST_F(FileTest, ReadsBackWhatItWrote) {

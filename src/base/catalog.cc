@@ -13,7 +13,9 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // Calls visit(position) for each character outside quotes and parentheses; false when these do not balance.
 template <typename Visit>
@@ -39,13 +41,20 @@ std::string Unquote(std::string_view text) {
 
 std::string TypeName(const Parameter& parameter) {
   switch (parameter.type) {
-    case ParameterType::kInt: return "a whole number";
-    case ParameterType::kReal: return "a number";
-    case ParameterType::kBool: return "true or false";
-    case ParameterType::kText: return "text";
-    case ParameterType::kChoice: return fmt::format("one of {}", fmt::join(parameter.choices, ", "));
-    case ParameterType::kSpec: return "a name with parameters";
-    case ParameterType::kSpecs: return "names with parameters";
+    case ParameterType::kInt:
+      return "a whole number";
+    case ParameterType::kReal:
+      return "a number";
+    case ParameterType::kBool:
+      return "true or false";
+    case ParameterType::kText:
+      return "text";
+    case ParameterType::kChoice:
+      return fmt::format("one of {}", fmt::join(parameter.choices, ", "));
+    case ParameterType::kSpec:
+      return "a name with parameters";
+    case ParameterType::kSpecs:
+      return "names with parameters";
   }
   return "";
 }
@@ -68,17 +77,21 @@ bool Fits(const Parameter& parameter, std::string_view text) {
       double value = 0;
       return ParseNumber(text, value) && std::isfinite(value) && within(value);
     }
-    case ParameterType::kBool: return text == "true" || text == "false";
-    case ParameterType::kChoice: return std::ranges::count(parameter.choices, text) > 0;
+    case ParameterType::kBool:
+      return text == "true" || text == "false";
+    case ParameterType::kChoice:
+      return std::ranges::count(parameter.choices, text) > 0;
     case ParameterType::kText:
     case ParameterType::kSpec:
-    case ParameterType::kSpecs: return true;
+    case ParameterType::kSpecs:
+      return true;
   }
   return false;
 }
 
 std::string Range(const Parameter& parameter) {
-  if (parameter.least > -1e300 && parameter.most < 1e300) return fmt::format(" from {} to {}", parameter.least, parameter.most);
+  if (parameter.least > -1e300 && parameter.most < 1e300)
+    return fmt::format(" from {} to {}", parameter.least, parameter.most);
   if (parameter.least > -1e300) return fmt::format(" of at least {}", parameter.least);
   if (parameter.most < 1e300) return fmt::format(" of at most {}", parameter.most);
   return "";
@@ -132,11 +145,13 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
     if (declared.empty()) return std::string("it takes none");
     std::vector<std::string> names;
     for (const Parameter& parameter : declared) {
-      names.push_back(parameter.type == ParameterType::kSpecs ? parameter.name + "..." : parameter.name + "=" + parameter.default_value);
+      names.push_back(parameter.type == ParameterType::kSpecs ? parameter.name + "..."
+                                                              : parameter.name + "=" + parameter.default_value);
     }
     return fmt::format("there are: {}", fmt::join(names, ", "));
   };
-  for (const Parameter& parameter : declared) values_[parameter.name] = {parameter.type, parameter.default_value, {}, false};
+  for (const Parameter& parameter : declared)
+    values_[parameter.name] = {parameter.type, parameter.default_value, {}, false};
   for (const auto& [name, text] : spec.parameters) {
     const auto found = std::ranges::find(declared, name, &Parameter::name);
     if (found == declared.end() || found->type == ParameterType::kSpecs) {
@@ -166,8 +181,10 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
     if (parameter.type == ParameterType::kSpecs) {
       shown.insert(shown.end(), value.specs.begin(), value.specs.end());
     } else if (value.text != parameter.default_value) {
-      const bool quote = parameter.type == ParameterType::kText && value.text.find_first_of(",()=\" ") != std::string::npos;
-      shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text) : fmt::format("{}={}", parameter.name, value.text));
+      const bool quote =
+          parameter.type == ParameterType::kText && value.text.find_first_of(",()=\" ") != std::string::npos;
+      shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text)
+                            : fmt::format("{}={}", parameter.name, value.text));
     }
   }
   canonical_ = shown.empty() ? spec.name : fmt::format("{}({})", spec.name, fmt::join(shown, ","));
@@ -177,7 +194,8 @@ const Params::Value& Params::Get(std::string_view name, ParameterType type) cons
   const auto found = values_.find(name);
   BERTH_CHECK(found != values_.end(), "parameter {} is read but not declared", name);
   const ParameterType declared = found->second.type;
-  const bool texts = type == ParameterType::kText && (declared == ParameterType::kChoice || declared == ParameterType::kSpec);
+  const bool texts =
+      type == ParameterType::kText && (declared == ParameterType::kChoice || declared == ParameterType::kSpec);
   BERTH_CHECK(declared == type || texts, "parameter {} is read as another type than declared", name);
   return found->second;
 }
@@ -207,8 +225,8 @@ bool Params::Given(std::string_view name) const {
 
 void ThrowUnknownName(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
   const std::string_view near = Closest(name, known);
-  throw Error("there is no {} '{}'{}; there are: {}", what, name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
-              fmt::join(known, ", "));
+  throw Error("there is no {} '{}'{}; there are: {}", what, name,
+              near.empty() ? "" : fmt::format("; did you mean '{}'?", near), fmt::join(known, ", "));
 }
 
 }  // namespace berth

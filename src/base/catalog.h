@@ -15,10 +15,11 @@
 
 namespace berth {
 
-// A parsed name: `name(argument, key=value, ...)`. Values keep their text; nested parentheses and "quoted text" are whole.
+// A parsed name: `name(argument, key=value, ...)`. Values keep their text; nested parentheses and "quoted text" are
+// whole.
 struct Spec {
   std::string name{};
-  std::vector<std::string> arguments{};                          // without a key, in order
+  std::vector<std::string> arguments{};                           // without a key, in order
   std::vector<std::pair<std::string, std::string>> parameters{};  // with a key, in order
 
   // Throws Error that shows the place.
@@ -34,14 +35,15 @@ enum class ParameterType { kInt, kReal, kBool, kText, kChoice, kSpec, kSpecs };
 struct Parameter {
   std::string name{};
   ParameterType type = ParameterType::kText;
-  std::string default_value{};        // as text; what Params answers when it is not given
+  std::string default_value{};         // as text; what Params answers when it is not given
   std::string sentence{};              // what it does, with its unit
   std::vector<std::string> choices{};  // kChoice only
-  double least = -1e300;             // kInt, kReal: the smallest and largest value that is accepted
+  double least = -1e300;               // kInt, kReal: the smallest and largest value that is accepted
   double most = 1e300;
 };
 
-// The values given to one instance, checked against the declaration when made. kSpecs takes the arguments without a key.
+// The values given to one instance, checked against the declaration when made. kSpecs takes the arguments without a
+// key.
 class Params {
  public:
   // `what` names the instance's family in errors, like "planner".
@@ -50,9 +52,9 @@ class Params {
   int64_t Int(std::string_view name) const;
   double Real(std::string_view name) const;
   bool Bool(std::string_view name) const;
-  const std::string& Text(std::string_view name) const;        // also kChoice and kSpec
+  const std::string& Text(std::string_view name) const;         // also kChoice and kSpec
   std::vector<std::string> Specs(std::string_view name) const;  // kSpecs
-  bool Given(std::string_view name) const;                     // false where the default answers
+  bool Given(std::string_view name) const;                      // false where the default answers
 
   // The instance's own name again, canonical: parameters in declared order, defaults left out.
   const std::string& canonical() const { return canonical_; }

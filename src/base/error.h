@@ -11,8 +11,8 @@
 
 namespace berth {
 
-// The one exception of the project: a mistake of the user's. Its text is one line that says what is wrong, where, and how
-// to mend it. What search expects to go wrong (a placement that does not fit) is data, never an Error.
+// The one exception of the project: a mistake of the user's. Its text is one line that says what is wrong, where, and
+// how to mend it. What search expects to go wrong (a placement that does not fit) is data, never an Error.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& what) : std::runtime_error(what) {}
@@ -32,10 +32,10 @@ std::string_view Closest(std::string_view wrong, const std::vector<std::string>&
 }  // namespace berth
 
 // Ours to keep: an invariant of the program. Always on; keep it out of inner loops.
-#define BERTH_CHECK(condition, ...)                                                                          \
-  do {                                                                                                       \
-    if (!(condition)) [[unlikely]]                                                                           \
-      ::berth::CheckFailed(__FILE__, __LINE__, #condition, ::berth::internal::CheckText(__VA_ARGS__));       \
+#define BERTH_CHECK(condition, ...)                                                                    \
+  do {                                                                                                 \
+    if (!(condition)) [[unlikely]]                                                                     \
+      ::berth::CheckFailed(__FILE__, __LINE__, #condition, ::berth::internal::CheckText(__VA_ARGS__)); \
   } while (false)
 
 namespace berth::internal {

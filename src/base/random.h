@@ -1,5 +1,5 @@
-// Random numbers that repeat on every machine: our own generator and our own distributions (those of the standard library
-// differ between implementations).
+// Random numbers that repeat on every machine: our own generator and our own distributions (those of the standard
+// library differ between implementations).
 #pragma once
 
 #include <cmath>
@@ -20,8 +20,8 @@ class Random {
     for (uint64_t& word : state_) word = SplitMix(seed);
   }
 
-  // An independent stream named by (iteration, sample). It depends on this generator's seed only, not on how much was drawn,
-  // so that parallel work gives the same numbers on any number of threads and in any order.
+  // An independent stream named by (iteration, sample). It depends on this generator's seed only, not on how much was
+  // drawn, so that parallel work gives the same numbers on any number of threads and in any order.
   Random Fork(uint64_t iteration, uint64_t sample = 0) const {
     uint64_t mixed = seed_;
     mixed = SplitMix(mixed) ^ (iteration * 0xD1B54A32D192ED03ull + 0x8CB92BA72F3D8DD7ull);

@@ -20,20 +20,22 @@ struct Unit {
   double factor = 1;
 };
 
-constexpr std::array kTimeUnits = {Unit{"s", 0},   Unit{"ms", -3}, Unit{"us", -6},     Unit{"µs", -6},
+constexpr std::array kTimeUnits = {Unit{"s", 0},   Unit{"ms", -3},     Unit{"us", -6},    Unit{"µs", -6},
                                    Unit{"ns", -9}, Unit{"min", 0, 60}, Unit{"h", 0, 3600}};
-constexpr std::array kByteUnits = {Unit{"", 0},   Unit{"B", 0},          Unit{"kB", 3},         Unit{"KB", 3},
-                                   Unit{"MB", 6}, Unit{"GB", 9},         Unit{"TB", 12},        Unit{"KiB", 0, 0x1p10},
-                                   Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30}, Unit{"TiB", 0, 0x1p40}};
-constexpr std::array kBandwidthUnits = {
-    Unit{"B/s", 0},   Unit{"kB/s", 3},  Unit{"KB/s", 3},           Unit{"MB/s", 6},           Unit{"GB/s", 9},
-    Unit{"TB/s", 12}, Unit{"KiB/s", 0, 0x1p10}, Unit{"MiB/s", 0, 0x1p20}, Unit{"GiB/s", 0, 0x1p30}, Unit{"TiB/s", 0, 0x1p40},
-    Unit{"Mbit/s", 6, 0.125}, Unit{"Gbit/s", 9, 0.125}};
+constexpr std::array kByteUnits = {
+    Unit{"", 0},           Unit{"B", 0},   Unit{"kB", 3},          Unit{"KB", 3},          Unit{"MB", 6},
+    Unit{"GB", 9},         Unit{"TB", 12}, Unit{"KiB", 0, 0x1p10}, Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30},
+    Unit{"TiB", 0, 0x1p40}};
+constexpr std::array kBandwidthUnits = {Unit{"B/s", 0},           Unit{"kB/s", 3},          Unit{"KB/s", 3},
+                                        Unit{"MB/s", 6},          Unit{"GB/s", 9},          Unit{"TB/s", 12},
+                                        Unit{"KiB/s", 0, 0x1p10}, Unit{"MiB/s", 0, 0x1p20}, Unit{"GiB/s", 0, 0x1p30},
+                                        Unit{"TiB/s", 0, 0x1p40}, Unit{"Mbit/s", 6, 0.125}, Unit{"Gbit/s", 9, 0.125}};
 constexpr std::array kFlopUnits = {Unit{"FLOP/s", 0},   Unit{"MFLOP/s", 6},  Unit{"GFLOP/s", 9},
                                    Unit{"TFLOP/s", 12}, Unit{"PFLOP/s", 15}, Unit{"OP/s", 0},
                                    Unit{"GOP/s", 9},    Unit{"TOP/s", 12},   Unit{"TOPS", 12}};
 
-constexpr std::array kEnergyUnits = {Unit{"J", 0}, Unit{"uJ", -6}, Unit{"mJ", -3}, Unit{"kJ", 3}, Unit{"MJ", 6}, Unit{"Wh", 0, 3600}};
+constexpr std::array kEnergyUnits = {Unit{"J", 0},  Unit{"uJ", -6}, Unit{"mJ", -3},
+                                     Unit{"kJ", 3}, Unit{"MJ", 6},  Unit{"Wh", 0, 3600}};
 
 // A number text times ten to a power, rounded once.
 double Scaled(std::string_view number, int exponent) {
@@ -50,7 +52,8 @@ double Scaled(std::string_view number, int exponent) {
 }
 
 // A number with a unit; what stands in `units` and is at least 0, or an Error that gives an example.
-double ParseQuantity(std::string_view text, std::span<const Unit> units, std::string_view what, std::string_view example) {
+double ParseQuantity(std::string_view text, std::span<const Unit> units, std::string_view what,
+                     std::string_view example) {
   const auto fail = [&] { return Error("'{}' is not {}: write a number and a unit, like {}", text, what, example); };
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -67,6 +70,14 @@ double ParseQuantity(std::string_view text, std::span<const Unit> units, std::st
   throw fail();
 }
 
+// Three significant digits, also where the last ones are zeros, so that columns of numbers line up.
+std::string ThreeDigits(double value) {
+  const double magnitude = std::abs(value);
+  if (magnitude == 0) return "0";
+  if (magnitude < 9.995) return fmt::format("{:.{}f}", value, magnitude < 0.9995 ? 3 : 2);
+  return fmt::format("{:.{}f}", value, magnitude < 99.95 ? 1 : 0);
+}
+
 }  // namespace
 
 std::string ToString(Seconds time) {
@@ -74,10 +85,10 @@ std::string ToString(Seconds time) {
   const double magnitude = std::abs(t);
   if (t == 0) return "0 s";
   if (!std::isfinite(t)) return fmt::format("{}", t);
-  if (magnitude < 0.9995e-6) return fmt::format("{:.3g} ns", t * 1e9);
-  if (magnitude < 0.9995e-3) return fmt::format("{:.3g} us", t * 1e6);
-  if (magnitude < 0.9995) return fmt::format("{:.3g} ms", t * 1e3);
-  if (magnitude < 999.5) return fmt::format("{:.3g} s", t);
+  if (magnitude < 0.9995e-6) return ThreeDigits(t * 1e9) + " ns";
+  if (magnitude < 0.9995e-3) return ThreeDigits(t * 1e6) + " us";
+  if (magnitude < 0.9995) return ThreeDigits(t * 1e3) + " ms";
+  if (magnitude < 999.5) return ThreeDigits(t) + " s";
   return fmt::format("{:.0f} s", t);
 }
 
@@ -89,7 +100,7 @@ std::string ToString(Bytes bytes) {
     value /= 1024;
     ++unit;
   }
-  return fmt::format("{:.3g} {}", value, kNames[unit]);
+  return fmt::format("{} {}", unit == 0 ? fmt::format("{:.0f}", value) : ThreeDigits(value), kNames[unit]);
 }
 
 std::string WithPrefix(double value, std::string_view unit) {
@@ -99,10 +110,12 @@ std::string WithPrefix(double value, std::string_view unit) {
     value /= 1000;
     ++prefix;
   }
-  return fmt::format("{:.3g} {}{}", value, kNames[prefix], unit);
+  return fmt::format("{} {}{}", ThreeDigits(value), kNames[prefix], unit);
 }
 
-Seconds ParseSeconds(std::string_view text) { return {ParseQuantity(text, kTimeUnits, "a time", "20us, 1.5ms or 10s")}; }
+Seconds ParseSeconds(std::string_view text) {
+  return {ParseQuantity(text, kTimeUnits, "a time", "20us, 1.5ms or 10s")};
+}
 
 Bytes ParseBytes(std::string_view text) {
   const double bytes = ParseQuantity(text, kByteUnits, "an amount of memory", "512MiB or 16GiB");
@@ -110,9 +123,13 @@ Bytes ParseBytes(std::string_view text) {
   return {static_cast<int64_t>(bytes)};
 }
 
-double ParseBytesPerSecond(std::string_view text) { return ParseQuantity(text, kBandwidthUnits, "a bandwidth", "12GB/s or 100Gbit/s"); }
+double ParseBytesPerSecond(std::string_view text) {
+  return ParseQuantity(text, kBandwidthUnits, "a bandwidth", "12GB/s or 100Gbit/s");
+}
 
-double ParseFlopsPerSecond(std::string_view text) { return ParseQuantity(text, kFlopUnits, "a compute rate", "8.2TFLOP/s or 10TOP/s"); }
+double ParseFlopsPerSecond(std::string_view text) {
+  return ParseQuantity(text, kFlopUnits, "a compute rate", "8.2TFLOP/s or 10TOP/s");
+}
 
 double ParseJoules(std::string_view text) { return ParseQuantity(text, kEnergyUnits, "an energy", "2J or 350mJ"); }
 

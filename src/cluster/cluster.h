@@ -21,29 +21,30 @@ inline constexpr std::array<std::string_view, 3> kProvenanceNames = {"guess", "v
 struct Quantity {
   double value = 0;
   Provenance provenance = Provenance::kGuess;
-  std::string source{};// a data sheet, a paper, a command; may be empty
+  std::string source{};  // a data sheet, a paper, a command; may be empty
 };
 
-// One processor with its own memory. Rates are at full speed; the efficiencies say what share of it a class of ops reaches.
+// One processor with its own memory. Rates are at full speed; the efficiencies say what share of it a class of ops
+// reaches.
 struct Device {
   std::string name{};
-  std::string kind{}; // cpu, gpu, igpu, npu, or any other word; efficiencies default by it
-  std::optional<Quantity> memory{};                      // bytes; absent means unlimited
-  std::map<std::string, Quantity, std::less<>> peak{};   // FLOP/s by data type name: f32, f16, bf16, i8, f64
-  Quantity memory_bandwidth{};                           // bytes per second
-  Quantity op_overhead{};                                // seconds per op: launch, dispatch
-  std::map<std::string, Quantity, std::less<>> efficiency{}; // by op class name: the share of the peak, 0 to 1
-  std::vector<std::string> supports{};                   // op types (globs); empty means all
-  std::vector<std::string> lacks{};                      // op types (globs) that it cannot run
+  std::string kind{};                // cpu, gpu, igpu, npu, or any other word; efficiencies default by it
+  std::optional<Quantity> memory{};  // bytes; absent means unlimited
+  std::map<std::string, Quantity, std::less<>> peak{};        // FLOP/s by data type name: f32, f16, bf16, i8, f64
+  Quantity memory_bandwidth{};                                // bytes per second
+  Quantity op_overhead{};                                     // seconds per op: launch, dispatch
+  std::map<std::string, Quantity, std::less<>> efficiency{};  // by op class name: the share of the peak, 0 to 1
+  std::vector<std::string> supports{};                        // op types (globs); empty means all
+  std::vector<std::string> lacks{};                           // op types (globs) that it cannot run
   Quantity watts_idle{};
   Quantity watts_busy{};
 };
 
 // From one device to another.
 struct Link {
-  Quantity latency{};   // seconds
-  Quantity bandwidth{}; // bytes per second, greater than 0
-  std::string domain{}; // transfers of one contention domain share its medium; empty: the link is its own
+  Quantity latency{};    // seconds
+  Quantity bandwidth{};  // bytes per second, greater than 0
+  std::string domain{};  // transfers of one contention domain share its medium; empty: the link is its own
 };
 
 // Devices by number and a link for every ordered pair.
@@ -62,8 +63,9 @@ class Cluster {
   // The device of this name or number ("1"); throws Error listing the devices.
   DeviceId Find(std::string_view name) const;
 
-  // Devices with equal numbers may be swapped without changing any score, when their links are equal too. class_of(d) is the
-  // smallest device that d can be swapped with (itself when there is none), so that search can break the symmetry.
+  // Devices with equal numbers may be swapped without changing any score, when their links are equal too. class_of(d)
+  // is the smallest device that d can be swapped with (itself when there is none), so that search can break the
+  // symmetry.
   DeviceId class_of(DeviceId id) const { return class_of_[Index(id)]; }
 
   // A hash of every number that enters a score (names and provenance do not).

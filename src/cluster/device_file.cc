@@ -352,7 +352,8 @@ class DeviceFile {
 
 Cluster ParseCluster(std::string_view yaml, const std::string& path) {
   try {
-    return DeviceFile(ParseYaml(yaml, path), path).Read();
+    return DeviceFile(ParseYaml(yaml, path, {.what = "cluster", .keys = "`name:`, `devices:` and `links:`"}), path)
+        .Read();
   } catch (const YAML::Exception& exception) {
     // The parser hands out nodes lazily; what it finds wrong only then.
     throw Error("{}:{}: not YAML ({})", path, exception.mark.is_null() ? 1 : exception.mark.line + 1, exception.msg);

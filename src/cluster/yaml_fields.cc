@@ -30,7 +30,7 @@ std::string_view KindOf(const YAML::Node& node) {
 }
 
 void CheckIsText(std::string_view text, const std::string& path) {
-  if (text.size() > kMaxBytes) throw Error("{}: {} bytes; expected a device file of at most 4 MiB", path, text.size());
+  if (text.size() > kMaxBytes) throw Error("{}: {} bytes; expected a file of at most 4 MiB", path, text.size());
   const auto control =
       std::ranges::find_if(text, [](unsigned char c) { return c < ' ' && c != '\t' && c != '\n' && c != '\r'; });
   if (control != text.end()) {
@@ -59,30 +59,31 @@ class DocumentStart : public YAML::EventHandler {
 };
 
 // Not by YAML::LoadAll, which never ends where a document starts with a comma: the parser takes no token then.
-void CheckIsOneDocument(const std::string& text, const std::string& path) {
+void CheckIsOneDocument(const std::string& text, const std::string& path, std::string_view what) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
   DocumentStart start;
   if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
-  throw Error(
-      "{}:{}: the cluster has ended before this; expected one cluster per file, all its keys at one indentation", path,
-      start.line());
+  throw Error("{}:{}: the {} has ended before this; expected one {} per file, all its keys at one indentation", path,
+              start.line(), what, what);
 }
 
 }  // namespace
 
-YAML::Node ParseYaml(std::string_view text, const std::string& path) {
+YAML::Node ParseYaml(std::string_view text, const std::string& path, const YamlSubject& subject) {
   CheckIsText(text, path);
   const std::string whole(text);
   YAML::Node root;
   try {
-    CheckIsOneDocument(whole, path);
+    CheckIsOneDocument(whole, path, subject.what);
     root = YAML::Load(whole);
   } catch (const YAML::Exception& exception) {
     const int line = exception.mark.is_null() ? 1 : exception.mark.line + 1;
-    throw Error("{}:{}: not YAML ({}); expected `key: value` lines, indented by spaces", path, line, exception.msg);
+    const bool star = exception.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
+    throw Error("{}:{}: not YAML ({}); expected {}", path, line, exception.msg,
+                star ? "quotes around a text that begins with *" : "`key: value` lines, indented by spaces");
   }
-  if (root.IsNull()) throw Error("{}:1: the file is empty; expected `name:`, `devices:` and `links:`", path);
+  if (root.IsNull()) throw Error("{}:1: the file is empty; expected {}", path, subject.keys);
   return root;
 }
 

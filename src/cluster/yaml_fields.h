@@ -11,9 +11,15 @@
 
 namespace berth {
 
+// What a file is about, for errors.
+struct YamlSubject {
+  std::string_view what;  // "cluster"
+  std::string_view keys;  // the most important ones, as they are written
+};
+
 // The one document of a YAML text. Throws Error with file and line for what is no text, no YAML, empty or more than
 // one.
-YAML::Node ParseYaml(std::string_view text, const std::string& path);
+YAML::Node ParseYaml(std::string_view text, const std::string& path, const YamlSubject& subject);
 
 // A value and the line of its key, from 1.
 struct YamlField {
