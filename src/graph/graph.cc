@@ -69,9 +69,13 @@ double Graph::total_flops() const {
   return sum;
 }
 
-int64_t Graph::total_parameter_bytes() const { return std::reduce(parameter_bytes_.begin(), parameter_bytes_.end(), int64_t{0}); }
+int64_t Graph::total_parameter_bytes() const {
+  return std::reduce(parameter_bytes_.begin(), parameter_bytes_.end(), int64_t{0});
+}
 
-int64_t Graph::total_tensor_bytes() const { return std::reduce(tensor_bytes_.begin(), tensor_bytes_.end(), int64_t{0}); }
+int64_t Graph::total_tensor_bytes() const {
+  return std::reduce(tensor_bytes_.begin(), tensor_bytes_.end(), int64_t{0});
+}
 
 size_t GraphBuilder::AddOp(std::string name, std::string_view type, const OpWork& work) {
   // Few types, many ops: a linear look from the back would do, but imported graphs may have a hundred types.
@@ -161,10 +165,12 @@ std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const 
   std::vector<std::string> names;
   for (size_t i = 0; i < walk.size() && i < 6; ++i) {
     const Op& member = ops_[walk[i]];
-    names.push_back(member.name.empty() ? fmt::format("{}_{}", types_[static_cast<size_t>(member.type)], walk[i]) : member.name);
+    names.push_back(member.name.empty() ? fmt::format("{}_{}", types_[static_cast<size_t>(member.type)], walk[i])
+                                        : member.name);
   }
-  throw Error("{}{}the graph has a cycle of {} ops: {}{} -> {}; a model must be acyclic", file, file.empty() ? "" : ": ", walk.size(),
-              fmt::join(names, " -> "), walk.size() > 6 ? " -> ..." : "", names.front());
+  throw Error("{}{}the graph has a cycle of {} ops: {}{} -> {}; a model must be acyclic", file,
+              file.empty() ? "" : ": ", walk.size(), fmt::join(names, " -> "), walk.size() > 6 ? " -> ..." : "",
+              names.front());
 }
 
 Graph GraphBuilder::Build(std::string_view file) {
@@ -211,7 +217,8 @@ Graph GraphBuilder::Build(std::string_view file) {
   std::partial_sum(graph.first_output_.begin(), graph.first_output_.end(), graph.first_output_.begin());
   for (Entity& parameter : parameters_) {
     graph.parameter_bytes_.push_back(parameter.bytes);
-    graph.parameter_names_.Add(parameter_names.Make(std::move(parameter.name), "parameter", graph.parameter_bytes_.size() - 1));
+    graph.parameter_names_.Add(
+        parameter_names.Make(std::move(parameter.name), "parameter", graph.parameter_bytes_.size() - 1));
   }
   for (Entity& input : inputs_) {
     graph.input_bytes_.push_back(input.bytes);
@@ -222,7 +229,8 @@ Graph GraphBuilder::Build(std::string_view file) {
   const auto renumber = [&](const Uses& uses, const std::vector<size_t>* entity_id) {
     std::vector<std::pair<size_t, OpId>> pairs;
     pairs.reserve(uses.size());
-    for (const auto& [entity, op] : uses) pairs.emplace_back(entity_id ? (*entity_id)[entity] : entity, graph.file_order_[op]);
+    for (const auto& [entity, op] : uses)
+      pairs.emplace_back(entity_id ? (*entity_id)[entity] : entity, graph.file_order_[op]);
     return pairs;
   };
   using OpRows = Graph::Rows<OpId>;
@@ -234,10 +242,16 @@ Graph GraphBuilder::Build(std::string_view file) {
 
   // 4. the fingerprint
   Hasher hasher;
-  hasher.Add(uint64_t{graph.num_ops()}).Add(uint64_t{graph.num_tensors()}).Add(uint64_t{graph.num_parameters()}).Add(uint64_t{graph.num_inputs()});
+  hasher.Add(uint64_t{graph.num_ops()})
+      .Add(uint64_t{graph.num_tensors()})
+      .Add(uint64_t{graph.num_parameters()})
+      .Add(uint64_t{graph.num_inputs()});
   for (const OpId op : graph.ops()) {
     const OpWork& work = graph.work(op);
-    hasher.Add(graph.op_type(op)).Add(work.flops).Add(static_cast<uint64_t>(work.bytes_read)).Add(static_cast<uint64_t>(work.bytes_written));
+    hasher.Add(graph.op_type(op))
+        .Add(work.flops)
+        .Add(static_cast<uint64_t>(work.bytes_read))
+        .Add(static_cast<uint64_t>(work.bytes_written));
     hasher.Add(static_cast<uint64_t>(work.workspace_bytes)).Add(static_cast<uint64_t>(work.data_type));
     if (graph.is_backward(op)) hasher.Add("backward");
   }
@@ -249,7 +263,8 @@ Graph GraphBuilder::Build(std::string_view file) {
     hasher.Add(uint64_t{Index(graph.producer(tensor))}).Add(uint64_t{graph.is_output(tensor)});
     add_uses(graph.tensor_bytes(tensor), graph.consumers(tensor));
   }
-  for (const ParameterId parameter : graph.parameters()) add_uses(graph.parameter_bytes(parameter), graph.parameter_consumers(parameter));
+  for (const ParameterId parameter : graph.parameters())
+    add_uses(graph.parameter_bytes(parameter), graph.parameter_consumers(parameter));
   for (const InputId input : graph.inputs()) add_uses(graph.input_bytes(input), graph.input_consumers(input));
   graph.fingerprint_ = hasher.value();
 

@@ -13,7 +13,16 @@
 namespace berth {
 
 // What a device is more or less good at; a cost model has one efficiency per class.
-enum class OpClass : uint8_t { kMatMul, kConv, kElementwise, kNormalization, kReduction, kDataMovement, kRecurrent, kOther };
+enum class OpClass : uint8_t {
+  kMatMul,
+  kConv,
+  kElementwise,
+  kNormalization,
+  kReduction,
+  kDataMovement,
+  kRecurrent,
+  kOther
+};
 inline constexpr size_t kOpClasses = 8;
 inline constexpr std::array<std::string_view, kOpClasses> kOpClassNames = {
     "matmul", "conv", "elementwise", "normalization", "reduction", "data_movement", "recurrent", "other"};
@@ -37,10 +46,10 @@ struct OpWork {
 
 // An immutable directed acyclic graph.
 //
-// An Op runs on one device. A Tensor has one producer and any number of consumers; it is sent once per destination device,
-// not once per edge. A Parameter (weight) has bytes and the ops that use it, and no producer: it lies once on each device
-// that holds one of them. An Input is fed from outside. Op ids are a topological order; tensors are numbered by producer.
-// Every list of consumers is ascending and without repetition. All accessors are O(1).
+// An Op runs on one device. A Tensor has one producer and any number of consumers; it is sent once per destination
+// device, not once per edge. A Parameter (weight) has bytes and the ops that use it, and no producer: it lies once on
+// each device that holds one of them. An Input is fed from outside. Op ids are a topological order; tensors are
+// numbered by producer. Every list of consumers is ascending and without repetition. All accessors are O(1).
 class Graph {
  public:
   size_t num_ops() const { return op_work_.size(); }
@@ -80,7 +89,9 @@ class Graph {
   bool is_output(TensorId tensor) const { return is_output_[Index(tensor)] != 0; }
 
   std::span<const ParameterId> parameters_of(OpId op) const { return parameters_of_[Index(op)]; }
-  std::span<const OpId> parameter_consumers(ParameterId parameter) const { return parameter_consumers_[Index(parameter)]; }
+  std::span<const OpId> parameter_consumers(ParameterId parameter) const {
+    return parameter_consumers_[Index(parameter)];
+  }
   int64_t parameter_bytes(ParameterId parameter) const { return parameter_bytes_[Index(parameter)]; }
   std::string_view parameter_name(ParameterId parameter) const { return parameter_names_[Index(parameter)]; }
 
@@ -96,8 +107,8 @@ class Graph {
   int64_t total_parameter_bytes() const;
   int64_t total_tensor_bytes() const;
 
-  // A hash of structure, types, work and sizes, without any name, independent of the file's order as far as ids are: equal
-  // for a graph whose ops were renamed.
+  // A hash of structure, types, work and sizes, without any name, independent of the file's order as far as ids are:
+  // equal for a graph whose ops were renamed.
   uint64_t structural_fingerprint() const { return fingerprint_; }
 
   // What importers have to say to the user: op types that were guessed at, data that was missing. One line each.
@@ -121,7 +132,9 @@ class Graph {
       text_ += name;
       start_.push_back(text_.size());
     }
-    std::string_view operator[](size_t i) const { return std::string_view(text_).substr(start_[i], start_[i + 1] - start_[i]); }
+    std::string_view operator[](size_t i) const {
+      return std::string_view(text_).substr(start_[i], start_[i + 1] - start_[i]);
+    }
 
    private:
     std::string text_;
@@ -175,9 +188,9 @@ class GraphBuilder {
   OpWork& work(size_t op) { return ops_[op].work; }
   size_t num_ops() const { return ops_.size(); }
 
-  // Numbers the ops topologically: the Add order where that is one, else the nearest by Kahn's algorithm (smallest position
-  // first). Throws Error naming the ops of a cycle, and `file` as the place. O((V + E) log V), linear when already sorted.
-  // The builder is empty afterwards.
+  // Numbers the ops topologically: the Add order where that is one, else the nearest by Kahn's algorithm (smallest
+  // position first). Throws Error naming the ops of a cycle, and `file` as the place. O((V + E) log V), linear when
+  // already sorted. The builder is empty afterwards.
   Graph Build(std::string_view file = {});
 
  private:

@@ -98,7 +98,8 @@ TEST(Graph, OrdersRandomGraphsWhateverTheOrderOfTheirOps) {
     for (const TensorId tensor : graph.tensors()) {
       for (const OpId op : graph.consumers(tensor)) ASSERT_LT(graph.producer(tensor), op);
     }
-    ASSERT_TRUE(std::ranges::is_sorted(graph.tensors() | std::views::transform([&](TensorId t) { return graph.producer(t); })));
+    ASSERT_TRUE(
+        std::ranges::is_sorted(graph.tensors() | std::views::transform([&](TensorId t) { return graph.producer(t); })));
   }
 }
 
@@ -114,7 +115,8 @@ TEST(Graph, MakesNamesUnique) {
 
 TEST(Graph, NamesTheOpsOfACycle) {
   GraphBuilder builder("cycle");
-  const size_t a = builder.AddOp("a", "X", kWork), b = builder.AddOp("b", "X", kWork), c = builder.AddOp("c", "X", kWork);
+  const size_t a = builder.AddOp("a", "X", kWork), b = builder.AddOp("b", "X", kWork),
+               c = builder.AddOp("c", "X", kWork);
   builder.Consume(builder.AddTensor(a, 1), b);
   builder.Consume(builder.AddTensor(b, 1), c);
   builder.Consume(builder.AddTensor(c, 1), b);

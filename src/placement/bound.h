@@ -8,11 +8,13 @@
 
 namespace berth {
 
-// A lower bound on Score::time of every placement under an execution model, in time units, and on what planners minimise.
+// A lower bound on Score::time of every placement under an execution model, in time units, and on what planners
+// minimise.
 struct Bound {
   double time = 0;
   std::string reason;  // "longest path with communication", "work over devices", "every op on its fastest device"
-  std::optional<double> objective{};  // on Score::objective, where the evaluator sets it; `reason` is about this one then
+  std::optional<double>
+      objective{};  // on Score::objective, where the evaluator sets it; `reason` is about this one then
 
   double value() const { return objective.value_or(time); }
 };
@@ -27,9 +29,9 @@ struct Bound {
 //  pipeline: the work bound over groups that share a device, and the largest group. O(V D).
 //  pieces:   longest path, every op on its fastest device, nothing moved. O(V D + E).
 //  measured: none (time = 0).
-// With energy in the objective: what each op costs at least beyond idling, and what all devices cost while the least time
-// passes; and the two weighed against each other, as in the work bound.
-// A bound never exceeds an achieved score, not by one bit: sums are rounded down where rounding could matter.
+// With energy in the objective: what each op costs at least beyond idling, and what all devices cost while the least
+// time passes; and the two weighed against each other, as in the work bound. A bound never exceeds an achieved score,
+// not by one bit: sums are rounded down where rounding could matter.
 Bound LowerBound(const Evaluator& evaluator);
 
 // (score - bound) / score, at least 0; 0 when both are 0.

@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
-// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load (the Lagrangian dual
-// of the fractional assignment, whose value the best weights reach): with rates of fixed + shared * weight, the sum over ops
-// of their least rated time is a bound. `loads` receives what each device gets when every op takes that.
+// For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load (the
+// Lagrangian dual of the fractional assignment, whose value the best weights reach): with rates of fixed + shared *
+// weight, the sum over ops of their least rated time is a bound. `loads` receives what each device gets when every op
+// takes that.
 double RatedWork(const Problem& problem, const std::vector<double>& rate, std::vector<double>& loads) {
   std::ranges::fill(loads, 0);
   double sum = 0;

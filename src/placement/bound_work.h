@@ -10,9 +10,9 @@ namespace berth {
 // Takes away what `additions` roundings in another order than the simulator's could have added, and as much again.
 double RoundDown(double sum, size_t additions);
 
-// A device p costs fixed[p] for each time unit that it computes; the longest of all computing costs `shared` per time unit
-// besides. No assignment of ops to devices costs less than this (rounding apart), not even one that divides ops. O(ops x
-// devices) up to sixty times.
+// A device p costs fixed[p] for each time unit that it computes; the longest of all computing costs `shared` per time
+// unit besides. No assignment of ops to devices costs less than this (rounding apart), not even one that divides ops.
+// O(ops x devices) up to sixty times.
 double LeastWork(const Problem& problem, std::span<const double> fixed, double shared);
 
 // Sets bound.objective of an evaluator whose objective is not the time, from bound.time.

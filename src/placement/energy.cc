@@ -37,12 +37,13 @@ void RequireWatts(const Cluster& cluster) {
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
     if (!(device.watts_busy.value > 0)) {
-      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file", device.name,
-                  cluster.name());
+      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file",
+                  device.name, cluster.name());
     }
     if (device.watts_busy.value < device.watts_idle.value) {
-      throw Error("device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
-                  device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
+      throw Error(
+          "device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
+          device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
     }
   }
 }

@@ -40,11 +40,12 @@ struct EvaluatorFacts {
 };
 
 // The rule by which an evaluator counts peak memory: "berth" (tensors while they are needed), "msr" (all parameters and
-// activations of a device, Tarnawski et al. 2020), "placeto" (Addanki et al. 2019), "none". Numbers of different rules are not
-// comparable. docs/objectives.md says what each counts.
+// activations of a device, Tarnawski et al. 2020), "placeto" (Addanki et al. 2019), "none". Numbers of different rules
+// are not comparable. docs/objectives.md says what each counts.
 std::string_view MemoryRule(const EvaluatorFacts& facts);
 
-// Scratch memory of one thread; made by an Evaluator, used with that one only. After the first Score no call allocates.
+// Scratch memory of one thread; made by an Evaluator, used with that one only. After the first score of a
+// kind of plan (bare, with priorities, with a sequence) no call allocates.
 class Workspace {
  public:
   virtual ~Workspace() = default;
@@ -79,8 +80,8 @@ class Evaluator {
 
   virtual std::unique_ptr<Workspace> NewWorkspace() const = 0;
 
-  // The score of a plan without FindViolation (not checked here). `starts`, when not empty, receives each op's start time.
-  // This is the inner loop of every search: no allocation after the workspace's first call.
+  // The score of a plan without FindViolation (not checked here). `starts`, when not empty, receives each op's start
+  // time. This is the inner loop of every search: no allocation after the workspace's first call.
   virtual Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts = {}) const = 0;
 
   // Everything. score is bit for bit that of ScorePlan.
@@ -96,9 +97,9 @@ class Evaluator {
 
 using EvaluatorCatalog = Catalog<std::unique_ptr<Evaluator>(const Problem&)>;
 
-// What breaks the rules of `evaluator`'s execution model in a timeline that it made for `plan`: two ops at once on a device,
-// an op before its inputs have arrived, a port with two transfers, wrong lengths, memory that does not add up, a score that
-// is not what the timeline shows. One line each; empty when it holds. Independent of the simulators' code.
+// What breaks the rules of `evaluator`'s execution model in a timeline that it made for `plan`: two ops at once on a
+// device, an op before its inputs have arrived, a port with two transfers, wrong lengths, memory that does not add up,
+// a score that is not what the timeline shows. One line each; empty when it holds. Independent of the simulators' code.
 std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline);
 
 }  // namespace berth

@@ -37,7 +37,10 @@ struct RatingWorkspace : Workspace {
 class RatingSession : public Session {
  public:
   RatingSession(Rating rating, std::unique_ptr<Session> inner, size_t devices)
-      : rating_(rating), inner_(std::move(inner)), device_(inner_->device().begin(), inner_->device().end()), busy_(devices) {
+      : rating_(rating),
+        inner_(std::move(inner)),
+        device_(inner_->device().begin(), inner_->device().end()),
+        busy_(devices) {
     score_ = inner_->score();
     rating_.Rate(device_, busy_, score_);
   }
@@ -79,7 +82,10 @@ class RatingSession : public Session {
 class RatingEvaluator : public Evaluator {
  public:
   RatingEvaluator(std::unique_ptr<const Evaluator> inner, Objective objective)
-      : Evaluator(inner->problem()), inner_(std::move(inner)), facts_(inner_->facts()), rating_(problem(), facts_.objective) {
+      : Evaluator(inner->problem()),
+        inner_(std::move(inner)),
+        facts_(inner_->facts()),
+        rating_(problem(), facts_.objective) {
     facts_.objective = std::move(objective);
   }
 
@@ -117,8 +123,8 @@ class RatingEvaluator : public Evaluator {
   Rating rating_;
 };
 
-// What weighted objectives are relative to: the least seconds and the least joules of everything on one device or, where no
-// device can run everything alone, of every op on its fastest device, one after another, and nothing sent.
+// What weighted objectives are relative to: the least seconds and the least joules of everything on one device or,
+// where no device can run everything alone, of every op on its fastest device, one after another, and nothing sent.
 std::pair<double, double> References(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   double seconds = kCannotRun, joules = kCannotRun;
@@ -132,7 +138,8 @@ std::pair<double, double> References(const Evaluator& evaluator) {
   for (const DeviceId one : problem.cluster().ids()) {
     std::ranges::fill(device, one);
     if (FindViolation(problem, {.device = device})) continue;
-    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.feasible) consider(device, score.time);
+    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.feasible)
+      consider(device, score.time);
   }
   if (seconds == kCannotRun) {
     double time = 0;
@@ -150,15 +157,21 @@ std::pair<double, double> References(const Evaluator& evaluator) {
 
 }  // namespace
 
-std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> evaluator, const ObjectiveRequest& request) {
+std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> evaluator,
+                                               const ObjectiveRequest& request) {
   const bool steady = evaluator->facts().objective.name == "throughput";
   if (steady && request.latency > 0) {
-    throw Error("objective {}: {} gives the time per sample of a full pipeline and no latency; ask for throughput instead, or name "
-                "another evaluator", request.name, evaluator->name());
+    throw Error(
+        "objective {}: {} gives the time per sample of a full pipeline and no latency; ask for throughput instead, or "
+        "name "
+        "another evaluator",
+        request.name, evaluator->name());
   }
   if (!steady && request.throughput > 0) {
-    throw Error("objective {}: {} runs one sample at a time and gives no throughput; ask for latency instead, or name the "
-                "evaluator pipeline", request.name, evaluator->name());
+    throw Error(
+        "objective {}: {} runs one sample at a time and gives no throughput; ask for latency instead, or name the "
+        "evaluator pipeline",
+        request.name, evaluator->name());
   }
   if (request.energy == 0 && !request.weighted) return evaluator;
   if (request.energy > 0) RequireWatts(evaluator->problem().cluster());
@@ -197,10 +210,11 @@ void RegisterObjectives(ObjectiveCatalog& catalog) {
                .sentence = "the seconds per sample of a full pipeline (evaluator pipeline): one over the throughput",
                .source = "Tarnawski et al. 2020, section 4"},
               [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .throughput = 1}; });
-  catalog.Add({.name = "energy",
-               .sentence = "the joules of one run: busy watts while a device computes, idle watts else, until all are done",
-               .source = "-"},
-              [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .energy = 1}; });
+  catalog.Add(
+      {.name = "energy",
+       .sentence = "the joules of one run: busy watts while a device computes, idle watts else, until all are done",
+       .source = "-"},
+      [](const Params& params) { return ObjectiveRequest{.name = params.canonical(), .energy = 1}; });
   const auto weight = [](std::string name, std::string of) {
     return Parameter{.name = std::move(name),
                      .type = ParameterType::kReal,
@@ -209,23 +223,24 @@ void RegisterObjectives(ObjectiveCatalog& catalog) {
                      .least = 0,
                      .most = 1e9};
   };
-  catalog.Add({.name = "weighted",
-               .sentence = "the weighted mean of seconds and joules, each as a share of the best single device's: 1 is as good "
-                           "as that, less is better",
-               .source = "-",
-               .parameters = {weight("latency", "latency"), weight("throughput", "the seconds per sample of a full pipeline"),
-                              weight("energy", "energy")}},
-              [](const Params& params) {
-                ObjectiveRequest request{.name = params.canonical(),
-                                         .latency = params.Real("latency"),
-                                         .throughput = params.Real("throughput"),
-                                         .energy = params.Real("energy"),
-                                         .weighted = true};
-                if (request.latency + request.throughput + request.energy == 0) {
-                  throw Error("objective weighted: all weights are 0; write weighted(latency=1,energy=0.2)");
-                }
-                return request;
-              });
+  catalog.Add(
+      {.name = "weighted",
+       .sentence = "the weighted mean of seconds and joules, each as a share of the best single device's: 1 is as good "
+                   "as that, less is better",
+       .source = "-",
+       .parameters = {weight("latency", "latency"), weight("throughput", "the seconds per sample of a full pipeline"),
+                      weight("energy", "energy")}},
+      [](const Params& params) {
+        ObjectiveRequest request{.name = params.canonical(),
+                                 .latency = params.Real("latency"),
+                                 .throughput = params.Real("throughput"),
+                                 .energy = params.Real("energy"),
+                                 .weighted = true};
+        if (request.latency + request.throughput + request.energy == 0) {
+          throw Error("objective weighted: all weights are 0; write weighted(latency=1,energy=0.2)");
+        }
+        return request;
+      });
 }
 
 }  // namespace berth

@@ -25,8 +25,8 @@ struct Objective {
   bool is_time() const { return unit == Unit::kSeconds; }
 };
 
-// The value of a run as a sum over what takes time, per time unit: what a device costs for as long as it computes, and what
-// the whole run costs for as long as it takes. Of the time as objective: nothing, and 1.
+// The value of a run as a sum over what takes time, per time unit: what a device costs for as long as it computes, and
+// what the whole run costs for as long as it takes. Of the time as objective: nothing, and 1.
 struct ObjectiveRates {
   std::vector<double> computing;  // by device, at least 0: for joules, what it takes more than when it idles
   double whole = 1;
@@ -43,9 +43,10 @@ struct ObjectiveRequest {
 using ObjectiveCatalog = Catalog<ObjectiveRequest()>;
 void RegisterObjectives(ObjectiveCatalog& catalog);
 
-// The evaluator with this objective: the same scores and timelines, with Score::objective set unless it is the time. The time
-// of an evaluator is a latency or, of one of steady states, the inverse of a throughput: asking for the other is an Error, and
-// so is energy on devices whose watts are not known.
-std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> evaluator, const ObjectiveRequest& request);
+// The evaluator with this objective: the same scores and timelines, with Score::objective set unless it is the time.
+// The time of an evaluator is a latency or, of one of steady states, the inverse of a throughput: asking for the other
+// is an Error, and so is energy on devices whose watts are not known.
+std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> evaluator,
+                                               const ObjectiveRequest& request);
 
 }  // namespace berth

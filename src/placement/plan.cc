@@ -13,7 +13,8 @@ std::optional<std::string> FindSequenceViolation(const Problem& problem, const P
   const Graph& graph = problem.graph();
   std::vector<bool> seen(graph.num_ops());
   for (const OpId op : plan.sequence->ops) {
-    if (Index(op) >= graph.num_ops()) return fmt::format("its sequence names op {}, there are {}", Index(op), graph.num_ops());
+    if (Index(op) >= graph.num_ops())
+      return fmt::format("its sequence names op {}, there are {}", Index(op), graph.num_ops());
     if (seen[Index(op)]) return fmt::format("its sequence names op {} twice", graph.op_name(op));
     seen[Index(op)] = true;
   }
@@ -72,7 +73,8 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
   for (const OpId op : graph.ops()) {
     const DeviceId device = plan.device[Index(op)];
     if (Index(device) >= problem.num_devices()) {
-      return fmt::format("op {} is on device {}, the cluster has {}", graph.op_name(op), static_cast<int32_t>(device), problem.num_devices());
+      return fmt::format("op {} is on device {}, the cluster has {}", graph.op_name(op), static_cast<int32_t>(device),
+                         problem.num_devices());
     }
     if (!problem.can_run(op, device)) {
       const bool narrowed = std::ranges::binary_search(problem.constraints().narrowed, op);
@@ -83,7 +85,8 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
   for (const std::vector<OpId>& group : problem.constraints().colocate) {
     for (const OpId op : group) {
       if (plan.device[Index(op)] != plan.device[Index(group.front())]) {
-        return fmt::format("ops {} and {} must share a device and do not", graph.op_name(group.front()), graph.op_name(op));
+        return fmt::format("ops {} and {} must share a device and do not", graph.op_name(group.front()),
+                           graph.op_name(op));
       }
     }
   }
@@ -102,9 +105,11 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
     }
   }
   if (!plan.priority.empty()) {
-    if (plan.priority.size() != graph.num_ops()) return fmt::format("it gives {} priorities for {} ops", plan.priority.size(), graph.num_ops());
+    if (plan.priority.size() != graph.num_ops())
+      return fmt::format("it gives {} priorities for {} ops", plan.priority.size(), graph.num_ops());
     for (const OpId op : graph.ops()) {
-      if (std::isnan(plan.priority[Index(op)])) return fmt::format("the priority of op {} is no number", graph.op_name(op));
+      if (std::isnan(plan.priority[Index(op)]))
+        return fmt::format("the priority of op {} is no number", graph.op_name(op));
     }
   }
   if (plan.sequence != nullptr) return FindSequenceViolation(problem, plan);

@@ -13,11 +13,11 @@
 
 namespace berth {
 
-// A strict order: each device runs its ops, and each port its transfers, in this order, waiting for the next one even if
-// others could start. Published optima need that.
+// A strict order: each device runs its ops, and each port its transfers, in this order, waiting for the next one even
+// if others could start. Published optima need that.
 struct Sequence {
-  std::vector<OpId> ops{};                                  // all ops, once each
-  std::vector<std::pair<TensorId, DeviceId>> transfers{};   // (tensor, destination), every transfer of the placement
+  std::vector<OpId> ops{};                                 // all ops, once each
+  std::vector<std::pair<TensorId, DeviceId>> transfers{};  // (tensor, destination), every transfer of the placement
   bool operator==(const Sequence&) const = default;
 };
 
@@ -48,9 +48,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// The first thing that makes `plan` no plan for `problem`: a wrong length, a device that does not exist or cannot run an op,
-// ops that must share a device and do not, a NaN priority, a sequence that is no permutation. Empty when it is one. Memory is
-// not looked at (that is the Evaluator's business). O(ops + constraints).
+// The first thing that makes `plan` no plan for `problem`: a wrong length, a device that does not exist or cannot run
+// an op, ops that must share a device and do not, a NaN priority, a sequence that is no permutation. Empty when it is
+// one. Memory is not looked at (that is the Evaluator's business). O(ops + constraints).
 std::optional<std::string> FindViolation(const Problem& problem, const PlanView& plan);
 
 }  // namespace berth

@@ -202,11 +202,14 @@ std::string WritePlanFile(const PlanFile& file) {
        {{"name", file.model},
         {"shapes", file.shapes},
         {"format", file.format},
+        {"mode", file.mode},
+        {"optimizer", file.optimizer},
         {"fingerprint", fingerprint(file.graph_fingerprint)}}},
       {"cluster",
        {{"name", file.cluster}, {"fingerprint", fingerprint(file.cluster_fingerprint)}, {"devices", file.devices}}},
       {"costs", {{"name", file.costs}, {"problem_fingerprint", fingerprint(file.problem_fingerprint)}}},
       {"evaluator", file.evaluator},
+      {"objective", file.objective},
       {"planner", file.planner},
       {"seed", file.seed},
       {"budget", file.budget},
@@ -240,6 +243,8 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   file.model = model.Text("name");
   file.shapes = Texts(model, "shapes");
   file.format = model.Text("format");
+  file.mode = model.Text("mode");
+  file.optimizer = model.Text("optimizer");
   file.graph_fingerprint = model.Fingerprint("fingerprint");
   model.Finish();
 
@@ -261,6 +266,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   costs.Finish();
 
   file.evaluator = top.Text("evaluator");
+  file.objective = top.Text("objective");
   file.planner = top.Text("planner");
   file.seed = top.Word("seed");
   file.budget = top.Text("budget");

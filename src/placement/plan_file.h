@@ -24,6 +24,9 @@ struct PlanFile {
   std::string cluster;
   std::string costs;
   std::string evaluator;
+  std::string mode;       // "inference" or "training"
+  std::string optimizer;  // of training, else empty
+  std::string objective;  // what the planner minimised
 
   std::string planner;  // canonical, or "given" for a placement that came from elsewhere
   uint64_t seed = 0;

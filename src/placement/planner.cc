@@ -50,9 +50,14 @@ bool Better(const Score& a, const Score& b) {
 }
 
 Search::Search(const PlanRequest& request)
-    : request_(request), random_(request.random), workspace_(request.evaluator.NewWorkspace()), start_(std::chrono::steady_clock::now()) {}
+    : request_(request),
+      random_(request.random),
+      workspace_(request.evaluator.NewWorkspace()),
+      start_(std::chrono::steady_clock::now()) {}
 
-double Search::seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+double Search::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
 
 bool Search::Done() {
   if (evaluations_ == 0) return false;
@@ -110,7 +115,8 @@ Score Search::Try(Session& session, std::span<const std::pair<OpId, DeviceId>> m
 }
 
 void Search::Offer(const Session& session, std::string_view cause, std::span<const double> priority) {
-  if (!has_best_ || Better(session.score(), best_score_)) Keep({.device = session.device(), .priority = priority}, session.score(), cause);
+  if (!has_best_ || Better(session.score(), best_score_))
+    Keep({.device = session.device(), .priority = priority}, session.score(), cause);
 }
 
 PlanRequest Search::Remaining(uint64_t stream) const {

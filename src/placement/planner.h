@@ -57,8 +57,8 @@ struct PlanResult {
   Score score{};
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
   double wall_seconds = 0;
-  bool optimal = false;     // proven so, in the planner's own space
-  std::string note{};       // one line for the report: what the planner found out, or why it stopped
+  bool optimal = false;  // proven so, in the planner's own space
+  std::string note{};    // one line for the report: what the planner found out, or why it stopped
 };
 
 // Better means: feasible before infeasible, then less excess memory, then less of the objective.
@@ -73,7 +73,8 @@ class Search {
   const Evaluator& evaluator() const { return request_.evaluator; }
   Random& random() { return random_; }
 
-  // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an answer.
+  // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an
+  // answer.
   bool Done();
   int64_t evaluations() const { return evaluations_; }
   int64_t evaluations_left() const {
@@ -82,13 +83,13 @@ class Search {
   }
   double seconds() const;  // since the search began
 
-  // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the plan
-  // itself brings none.
+  // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the
+  // plan itself brings none.
   Score Evaluate(const PlanView& plan, std::string_view cause);
   Score Evaluate(const Plan& plan);
 
-  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far; `priority` is what
-  // the session began with.
+  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far; `priority`
+  // is what the session began with.
   Score Try(Session& session, OpId op, DeviceId device);
   Score Try(Session& session, std::span<const std::pair<OpId, DeviceId>> moves);
   void Offer(const Session& session, std::string_view cause, std::span<const double> priority = {});
@@ -97,8 +98,8 @@ class Search {
   const Plan& best() const { return best_; }
   const Score& best_score() const { return best_score_; }
 
-  // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of its own;
-  // and what that planner found, adopted.
+  // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of
+  // its own; and what that planner found, adopted.
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
   void Adopt(const PlanResult& result);
@@ -133,7 +134,8 @@ class Planner {
   // Its own string again, canonical: "heft(rank=upward)".
   virtual const std::string& name() const = 0;
   virtual PlannerFacts facts() const { return {}; }
-  // Why it cannot answer this problem under this evaluator (a device count, a constraint); empty when it can. Asked first.
+  // Why it cannot answer this problem under this evaluator (a device count, a constraint); empty when it can. Asked
+  // first.
   virtual std::optional<std::string> Refuses(const Problem&, const Evaluator&) const { return std::nullopt; }
   virtual PlanResult MakePlan(const PlanRequest& request) = 0;
 };

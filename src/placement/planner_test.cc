@@ -31,7 +31,8 @@ TEST(Budget, RefusesWhatIsNone) {
 }
 
 TEST(Better, PutsFittingBeforeFastAndLessExcessBeforeLessTime) {
-  const Score fits{.time = 9}, fast{.time = 1, .feasible = false, .excess_bytes = 5}, near{.time = 7, .feasible = false, .excess_bytes = 1};
+  const Score fits{.time = 9}, fast{.time = 1, .feasible = false, .excess_bytes = 5},
+      near{.time = 7, .feasible = false, .excess_bytes = 1};
   EXPECT_TRUE(Better(fits, fast));
   EXPECT_FALSE(Better(fast, fits));
   EXPECT_TRUE(Better(near, fast));
@@ -118,7 +119,8 @@ TEST_F(SearchTest, FindsWhatMakesAPlanNoPlan) {
   EXPECT_THAT(violation({.device = {}}), HasSubstr("places 0 ops, the model has 1"));
   EXPECT_THAT(violation({.device = std::vector{DeviceId{3}}}), HasSubstr("the cluster has 3"));
   EXPECT_THAT(violation({.device = std::vector{DeviceId{-1}}}), HasSubstr("device -1"));
-  EXPECT_THAT(violation({.device = std::vector{DeviceId{0}}, .priority = std::vector{0.0 / 0.0}}), HasSubstr("no number"));
+  EXPECT_THAT(violation({.device = std::vector{DeviceId{0}}, .priority = std::vector{0.0 / 0.0}}),
+              HasSubstr("no number"));
   const Sequence empty;
   EXPECT_THAT(violation({.device = std::vector{DeviceId{0}}, .sequence = &empty}), HasSubstr("0 of 1 ops"));
 }

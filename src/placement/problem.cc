@@ -11,7 +11,8 @@ namespace berth {
 Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times)
     : Problem(std::move(graph), std::move(cluster), std::move(times), Options{}) {}
 
-Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options)
+Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times,
+                 Options options)
     : graph_(std::move(graph)),
       cluster_(std::move(cluster)),
       times_(std::move(times)),
@@ -22,17 +23,20 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
       memory_limits_(std::move(options.memory_limits)),
       constraints_(std::move(options.constraints)) {
   const size_t routes = num_devices_ * num_devices_;
-  BERTH_CHECK(times_.time.size() == num_ops() * num_devices_, "{} op times for {} ops on {} devices", times_.time.size(), num_ops(), num_devices_);
+  BERTH_CHECK(times_.time.size() == num_ops() * num_devices_, "{} op times for {} ops on {} devices",
+              times_.time.size(), num_ops(), num_devices_);
   BERTH_CHECK(times_.measured.empty() || times_.measured.size() == times_.time.size());
   BERTH_CHECK(explicit_transfers_.empty() || explicit_transfers_.size() == graph_->num_tensors() * routes);
   BERTH_CHECK(staging_.empty() || staging_.size() == graph_->num_tensors());
   BERTH_CHECK(seconds_per_unit_ > 0);
   for (const OpId op : graph_->ops()) {
     const std::span<const double> row = op_times(op);
-    BERTH_CHECK(std::ranges::all_of(row, [](double t) { return t >= 0; }), "a time of op {} is negative or no number", graph_->op_name(op));
+    BERTH_CHECK(std::ranges::all_of(row, [](double t) { return t >= 0; }), "a time of op {} is negative or no number",
+                graph_->op_name(op));
     if (std::ranges::all_of(row, [](double t) { return t == kCannotRun; })) {
-      throw Error("op {} ({}) can run on no device of cluster {}; add a device that supports it, or relax what forbids it",
-                  graph_->op_name(op), graph_->op_type(op), cluster_->name());
+      throw Error(
+          "op {} ({}) can run on no device of cluster {}; add a device that supports it, or relax what forbids it",
+          graph_->op_name(op), graph_->op_type(op), cluster_->name());
     }
   }
   latency_.assign(routes, 0);

@@ -16,8 +16,8 @@
 
 namespace berth {
 
-// Per op and device, in the Problem's time unit: row-major, num_ops x num_devices, contiguous. kCannotRun (infinity) where
-// the device cannot or must not run the op.
+// Per op and device, in the Problem's time unit: row-major, num_ops x num_devices, contiguous. kCannotRun (infinity)
+// where the device cannot or must not run the op.
 inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
 
 struct OpTimes {
@@ -34,7 +34,8 @@ struct ForbiddenTransfer {
   auto operator<=>(const ForbiddenTransfer&) const = default;
 };
 
-// Constraints on placements; all data, so that planners can look at them. docs/constraints.md says how people state them.
+// Constraints on placements; all data, so that planners can look at them. docs/constraints.md says how people state
+// them.
 struct Constraints {
   // Groups of ops that share a device.
   std::vector<std::vector<OpId>> colocate{};
@@ -42,14 +43,15 @@ struct Constraints {
   std::vector<std::pair<OpId, OpId>> separate{};
   // Ascending, each once.
   std::vector<ForbiddenTransfer> forbidden_transfers{};
-  // Ops that pins and forbids keep from devices that could run them, ascending: what reports call a rule and no inability.
+  // Ops that pins and forbids keep from devices that could run them, ascending: what reports call a rule and no
+  // inability.
   std::vector<OpId> narrowed{};
 
   // Whether any rule joins several ops; those of one op stand in the op times.
   bool empty() const { return colocate.empty() && separate.empty() && forbidden_transfers.empty(); }
   bool forbids(TensorId tensor, DeviceId from, DeviceId to) const {
-    return !forbidden_transfers.empty() &&
-           std::binary_search(forbidden_transfers.begin(), forbidden_transfers.end(), ForbiddenTransfer{tensor, from, to});
+    return !forbidden_transfers.empty() && std::binary_search(forbidden_transfers.begin(), forbidden_transfers.end(),
+                                                              ForbiddenTransfer{tensor, from, to});
   }
 };
 
@@ -57,13 +59,13 @@ struct Constraints {
 class Problem {
  public:
   struct Options {
-    double seconds_per_unit = 1;             // the time unit of all costs: 1e-6 for a data set in microseconds
+    double seconds_per_unit = 1;               // the time unit of all costs: 1e-6 for a data set in microseconds
     std::vector<double> explicit_transfers{};  // tensors x devices x devices; empty for all but data sets that give it
-    // Per tensor, in time units: what a device pays to send it to, or to fetch it from, the host's memory. A data set's own
-    // rule (Tarnawski et al. 2020, section 3); empty for all others.
+    // Per tensor, in time units: what a device pays to send it to, or to fetch it from, the host's memory. A data set's
+    // own rule (Tarnawski et al. 2020, section 3); empty for all others.
     std::vector<double> staging{};
-    Constraints constraints{};                // pins and forbids stand in OpTimes as kCannotRun
-    std::vector<int64_t> memory_limits{};     // per device; empty: the cluster's
+    Constraints constraints{};             // pins and forbids stand in OpTimes as kCannotRun
+    std::vector<int64_t> memory_limits{};  // per device; empty: the cluster's
   };
 
   // Throws Error naming the op when some op can run on no device at all.
@@ -82,7 +84,9 @@ class Problem {
 
   // Duration of an op on a device, in time units; kCannotRun where it cannot run.
   double op_time(OpId op, DeviceId device) const { return times_.time[Index(op) * num_devices_ + Index(device)]; }
-  std::span<const double> op_times(OpId op) const { return {times_.time.data() + Index(op) * num_devices_, num_devices_}; }
+  std::span<const double> op_times(OpId op) const {
+    return {times_.time.data() + Index(op) * num_devices_, num_devices_};
+  }
   bool can_run(OpId op, DeviceId device) const { return op_time(op, device) < kCannotRun; }
   bool measured(OpId op, DeviceId device) const {
     return !times_.measured.empty() && times_.measured[Index(op) * num_devices_ + Index(device)] != 0;
@@ -92,7 +96,8 @@ class Problem {
   // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to.
   double transfer_time(TensorId tensor, DeviceId from, DeviceId to) const {
     const size_t route = Index(from) * num_devices_ + Index(to);
-    if (!explicit_transfers_.empty()) [[unlikely]] return explicit_transfers_[Index(tensor) * num_devices_ * num_devices_ + route];
+    if (!explicit_transfers_.empty()) [[unlikely]]
+      return explicit_transfers_[Index(tensor) * num_devices_ * num_devices_ + route];
     return latency_[route] + static_cast<double>(graph_->tensor_bytes(tensor)) / bandwidth_[route];
   }
   // The same for a number of bytes that is no tensor's (graph inputs).
@@ -104,8 +109,8 @@ class Problem {
   std::span<const double> latency() const { return latency_; }
   std::span<const double> bandwidth() const { return bandwidth_; }
   bool has_staging() const { return !staging_.empty(); }
-  // Devices of kind "cpu" work in the host's memory: to them staging costs nothing, and `pieces` gives them as many cores as
-  // there are ops.
+  // Devices of kind "cpu" work in the host's memory: to them staging costs nothing, and `pieces` gives them as many
+  // cores as there are ops.
   bool on_host(DeviceId device) const { return on_host_[Index(device)] != 0; }
   double staging(TensorId tensor) const { return staging_[Index(tensor)]; }
   bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }

@@ -1,4 +1,5 @@
-// What ran where, from when to when. One type for simulated and for measured runs, so that judging a simulator is a diff.
+// What ran where, from when to when. One type for simulated and for measured runs, so that judging a simulator is a
+// diff.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct OpRun {
   bool operator==(const OpRun&) const = default;
 };
 
-// Of a transfer, what the interval shows. Where the ends are busy at different times (`pipeline`, `pieces`), each has an
-// interval of its own: on `from` when it sends, on `to` when it receives. What goes to the host's memory has from == to.
+// Of a transfer, what the interval shows. Where the ends are busy at different times (`pipeline`, `pieces`), each has
+// an interval of its own: on `from` when it sends, on `to` when it receives. What goes to the host's memory has from ==
+// to.
 enum class TransferPart : uint8_t { kWhole, kSend, kReceive };
 
 struct TransferRun {
@@ -50,16 +52,16 @@ struct MemoryStep {
 
 struct DeviceMemory {
   int64_t peak_bytes = 0;
-  double peak_time = 0;                   // when the peak is first reached
-  std::vector<MemoryHolder> holders{};     // at that moment, largest first
-  std::vector<MemoryStep> steps{};         // the level over time
+  double peak_time = 0;                 // when the peak is first reached
+  std::vector<MemoryHolder> holders{};  // at that moment, largest first
+  std::vector<MemoryStep> steps{};      // the level over time
 };
 
 // The answer of an Evaluator's Score: data, also for a plan that does not fit.
 struct Score {
-  double time = 0;              // makespan, serial sum, largest load, measured mean: in the Problem's time unit
-  bool feasible = true;         // within every memory limit (where the evaluator tracks memory), and a valid sequence
-  int64_t excess_bytes = 0;     // summed over devices, above their memory
+  double time = 0;           // makespan, serial sum, largest load, measured mean: in the Problem's time unit
+  bool feasible = true;      // within every memory limit (where the evaluator tracks memory), and a valid sequence
+  int64_t excess_bytes = 0;  // summed over devices, above their memory
   std::optional<double> objective{};  // of what planners minimise, where that is not the time alone (objective.h)
 
   // What planners minimise.
@@ -70,10 +72,10 @@ struct Score {
 struct Timeline {
   Score score{};
   std::string infeasible_because{};      // empty, or one line: the device, its peak, its limit, the moment
-  std::vector<OpRun> ops{};             // by op
-  std::vector<TransferRun> transfers{}; // by start, then tensor and destination
-  std::vector<DeviceMemory> memory{};   // by device; empty when not tracked
-  size_t subgraphs = 0;                 // serial: how many the runtime would make; else 0
+  std::vector<OpRun> ops{};              // by op
+  std::vector<TransferRun> transfers{};  // by start, then tensor and destination
+  std::vector<DeviceMemory> memory{};    // by device; empty when not tracked
+  size_t subgraphs = 0;                  // serial: how many the runtime would make; else 0
 };
 
 }  // namespace berth

@@ -140,11 +140,11 @@ double SerialCost(const Problem& problem, const CutRates& rates, bool io_on_host
 }
 
 // Two devices under serial execution: the least sum of op times and transfers is a minimum cut between the devices
-// (Stone 1977, section 3), and so is the least energy, or sum of both. A unit's arcs to source and sink carry its time on the other device. A tensor has two helper
-// nodes, one per direction: producer -> helper with the length of the transfer, helper -> each consumer never to be
-// cut, so that it is paid once, however many consumers are on the other side. Exact for serial execution without an
-// overhead per subgraph where the result fits into memory; else a start, and it says so. With io on the host the source
-// itself makes the graph's inputs and takes its outputs. One evaluation.
+// (Stone 1977, section 3), and so is the least energy, or sum of both. A unit's arcs to source and sink carry its time
+// on the other device. A tensor has two helper nodes, one per direction: producer -> helper with the length of the
+// transfer, helper -> each consumer never to be cut, so that it is paid once, however many consumers are on the other
+// side. Exact for serial execution without an overhead per subgraph where the result fits into memory; else a start,
+// and it says so. With io on the host the source itself makes the graph's inputs and takes its outputs. One evaluation.
 class MinCutPlanner : public NamedPlanner {
  public:
   using NamedPlanner::NamedPlanner;
@@ -194,7 +194,8 @@ class MinCutPlanner : public NamedPlanner {
   }
 
   // Writes the placement of a minimum cut and returns what it costs.
-  static double Cut(const Units& units, const CutRates& rates, bool io_on_host, double most, std::span<DeviceId> placement) {
+  static double Cut(const Units& units, const CutRates& rates, bool io_on_host, double most,
+                    std::span<DeviceId> placement) {
     const Problem& problem = units.problem();
     const Graph& graph = problem.graph();
     CutNetwork network(most);

@@ -27,8 +27,8 @@ class Units {
   size_t size() const { return first_.size() - 1; }
   std::span<const OpId> ops(size_t unit) const { return {ops_.data() + first_[unit], first_[unit + 1] - first_[unit]}; }
   size_t unit_of(OpId op) const { return unit_of_.empty() ? Index(op) : unit_of_[Index(op)]; }
-  // Whether there are rules that join units: constraints separate and forbid-transfer. A unit without any may go where it
-  // can run, whatever the others do.
+  // Whether there are rules that join units: constraints separate and forbid-transfer. A unit without any may go where
+  // it can run, whatever the others do.
   bool has_rules() const { return rules_.has_value(); }
 
   // The sum of its ops' times; kCannotRun when one of them cannot run there.
@@ -38,8 +38,8 @@ class Units {
   // How many devices can run it.
   size_t num_devices(size_t unit) const;
 
-  // Whether `unit` may be on `device` when the other ops are where `placement` says (DeviceId{-1}: nowhere yet). All that
-  // moves a unit asks this, or Legalise.
+  // Whether `unit` may be on `device` when the other ops are where `placement` says (DeviceId{-1}: nowhere yet). All
+  // that moves a unit asks this, or Legalise.
   bool Fits(std::span<const DeviceId> placement, size_t unit, DeviceId device) const;
   void Put(std::span<DeviceId> placement, size_t unit, DeviceId device) const;
 
@@ -62,12 +62,12 @@ class Units {
   bool KeepRules(std::span<DeviceId> placement) const;
 
   const Problem& problem_;
-  std::vector<size_t> first_;               // per unit, into ops_
-  std::vector<OpId> ops_;                   // by unit
-  std::vector<size_t> unit_of_;             // empty without Colocate constraints
-  std::optional<RuleNetwork> rules_;        // over the units that have any
-  std::vector<size_t> ruled_;               // which these are, ascending
-  std::vector<size_t> variable_of_;         // per unit: its place in ruled_; empty without rules
+  std::vector<size_t> first_;         // per unit, into ops_
+  std::vector<OpId> ops_;             // by unit
+  std::vector<size_t> unit_of_;       // empty without Colocate constraints
+  std::optional<RuleNetwork> rules_;  // over the units that have any
+  std::vector<size_t> ruled_;         // which these are, ascending
+  std::vector<size_t> variable_of_;   // per unit: its place in ruled_; empty without rules
   std::optional<std::string> contradiction_;
 };
 

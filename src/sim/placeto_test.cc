@@ -276,7 +276,8 @@ TEST(Placeto, VerifyFindsWhatDoesNotHold) {
   }
   for (size_t i = 0; i < good.transfers.size(); ++i) {
     EXPECT_TRUE(is_bad([&](Timeline& t) { t.transfers[i].start += 1, t.transfers[i].end += 1; })) << i;
-    EXPECT_TRUE(is_bad([&](Timeline& t) { t.transfers.erase(t.transfers.begin() + static_cast<std::ptrdiff_t>(i)); })) << i;
+    EXPECT_TRUE(is_bad([&](Timeline& t) { t.transfers.erase(t.transfers.begin() + static_cast<std::ptrdiff_t>(i)); }))
+        << i;
   }
   EXPECT_TRUE(is_bad([](Timeline& t) { t.score.time += 1; }));
   EXPECT_TRUE(is_bad([](Timeline& t) { t.memory[1].peak_bytes += 1; }));

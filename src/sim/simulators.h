@@ -7,9 +7,9 @@ namespace berth {
 
 void RegisterParallel(
     EvaluatorCatalog& catalog);  // parallel(contention=none|egress|ports,io=everywhere|host,memory=true)
-void RegisterSerial(EvaluatorCatalog& catalog);  // serial(subgraph_overhead=0)
+void RegisterSerial(EvaluatorCatalog& catalog);    // serial(subgraph_overhead=0)
 void RegisterPipeline(EvaluatorCatalog& catalog);  // pipeline(overlap=false,passes=sum|max,memory=msr|none)
 void RegisterPieces(EvaluatorCatalog& catalog);    // pieces(q=1,memory=msr|none)
-void RegisterPlaceto(EvaluatorCatalog& catalog);  // placeto(op_gap=5.7,bus_hold=25)
+void RegisterPlaceto(EvaluatorCatalog& catalog);   // placeto(op_gap=5.7,bus_hold=25)
 
 }  // namespace berth

@@ -21,6 +21,10 @@ void Ports::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
   fresh_.clear();
   freed_.clear();
   candidates_.clear();
+  fresh_.reserve(devices_ * devices_);
+  freed_.reserve(devices_);
+  candidates_.reserve(3 * devices_ *
+                      devices_);  // for each in fresh_ one, for each in freed_ one per device and direction
   num_waiting_ = 0;
 }
 
@@ -69,7 +73,12 @@ void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, Slots&
   flat_ = &flat;
   moves_.clear();
   first_of_tensor_.assign(static_cast<size_t>(flat.num_tensors()), -1);
-  seen_.reserve(flat.num_edges());
+  // At most one transfer per edge, and one per output.
+  const size_t most = flat.num_edges() + (flat.io_on_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
+  moves_.reserve(most);
+  out_items_.reserve(most);
+  in_items_.reserve(most);
+  seen_.reserve(most + static_cast<size_t>(flat.num_devices()) + 1);
   if (flat.io_on_host()) AddHostTransfers(plan, 0, flat.num_inputs());
   for (const auto& [tensor, to] : plan.sequence->transfers) {
     const int32_t t = static_cast<int32_t>(tensor) + flat.num_inputs();
@@ -86,7 +95,7 @@ void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, Slots&
 }
 
 // Gives each port its transfers, in order.
-void SequencedPorts::Distribute(int32_t Move::*port, std::vector<Queue>& queues, std::vector<int32_t>& items) {
+void SequencedPorts::Distribute(int32_t Move::* port, std::vector<Queue>& queues, std::vector<int32_t>& items) {
   items.resize(moves_.size());
   seen_.assign(queues.size() + 1, 0);
   for (const Move& move : moves_) ++seen_[static_cast<size_t>(move.*port) + 1];

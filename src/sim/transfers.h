@@ -80,11 +80,13 @@ class RequestQueues {
   bool empty(size_t k) const { return queues_[k].head == queues_[k].tail; }
   const Item& front(size_t k) const { return *queues_[k].head; }
   void Pop(size_t k) { ++queues_[k].head; }
-  void Push(size_t k, const Item& item) {
+  // Whether it is the first now.
+  bool Push(size_t k, const Item& item) {
     Queue& queue = queues_[k];
     Item* place = queue.tail++;
     for (; place > queue.head && Before(item, place[-1]); --place) *place = place[-1];
     *place = item;
+    return place == queue.head;
   }
 
  private:
@@ -224,9 +226,8 @@ class Ports {
       sets_.Add(ToRow(from), to);
       sets_.Add(FromRow(to), from);
     }
-    // Even if others wait already: of one instant, this one may be the first.
-    if (sets_.Has(kFreeOut, from) && sets_.Has(kFreeIn, to)) fresh_.push_back({from, to});
-    queues_.Push(pair, {now, flat_->transfer_time(tensor, from, to), tensor, to});
+    const bool first = queues_.Push(pair, {now, flat_->transfer_time(tensor, from, to), tensor, to});
+    if (first && sets_.Has(kFreeOut, from) && sets_.Has(kFreeIn, to)) fresh_.push_back({from, to});
     ++num_waiting_;
   }
 
@@ -312,7 +313,9 @@ class Ports {
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
   Outgoing outgoing_;
-  std::vector<Route> fresh_, freed_;  // since the last Start: requests with both ports free, and ends
+  // Since the last Start: new heads of queues with both ports free, one per pair at most, as an op's tensors ascend;
+  // and the transfers that ended, one per sender.
+  std::vector<Route> fresh_, freed_;
   std::vector<Candidate> candidates_;
   size_t num_waiting_ = 0;
 };
@@ -372,7 +375,7 @@ class SequencedPorts {
   };
   void Add(int32_t tensor, int32_t from, int32_t to);
   void AddHostTransfers(const PlanView& plan, int32_t first, int32_t last);
-  void Distribute(int32_t Move::*port, std::vector<Queue>& queues, std::vector<int32_t>& items);
+  void Distribute(int32_t Move::* port, std::vector<Queue>& queues, std::vector<int32_t>& items);
 
   bool ingress_too_;
   const FlatProblem* flat_ = nullptr;

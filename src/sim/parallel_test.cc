@@ -1,0 +1,250 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "placement/testing.h"
+#include "sim/simulators.h"
+#include "sim/slow_run.h"
+
+namespace berth {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::unique_ptr<Evaluator> Make(const std::string& name, const Problem& problem) {
+  EvaluatorCatalog catalog("evaluator");
+  RegisterParallel(catalog);
+  return catalog.Make(name, problem);
+}
+
+std::vector<DeviceId> Devices(std::initializer_list<int> numbers) {
+  std::vector<DeviceId> devices;
+  for (const int number : numbers) devices.push_back(DeviceId{number});
+  return devices;
+}
+
+// --- Fast against slow ----------------------------------------------------------------------------------------------
+
+struct Rules {
+  std::string name;
+  Contention contention;
+  bool io_on_host;
+};
+
+const std::vector<Rules>& AllRules() {
+  static const std::vector<Rules> rules = {{"parallel(contention=none)", Contention::kNone, false},
+                                           {"parallel(contention=egress)", Contention::kEgress, false},
+                                           {"parallel(contention=ports)", Contention::kPorts, false},
+                                           {"parallel(contention=none,io=host)", Contention::kNone, true},
+                                           {"parallel(contention=egress,io=host)", Contention::kEgress, true},
+                                           {"parallel(contention=ports,io=host)", Contention::kPorts, true}};
+  return rules;
+}
+
+void ExpectSlowAndFastAgree(const Problem& problem, const PlanView& plan, const Rules& rules) {
+  SCOPED_TRACE(rules.name);
+  const auto evaluator = Make(rules.name, problem);
+  const auto workspace = evaluator->NewWorkspace();
+  std::vector<double> starts(problem.num_ops());
+  const Score score = evaluator->ScorePlan(plan, *workspace, starts);
+  const Timeline timeline = evaluator->Trace(plan);
+  EXPECT_EQ(score, timeline.score);
+  EXPECT_THAT(Verify(*evaluator, plan, timeline), IsEmpty());
+
+  testing::SlowRun slow(problem, plan, rules.contention, rules.io_on_host);
+  if (!slow.Simulate()) {
+    EXPECT_EQ(score, (Score{.time = kCannotRun, .feasible = false}));
+    EXPECT_THAT(timeline.infeasible_because, HasSubstr("sequence contradicts itself"));
+    return;
+  }
+  EXPECT_EQ(score.time, slow.time());
+  EXPECT_EQ(starts, slow.starts());
+  std::map<testing::Move, std::pair<double, double>> moves;
+  for (const TransferRun& t : timeline.transfers) {
+    moves[{!t.is_input, static_cast<int32_t>(t.tensor), static_cast<int32_t>(t.to)}] = {t.start, t.end};
+  }
+  EXPECT_EQ(moves.size(), timeline.transfers.size());
+  EXPECT_EQ(moves, slow.moves());
+  int64_t excess = 0;
+  const std::vector<int64_t> peaks = slow.Peaks();
+  for (size_t d = 0; d < problem.num_devices(); ++d) {
+    EXPECT_EQ(timeline.memory[d].peak_bytes, peaks[d]);
+    excess += std::max<int64_t>(0, peaks[d] - problem.memory_limit(MakeId<DeviceId>(d)));
+  }
+  EXPECT_EQ(score.excess_bytes, excess);
+  EXPECT_EQ(score.feasible, excess == 0);
+}
+
+void CompareOnRandomProblems(uint64_t seed, bool ties) {
+  const Random random(seed);
+  for (uint64_t k = 0; k < 100 && !::testing::Test::HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    Random draw = random.Fork(k);
+    const Problem problem = testing::RandomProblem(draw, {.ties = ties, .memory_limits = k % 2 == 1});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
+    std::vector<double> priority;
+    for (size_t v = 0; v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
+    const Sequence sequence = testing::RandomSequence(problem, device, draw);
+    Sequence shuffled = sequence;
+    draw.Shuffle(std::span(shuffled.transfers));
+    for (const Rules& rules : AllRules()) {
+      ExpectSlowAndFastAgree(problem, {.device = device}, rules);
+      ExpectSlowAndFastAgree(problem, {.device = device, .priority = priority}, rules);
+      ExpectSlowAndFastAgree(problem, {.device = device, .sequence = &sequence}, rules);
+      ExpectSlowAndFastAgree(problem, {.device = device, .sequence = &shuffled}, rules);
+    }
+  }
+}
+
+TEST(Parallel, AgreesWithTheSlowSimulator) { CompareOnRandomProblems(1, false); }
+TEST(Parallel, AgreesWithTheSlowSimulatorWhereManyEventsCoincide) { CompareOnRandomProblems(2, true); }
+
+TEST(Parallel, KeepsMoreThanSixtyFourDevicesApart) {
+  Random random(3);
+  const Problem problem = testing::RandomProblem(random, {.ops = 150, .devices = 70});
+  const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+  for (const Rules& rules : AllRules()) ExpectSlowAndFastAgree(problem, {.device = device}, rules);
+}
+
+// --- One rule at a time ---------------------------------------------------------------------------------------------
+
+TEST(Parallel, RunsAChainOnOneDeviceWithoutTransfers) {
+  const Problem problem = testing::Chain(4, 2);
+  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 0, 0, 0})});
+  EXPECT_EQ(timeline.score.time, 4);
+  EXPECT_THAT(timeline.transfers, IsEmpty());
+}
+
+TEST(Parallel, SendsATensorOncePerDestination) {
+  // The fork on device 0, all four branches on device 1, the join on 0 again: one transfer there, four back.
+  const Problem problem = testing::ForkJoin(4, 2);
+  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 1, 1, 1, 1, 0})});
+  ASSERT_EQ(timeline.transfers.size(), 5u);
+  EXPECT_EQ(timeline.transfers[0],
+            (TransferRun{.tensor = TensorId{0}, .from = DeviceId{0}, .to = DeviceId{1}, .start = 1, .end = 2}));
+  // fork 0-1, sent 1-2, branches 2-6, the last arrives at 7.
+  EXPECT_EQ(timeline.score.time, 8);
+}
+
+TEST(Parallel, QueuesAtTheSendersPortUnderEgress) {
+  // Branches on devices 1 and 2: both copies leave device 0.
+  const Problem problem = testing::ForkJoin(2, 3);
+  const std::vector<DeviceId> device = Devices({0, 1, 2, 0});
+  EXPECT_EQ(Make("parallel(contention=none)", problem)->Trace({.device = device}).score.time, 5);
+  EXPECT_EQ(Make("parallel(contention=egress)", problem)->Trace({.device = device}).score.time, 6);
+}
+
+TEST(Parallel, QueuesAtTheReceiversPortUnderPorts) {
+  // Two sources on devices 0 and 1 end together and send to device 2.
+  GraphBuilder builder("join");
+  builder.AddOp("a", "Op", {});
+  builder.AddOp("b", "Op", {});
+  builder.AddOp("c", "Op", {});
+  for (const size_t op : {0, 1}) builder.Consume(builder.AddTensor(op, 1), 2);
+  const Problem problem = testing::UnitProblem(builder.Build(), 3);
+  const std::vector<DeviceId> device = Devices({0, 1, 2});
+  EXPECT_EQ(Make("parallel(contention=egress)", problem)->Trace({.device = device}).score.time, 3);
+  EXPECT_EQ(Make("parallel(contention=ports)", problem)->Trace({.device = device}).score.time, 4);
+}
+
+TEST(Parallel, StartsTheOpOfLargerPriority) {
+  const Problem problem = testing::ForkJoin(2, 1);
+  std::vector<double> starts(4);
+  const auto evaluator = Make("parallel", problem);
+  const auto workspace = evaluator->NewWorkspace();
+  const std::vector<double> priority{0, 1, 2, 0};
+  evaluator->ScorePlan({.device = Devices({0, 0, 0, 0})}, *workspace, starts);
+  EXPECT_THAT(starts, ElementsAre(0, 1, 2, 3));
+  const std::vector<DeviceId> device = Devices({0, 0, 0, 0});
+  evaluator->ScorePlan({.device = device, .priority = priority}, *workspace, starts);
+  EXPECT_THAT(starts, ElementsAre(0, 2, 1, 3));
+}
+
+TEST(Parallel, WaitsForTheNextOfASequence) {
+  const Problem problem = testing::Chain(2, 1);
+  const std::vector<DeviceId> device = Devices({0, 0});
+  const Sequence backwards{.ops = {OpId{1}, OpId{0}}, .transfers = {}};
+  const Timeline timeline = Make("parallel", problem)->Trace({.device = device, .sequence = &backwards});
+  EXPECT_FALSE(timeline.score.feasible);
+  EXPECT_EQ(timeline.score.time, kCannotRun);
+  EXPECT_EQ(timeline.infeasible_because, "the sequence contradicts itself at op op1: it can never start");
+}
+
+TEST(Parallel, NamesTheOpThatADeviceCannotRun) {
+  const Problem unit = testing::Chain(2, 2);
+  const Problem problem(unit.shared_graph(), unit.shared_cluster(),
+                        {.time = {1, 1, 1, kCannotRun}, .measured = {}, .source = "test"});
+  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 1})});
+  EXPECT_FALSE(timeline.score.feasible);
+  EXPECT_EQ(timeline.infeasible_because, "op op1 cannot run on d1");
+}
+
+TEST(Parallel, FetchesInputsFromAndReturnsOutputsToTheHost) {
+  GraphBuilder builder("one");
+  builder.AddOp("op", "Op", {});
+  builder.AddTensor(0, 3, "y", true);
+  builder.UseInput(builder.AddInput(2, "x"), 0);
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  EXPECT_EQ(Make("parallel", problem)->Trace({.device = Devices({1})}).score.time, 1);
+  EXPECT_EQ(Make("parallel(io=host)", problem)->Trace({.device = Devices({0})}).score.time, 1);
+  const Timeline timeline = Make("parallel(io=host)", problem)->Trace({.device = Devices({1})});
+  EXPECT_EQ(timeline.score.time, 2 + 1 + 3);
+  ASSERT_EQ(timeline.transfers.size(), 2u);
+  EXPECT_TRUE(timeline.transfers[0].is_input);
+  EXPECT_FALSE(timeline.transfers[1].is_input);
+}
+
+TEST(Parallel, SaysWhatFillsADeviceThatIsTooSmall) {
+  GraphBuilder builder("big");
+  builder.AddOp("first", "Op", {.workspace_bytes = 10});
+  builder.AddOp("second", "Op", {.workspace_bytes = 1});
+  builder.Consume(builder.AddTensor(0, 40, "t"), 1);
+  builder.UseParameter(builder.AddParameter(100, "w"), 0);
+  const Problem problem = testing::UnitProblem(builder.Build(), 2, {.memory_limits = {120, 1000}});
+  const auto evaluator = Make("parallel", problem);
+  const Timeline timeline = evaluator->Trace({.device = Devices({0, 1})});
+  EXPECT_EQ(timeline.score, (Score{.time = 42, .feasible = false, .excess_bytes = 30}));
+  EXPECT_EQ(timeline.infeasible_because,
+            "d0 would hold 150 B of its 120 B at 0 s: parameter w (100 B), tensor t (40 B), workspace of first (10 B)");
+  EXPECT_EQ(timeline.memory[0].peak_time, 0);
+  EXPECT_THAT(timeline.memory[0].steps, ElementsAre(MemoryStep{0, 150}, MemoryStep{1, 140}, MemoryStep{41, 100}));
+  EXPECT_THAT(timeline.memory[1].steps, ElementsAre(MemoryStep{1, 40}, MemoryStep{41, 41}, MemoryStep{42, 0}));
+  EXPECT_TRUE(Make("parallel(memory=false)", problem)->Trace({.device = Devices({0, 1})}).score.feasible);
+}
+
+TEST(Parallel, RefusesWhatItDoesNotKnow) {
+  const Problem problem = testing::Chain(2, 2);
+  EXPECT_THROW(Make("parallel(contention=magic)", problem), Error);
+  EXPECT_THROW(Make("parallel(contenton=ports)", problem), Error);
+}
+
+TEST(Parallel, NamesItselfWithoutDefaults) {
+  const Problem problem = testing::Chain(2, 2);
+  EXPECT_EQ(Make("parallel(memory=true, contention=ports)", problem)->name(), "parallel(contention=ports)");
+}
+
+TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
+  const Problem problem = testing::Chain(3, 2);
+  const auto evaluator = Make("parallel", problem);
+  const auto session = evaluator->NewSession({.device = Devices({0, 1, 0})});
+  EXPECT_EQ(session->score().time, 5);
+  EXPECT_EQ(session->Try(OpId{0}, DeviceId{1}).time, 4);
+  EXPECT_EQ(session->score().time, 5);
+  const std::vector<std::pair<OpId, DeviceId>> moves{{OpId{1}, DeviceId{1}}, {OpId{1}, DeviceId{0}}};
+  EXPECT_EQ(session->Try(moves).time, 3);
+  EXPECT_EQ(session->device()[1], DeviceId{1});
+  session->Commit();
+  EXPECT_EQ(session->score().time, 3);
+  EXPECT_EQ(session->device()[1], DeviceId{0});
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,277 @@
+// The rules of docs/semantics.md for `parallel` once more, slow and obvious, for tests: nothing is shared with the
+// simulator.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "placement/evaluator.h"
+
+namespace berth::testing {
+
+// What is sent: a graph input (io=host) or a tensor, and where to. Inputs come first.
+struct Move {
+  bool is_tensor;
+  int32_t id;
+  int32_t to;
+  auto operator<=>(const Move&) const = default;
+};
+
+class SlowRun {
+ public:
+  SlowRun(const Problem& problem, const PlanView& plan, Contention contention, bool io_on_host)
+      : problem_(problem), graph_(problem.graph()), plan_(plan), contention_(contention), io_on_host_(io_on_host) {
+    if (plan.sequence != nullptr) OrderTransfers();
+  }
+
+  // False where nothing can start any more and not all is done.
+  bool Simulate() {
+    start_.assign(graph_.num_ops(), -1);
+    end_.assign(graph_.num_ops(), kCannotRun);
+    for (const OpId op : graph_.ops()) {
+      if (Missing(op) == 0) ready_[Index(op)] = 0;
+    }
+    if (io_on_host_) {
+      for (const InputId input : graph_.inputs()) Appear(false, static_cast<int32_t>(input));
+    }
+    while (true) {
+      StartTransfers();
+      StartOps();
+      double next = kCannotRun;
+      for (const size_t op : running_) next = std::min(next, end_[op]);
+      for (const Move& move : active_) next = std::min(next, moves_.at(move).second);
+      if (next == kCannotRun) break;
+      now_ = next;
+      EndOps();
+      EndTransfers();
+    }
+    return pending_.empty() && std::ranges::all_of(start_, [](double start) { return start >= 0; });
+  }
+
+  double time() const { return now_; }
+  const std::vector<double>& starts() const { return start_; }
+  const std::map<Move, std::pair<double, double>>& moves() const { return moves_; }
+
+  // Bytes per device, looked at when anything starts.
+  std::vector<int64_t> Peaks() const {
+    std::set<double> moments{0};
+    moments.insert(start_.begin(), start_.end());
+    for (const auto& [move, times] : moves_) moments.insert(times.first);
+    const std::vector<Held> held = AllHeld();
+    std::vector<int64_t> peaks(problem_.num_devices());
+    for (const double moment : moments) {
+      std::vector<int64_t> bytes(problem_.num_devices());
+      for (const Held& h : held) {
+        if (h.from <= moment && moment < h.to) bytes[static_cast<size_t>(h.device)] += h.bytes;
+      }
+      for (size_t d = 0; d < peaks.size(); ++d) peaks[d] = std::max(peaks[d], bytes[d]);
+    }
+    return peaks;
+  }
+
+ private:
+  int32_t device(OpId op) const { return static_cast<int32_t>(plan_.device[Index(op)]); }
+  std::span<const OpId> Consumers(const Move& move) const {
+    return move.is_tensor ? graph_.consumers(TensorId{move.id}) : graph_.input_consumers(InputId{move.id});
+  }
+  int32_t Home(const Move& move) const { return move.is_tensor ? device(graph_.producer(TensorId{move.id})) : 0; }
+  bool IsResult(const Move& move) const {
+    return io_on_host_ && move.is_tensor && move.to == 0 && graph_.is_output(TensorId{move.id});
+  }
+
+  // The transfers of one tensor or input.
+  std::set<Move> MovesOf(bool is_tensor, int32_t id) const {
+    std::set<Move> moves;
+    for (const OpId op : Consumers({is_tensor, id, 0})) moves.insert({is_tensor, id, device(op)});
+    if (IsResult({is_tensor, id, 0})) moves.insert({is_tensor, id, 0});
+    moves.erase({is_tensor, id, Home({is_tensor, id, 0})});
+    return moves;
+  }
+
+  // The order that ports keep: what no sequence can name goes first (inputs) and last (outputs that only the host
+  // wants).
+  void OrderTransfers() {
+    if (io_on_host_) {
+      for (const InputId input : graph_.inputs()) {
+        for (const Move& move : MovesOf(false, static_cast<int32_t>(input))) order_.push_back(move);
+      }
+    }
+    for (const auto& [tensor, to] : plan_.sequence->transfers) {
+      order_.push_back({true, static_cast<int32_t>(tensor), static_cast<int32_t>(to)});
+    }
+    for (const TensorId tensor : graph_.tensors()) {
+      for (const Move& move : MovesOf(true, static_cast<int32_t>(tensor))) {
+        if (std::ranges::find(order_, move) == order_.end()) order_.push_back(move);
+      }
+    }
+  }
+
+  int Missing(OpId op) const {
+    int missing = 0;
+    for (const TensorId t : graph_.inputs_of(op))
+      missing += !there_.contains({true, static_cast<int32_t>(t), device(op)});
+    if (!io_on_host_) return missing;
+    for (const InputId input : graph_.inputs()) {
+      for (const OpId c : graph_.input_consumers(input)) {
+        missing += c == op && !there_.contains({false, static_cast<int32_t>(input), device(op)});
+      }
+    }
+    return missing;
+  }
+
+  void Arrive(const Move& move) {
+    there_.insert(move);
+    for (const OpId op : Consumers(move)) {
+      if (device(op) == move.to && Missing(op) == 0) ready_[Index(op)] = now_;
+    }
+  }
+
+  void Appear(bool is_tensor, int32_t id) {
+    Arrive({is_tensor, id, Home({is_tensor, id, 0})});
+    for (const Move& move : MovesOf(is_tensor, id)) pending_.insert({now_, move});
+  }
+
+  bool SharesPort(const Move& a, const Move& b) const {
+    if (contention_ == Contention::kNone) return false;
+    return Home(a) == Home(b) || (contention_ == Contention::kPorts && a.to == b.to);
+  }
+
+  bool CanStart(const Move& move) const {
+    if (std::ranges::any_of(active_, [&](const Move& other) { return SharesPort(move, other); })) return false;
+    if (plan_.sequence == nullptr) return true;
+    for (const Move& before : order_) {
+      if (before == move) return true;
+      if (!moves_.contains(before) && SharesPort(before, move)) return false;
+    }
+    return false;
+  }
+
+  void StartTransfers() {
+    for (bool again = true; again;) {
+      again = false;
+      for (auto it = pending_.begin(); it != pending_.end(); ++it) {
+        const Move move = it->second;
+        if (!CanStart(move)) continue;
+        const DeviceId from{Home(move)}, to{move.to};
+        const double length = move.is_tensor ? problem_.transfer_time(TensorId{move.id}, from, to)
+                                             : problem_.transfer_time(graph_.input_bytes(InputId{move.id}), from, to);
+        moves_[move] = {now_, now_ + length};
+        active_.insert(move);
+        pending_.erase(it);
+        again = true;
+        break;
+      }
+    }
+  }
+
+  void StartOps() {
+    for (int32_t d = 0; d < static_cast<int32_t>(problem_.num_devices()); ++d) {
+      if (std::ranges::any_of(running_, [&](size_t op) { return device(MakeId<OpId>(op)) == d; })) continue;
+      std::optional<size_t> next;
+      const auto rank = [&](size_t op) {
+        const double first = plan_.priority.empty() ? ready_.at(op) : -plan_.priority[op];
+        return std::pair(first, op);
+      };
+      for (const auto& [op, time] : ready_) {
+        if (device(MakeId<OpId>(op)) == d && (!next || rank(op) < rank(*next))) next = op;
+      }
+      if (plan_.sequence != nullptr) {
+        const auto due = std::ranges::find_if(plan_.sequence->ops,
+                                              [&](OpId op) { return device(op) == d && start_[Index(op)] < 0; });
+        next.reset();
+        if (due != plan_.sequence->ops.end() && ready_.contains(Index(*due))) next = Index(*due);
+      }
+      if (!next) continue;
+      ready_.erase(*next);
+      running_.insert(*next);
+      start_[*next] = now_;
+      end_[*next] = now_ + problem_.op_time(MakeId<OpId>(*next), DeviceId{d});
+    }
+  }
+
+  void EndOps() {
+    for (const size_t op : std::set<size_t>(running_)) {
+      if (end_[op] != now_) continue;
+      running_.erase(op);
+      for (size_t t = graph_.first_output(MakeId<OpId>(op)); t < graph_.end_output(MakeId<OpId>(op)); ++t)
+        Appear(true, static_cast<int32_t>(t));
+    }
+  }
+
+  void EndTransfers() {
+    for (const Move& move : std::set<Move>(active_)) {
+      if (moves_.at(move).second != now_) continue;
+      active_.erase(move);
+      Arrive(move);
+    }
+  }
+
+  // The last moment at which something is wanted on move.to.
+  double LastUse(const Move& move) const {
+    double last = 0;
+    for (const OpId op : Consumers(move)) {
+      if (device(op) == move.to) last = std::max(last, end_[Index(op)]);
+    }
+    return last;
+  }
+
+  struct Held {
+    int32_t device;
+    double from, to;
+    int64_t bytes;
+  };
+
+  std::vector<Held> AllHeld() const {
+    std::vector<Held> held;
+    for (const ParameterId p : graph_.parameters()) {
+      std::set<int32_t> devices;
+      for (const OpId op : graph_.parameter_consumers(p)) devices.insert(device(op));
+      for (const int32_t d : devices) held.push_back({d, 0, kCannotRun, graph_.parameter_bytes(p)});
+    }
+    for (const OpId op : graph_.ops()) {
+      held.push_back({device(op), start_[Index(op)], end_[Index(op)], graph_.work(op).workspace_bytes});
+    }
+    const auto add_source = [&](const Move& source, double from, double to, int64_t bytes) {
+      to = std::max(to, LastUse(source));
+      for (const Move& move : MovesOf(source.is_tensor, source.id)) {
+        to = std::max(to, moves_.at(move).second);
+        held.push_back({move.to, moves_.at(move).first, IsResult(move) ? now_ : LastUse(move), bytes});
+      }
+      if (source.is_tensor && graph_.is_output(TensorId{source.id})) to = now_;
+      held.push_back({source.to, from, to, bytes});
+    };
+    for (const TensorId t : graph_.tensors()) {
+      const size_t u = Index(graph_.producer(t));
+      add_source({true, static_cast<int32_t>(t), device(MakeId<OpId>(u))}, start_[u], end_[u], graph_.tensor_bytes(t));
+    }
+    if (io_on_host_) {
+      for (const InputId i : graph_.inputs()) {
+        add_source({false, static_cast<int32_t>(i), 0}, 0, 0, graph_.input_bytes(i));
+      }
+    }
+    return held;
+  }
+
+  const Problem& problem_;
+  const Graph& graph_;
+  const PlanView& plan_;
+  Contention contention_;
+  bool io_on_host_;
+  std::vector<Move> order_;
+  double now_ = 0;
+  std::vector<double> start_, end_;
+  std::map<size_t, double> ready_;
+  std::set<size_t> running_;
+  std::set<Move> there_;
+  std::set<std::pair<double, Move>> pending_;
+  std::set<Move> active_;
+  std::map<Move, std::pair<double, double>> moves_;
+};
+
+}  // namespace berth::testing
