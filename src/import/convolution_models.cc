@@ -28,9 +28,12 @@ Dims Slid(const Value& x, const Window& window, int64_t channels) {
 }
 
 // With bias: batch normalisation is folded into the convolution, as in the shipped exports.
-Value Conv(NetBuilder& net, const Value& x, int64_t channels, const Window& window, std::string_view name, int64_t groups = 1) {
+Value Conv(NetBuilder& net, const Value& x, int64_t channels, const Window& window, std::string_view name,
+           int64_t groups = 1) {
   const NetBuilder::Scope scope(net, name);
-  return net.Op("Conv", {x, net.Weight("weight", {channels, x.Dim(1) / groups, window.height, window.width}), net.Weight("bias", {channels})},
+  return net.Op("Conv",
+                {x, net.Weight("weight", {channels, x.Dim(1) / groups, window.height, window.width}),
+                 net.Weight("bias", {channels})},
                 Slid(x, window, channels));
 }
 
@@ -50,50 +53,59 @@ Value PaddedAverage(NetBuilder& net, const Value& x) {
   return Pool(net, "AveragePool", padded, {3, 3, 1, false});
 }
 
-// --- Inception-V3 (Szegedy et al. 2016) ----------------------------------------------------------------------------------
+// --- Inception-V3 (Szegedy et al. 2016)
+// ----------------------------------------------------------------------------------
 
 constexpr Window kPoint{1, 1};
 
 // Convolutions one after another, named by number.
 Value Branch(NetBuilder& net, std::string_view name, Value x, const std::vector<std::pair<int64_t, Window>>& layers) {
   const NetBuilder::Scope scope(net, name);
-  for (size_t i = 0; i < layers.size(); ++i) x = ConvRelu(net, x, layers[i].first, layers[i].second, fmt::format("conv{}", i));
+  for (size_t i = 0; i < layers.size(); ++i)
+    x = ConvRelu(net, x, layers[i].first, layers[i].second, fmt::format("conv{}", i));
   return x;
 }
 
 Value InceptionA(NetBuilder& net, const Value& x, int64_t pool_channels) {
   return net.Concat({Branch(net, "1x1", x, {{64, kPoint}}), Branch(net, "5x5", x, {{48, kPoint}, {64, {5, 5}}}),
-                     Branch(net, "3x3", x, {{64, kPoint}, {96, {3, 3}}, {96, {3, 3}}}), Branch(net, "pool", PaddedAverage(net, x), {{pool_channels, kPoint}})},
+                     Branch(net, "3x3", x, {{64, kPoint}, {96, {3, 3}}, {96, {3, 3}}}),
+                     Branch(net, "pool", PaddedAverage(net, x), {{pool_channels, kPoint}})},
                     1);
 }
 
 Value InceptionB(NetBuilder& net, const Value& x) {
   const Window shrink{3, 3, 2, false};
-  return net.Concat({Branch(net, "3x3", x, {{384, shrink}}), Branch(net, "double", x, {{64, kPoint}, {96, {3, 3}}, {96, shrink}}), Pool(net, "MaxPool", x, shrink)}, 1);
+  return net.Concat(
+      {Branch(net, "3x3", x, {{384, shrink}}), Branch(net, "double", x, {{64, kPoint}, {96, {3, 3}}, {96, shrink}}),
+       Pool(net, "MaxPool", x, shrink)},
+      1);
 }
 
 Value InceptionC(NetBuilder& net, const Value& x, int64_t middle) {
   const Window across{1, 7}, down{7, 1};
-  return net.Concat({Branch(net, "1x1", x, {{192, kPoint}}), Branch(net, "7x7", x, {{middle, kPoint}, {middle, across}, {192, down}}),
-                     Branch(net, "double", x, {{middle, kPoint}, {middle, down}, {middle, across}, {middle, down}, {192, across}}),
-                     Branch(net, "pool", PaddedAverage(net, x), {{192, kPoint}})},
-                    1);
+  return net.Concat(
+      {Branch(net, "1x1", x, {{192, kPoint}}), Branch(net, "7x7", x, {{middle, kPoint}, {middle, across}, {192, down}}),
+       Branch(net, "double", x, {{middle, kPoint}, {middle, down}, {middle, across}, {middle, down}, {192, across}}),
+       Branch(net, "pool", PaddedAverage(net, x), {{192, kPoint}})},
+      1);
 }
 
 Value InceptionD(NetBuilder& net, const Value& x) {
   const Window shrink{3, 3, 2, false};
   return net.Concat({Branch(net, "3x3", x, {{192, kPoint}, {320, shrink}}),
-                     Branch(net, "7x7", x, {{192, kPoint}, {192, {1, 7}}, {192, {7, 1}}, {192, shrink}}), Pool(net, "MaxPool", x, shrink)},
+                     Branch(net, "7x7", x, {{192, kPoint}, {192, {1, 7}}, {192, {7, 1}}, {192, shrink}}),
+                     Pool(net, "MaxPool", x, shrink)},
                     1);
 }
 
 Value InceptionE(NetBuilder& net, const Value& x) {
   const Value three = Branch(net, "3x3", x, {{384, kPoint}});
   const Value twice = Branch(net, "double", x, {{448, kPoint}, {384, {3, 3}}});
-  return net.Concat({Branch(net, "1x1", x, {{320, kPoint}}), Branch(net, "3x3a", three, {{384, {1, 3}}}), Branch(net, "3x3b", three, {{384, {3, 1}}}),
-                     Branch(net, "double_a", twice, {{384, {1, 3}}}), Branch(net, "double_b", twice, {{384, {3, 1}}}),
-                     Branch(net, "pool", PaddedAverage(net, x), {{192, kPoint}})},
-                    1);
+  return net.Concat(
+      {Branch(net, "1x1", x, {{320, kPoint}}), Branch(net, "3x3a", three, {{384, {1, 3}}}),
+       Branch(net, "3x3b", three, {{384, {3, 1}}}), Branch(net, "double_a", twice, {{384, {1, 3}}}),
+       Branch(net, "double_b", twice, {{384, {3, 1}}}), Branch(net, "pool", PaddedAverage(net, x), {{192, kPoint}})},
+      1);
 }
 
 // Global average, then the classes.
@@ -125,15 +137,18 @@ Graph MakeInceptionV3(const Params& params) {
   return net.Build();
 }
 
-// --- WaveNet (van den Oord et al. 2016) ----------------------------------------------------------------------------------
+// --- WaveNet (van den Oord et al. 2016)
+// ----------------------------------------------------------------------------------
 
 Graph MakeWaveNet(const Params& params) {
-  const int64_t batch = params.Int("batch"), length = params.Int("length"), residual = params.Int("residual"), skips = params.Int("skip");
+  const int64_t batch = params.Int("batch"), length = params.Int("length"), residual = params.Int("residual"),
+                skips = params.Int("skip");
   constexpr int64_t kLevels = 256;  // mu-law quantisation, section 2.2
   NetBuilder net(params.canonical());
   const auto conv = [&](const Value& x, int64_t channels, int64_t window, int64_t out_length, std::string_view name) {
     const NetBuilder::Scope scope(net, name);
-    return net.Op("Conv", {x, net.Weight("weight", {channels, x.Dim(1), window}), net.Weight("bias", {channels})}, {batch, channels, out_length});
+    return net.Op("Conv", {x, net.Weight("weight", {channels, x.Dim(1), window}), net.Weight("bias", {channels})},
+                  {batch, channels, out_length});
   };
   Value x = conv(net.Input("x", {batch, kLevels, length}), residual, 1, length, "in");
   std::optional<Value> skip;
@@ -157,9 +172,21 @@ Graph MakeWaveNet(const Params& params) {
   return net.Build();
 }
 
-// --- NASNet-A and AmoebaNet-D: cells of pairs ------------------------------------------------------------------------------
+// --- NASNet-A and AmoebaNet-D: cells of pairs
+// ------------------------------------------------------------------------------
 
-enum class CellOp { kIdentity, kSeparable3, kSeparable5, kSeparable7, kAverage3, kMax3, kMax2, kPointwise, kConv3, kSevenBySeven };
+enum class CellOp {
+  kIdentity,
+  kSeparable3,
+  kSeparable5,
+  kSeparable7,
+  kAverage3,
+  kMax3,
+  kMax2,
+  kPointwise,
+  kConv3,
+  kSevenBySeven
+};
 
 struct CellInput {
   int state;  // 0 and 1: the two that enter; 2 and on: what the pairs of this cell made
@@ -185,7 +212,8 @@ const Cell kNasReduction = {{{{{0, CellOp::kSeparable5}, {1, CellOp::kSeparable7
                              {{{3, CellOp::kIdentity}, {2, CellOp::kAverage3}}},
                              {{{2, CellOp::kSeparable3}, {0, CellOp::kMax3}}}},
                             {3, 4, 5, 6}};
-// Real et al. 2019 (AmoebaNet-D), with the cells as GPipe's public ports write them; state 0 is the cell before the last.
+// Real et al. 2019 (AmoebaNet-D), with the cells as GPipe's public ports write them; state 0 is the cell before the
+// last.
 const Cell kAmoebaNormal = {{{{{1, CellOp::kPointwise}, {1, CellOp::kMax3}}},
                              {{{1, CellOp::kIdentity}, {0, CellOp::kSevenBySeven}}},
                              {{{0, CellOp::kPointwise}, {0, CellOp::kSevenBySeven}}},
@@ -213,15 +241,24 @@ Value Separable(NetBuilder& net, Value x, int64_t window, int64_t stride) {
 Value ApplyCellOp(NetBuilder& net, CellOp op, const Value& x, int64_t stride) {
   const auto conv = [&](const Window& window) { return Conv(net, net.Unary("Relu", x), x.Dim(1), window, "conv"); };
   switch (op) {
-    case CellOp::kIdentity: return stride == 1 ? x : conv({1, 1, stride});
-    case CellOp::kSeparable3: return Separable(net, x, 3, stride);
-    case CellOp::kSeparable5: return Separable(net, x, 5, stride);
-    case CellOp::kSeparable7: return Separable(net, x, 7, stride);
-    case CellOp::kAverage3: return Pool(net, "AveragePool", x, {3, 3, stride});
-    case CellOp::kMax3: return Pool(net, "MaxPool", x, {3, 3, stride});
-    case CellOp::kMax2: return Pool(net, "MaxPool", x, {2, 2, stride});
-    case CellOp::kPointwise: return conv({1, 1, stride});
-    case CellOp::kConv3: return conv({3, 3, stride});
+    case CellOp::kIdentity:
+      return stride == 1 ? x : conv({1, 1, stride});
+    case CellOp::kSeparable3:
+      return Separable(net, x, 3, stride);
+    case CellOp::kSeparable5:
+      return Separable(net, x, 5, stride);
+    case CellOp::kSeparable7:
+      return Separable(net, x, 7, stride);
+    case CellOp::kAverage3:
+      return Pool(net, "AveragePool", x, {3, 3, stride});
+    case CellOp::kMax3:
+      return Pool(net, "MaxPool", x, {3, 3, stride});
+    case CellOp::kMax2:
+      return Pool(net, "MaxPool", x, {2, 2, stride});
+    case CellOp::kPointwise:
+      return conv({1, 1, stride});
+    case CellOp::kConv3:
+      return conv({3, 3, stride});
     case CellOp::kSevenBySeven: {
       const Value across = conv({1, 7, stride});
       return Conv(net, net.Unary("Relu", across), x.Dim(1), {7, 1}, "down");
@@ -253,8 +290,8 @@ Value MakeCell(NetBuilder& net, const Cell& cell, const Value& zero, const Value
   return net.Concat(joined, 1);
 }
 
-// A stem of a convolution and two reductions that reach `channels`, then three runs of normal cells with reductions between
-// them, twice the channels after each.
+// A stem of a convolution and two reductions that reach `channels`, then three runs of normal cells with reductions
+// between them, twice the channels after each.
 Graph MakeCellNetwork(const Params& params, const Cell& normal, const Cell& reduction, bool newest_is_zero) {
   NetBuilder net(params.canonical());
   const int64_t full = params.Int("channels");
@@ -264,7 +301,8 @@ Graph MakeCellNetwork(const Params& params, const Cell& normal, const Cell& redu
   int number = 0;
   const auto add = [&](const Cell& cell, int64_t channels, bool reduces) {
     const NetBuilder::Scope scope(net, fmt::format("cell{}", number++));
-    Value next = newest_is_zero ? MakeCell(net, cell, last, before, channels, reduces) : MakeCell(net, cell, before, last, channels, reduces);
+    Value next = newest_is_zero ? MakeCell(net, cell, last, before, channels, reduces)
+                                : MakeCell(net, cell, before, last, channels, reduces);
     before = std::exchange(last, std::move(next));
   };
   add(reduction, std::max<int64_t>(1, full / 4), true);
@@ -279,31 +317,56 @@ Graph MakeCellNetwork(const Params& params, const Cell& normal, const Cell& redu
 }
 
 std::vector<Parameter> CellParameters(int64_t cells, int64_t channels, int64_t batch, int64_t size) {
-  return {Count("cells", cells, "normal cells in each of the three runs"), Count("channels", channels, "channels of the first run; doubled in each"),
+  return {Count("cells", cells, "normal cells in each of the three runs"),
+          Count("channels", channels, "channels of the first run; doubled in each"),
           Count("batch", batch, "images at once"),
-          {.name = "size", .type = ParameterType::kInt, .default_value = std::to_string(size), .sentence = "pixels of a side", .least = 64, .most = 4096}};
+          {.name = "size",
+           .type = ParameterType::kInt,
+           .default_value = std::to_string(size),
+           .sentence = "pixels of a side",
+           .least = 64,
+           .most = 4096}};
 }
 
 }  // namespace
 
 void RegisterConvolutionModels(ModelCatalog& catalog) {
-  catalog.Add({.name = "inception_v3", .sentence = "Inception-V3 at any batch and image size.",
+  catalog.Add({.name = "inception_v3",
+               .sentence = "Inception-V3 at any batch and image size.",
                .source = "Szegedy et al. 2016, arXiv 1512.00567; the defaults are those of the shipped inception_v3",
                .parameters = {Count("batch", 1, "images at once"),
-                              {.name = "size", .type = ParameterType::kInt, .default_value = "299", .sentence = "pixels of a side", .least = 75, .most = 4096}}},
+                              {.name = "size",
+                               .type = ParameterType::kInt,
+                               .default_value = "299",
+                               .sentence = "pixels of a side",
+                               .least = 75,
+                               .most = 4096}}},
               MakeInceptionV3);
-  catalog.Add({.name = "wavenet", .sentence = "Stacks of dilated causal convolutions with gates and skips.",
-               .source = "van den Oord et al. 2016, arXiv 1609.03499; the defaults are those of the shipped wavenet_4x9",
-               .parameters = {Count("stacks", 4, "stacks"),
-                              {.name = "layers", .type = ParameterType::kInt, .default_value = "9", .sentence = "layers per stack, dilation 1, 2, 4, ...", .least = 1, .most = 20},
-                              Count("residual", 64, "channels between layers"), Count("skip", 256, "channels of the skips"), Count("length", 4096, "samples"),
-                              Count("batch", 1, "recordings at once")}},
-              MakeWaveNet);
-  catalog.Add({.name = "nasnet", .sentence = "NASNet-A: cells of five pairs found by search.", .source = "Zoph et al. 2018, arXiv 1707.07012, figure 4",
+  catalog.Add(
+      {.name = "wavenet",
+       .sentence = "Stacks of dilated causal convolutions with gates and skips.",
+       .source = "van den Oord et al. 2016, arXiv 1609.03499; the defaults are those of the shipped wavenet_4x9",
+       .parameters = {Count("stacks", 4, "stacks"),
+                      {.name = "layers",
+                       .type = ParameterType::kInt,
+                       .default_value = "9",
+                       .sentence = "layers per stack, dilation 1, 2, 4, ...",
+                       .least = 1,
+                       .most = 20},
+                      Count("residual", 64, "channels between layers"),
+                      Count("skip", 256, "channels of the skips"),
+                      Count("length", 4096, "samples"),
+                      Count("batch", 1, "recordings at once")}},
+      MakeWaveNet);
+  catalog.Add({.name = "nasnet",
+               .sentence = "NASNet-A: cells of five pairs found by search.",
+               .source = "Zoph et al. 2018, arXiv 1707.07012, figure 4",
                .parameters = CellParameters(4, 44, 1, 224)},
               [](const Params& params) { return MakeCellNetwork(params, kNasNormal, kNasReduction, true); });
-  catalog.Add({.name = "amoebanet", .sentence = "AmoebaNet-D: cells of five pairs found by evolution.",
-               .source = "Real et al. 2019, arXiv 1802.01548; cells as in Huang et al. 2019 (GPipe)", .parameters = CellParameters(6, 48, 1, 224)},
+  catalog.Add({.name = "amoebanet",
+               .sentence = "AmoebaNet-D: cells of five pairs found by evolution.",
+               .source = "Real et al. 2019, arXiv 1802.01548; cells as in Huang et al. 2019 (GPipe)",
+               .parameters = CellParameters(6, 48, 1, 224)},
               [](const Params& params) { return MakeCellNetwork(params, kAmoebaNormal, kAmoebaReduction, false); });
 }
 

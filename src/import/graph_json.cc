@@ -19,7 +19,8 @@ constexpr std::string_view kFormat = "berth-graph";
 constexpr int64_t kVersion = 1;
 constexpr int64_t kMostBytes = int64_t{1} << 46;  // of one tensor, parameter or input; keeps all sums far from overflow
 
-// --- Writing ---------------------------------------------------------------------------------------------------------------
+// --- Writing
+// ---------------------------------------------------------------------------------------------------------------
 
 std::string Quoted(std::string_view text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -36,7 +37,9 @@ std::string List(const Names& names) {
 // , "key": [one object per line]
 class Lines {
  public:
-  Lines(std::string& text, std::string_view key) : text_(text) { fmt::format_to(std::back_inserter(text_), ",\n  \"{}\": [", key); }
+  Lines(std::string& text, std::string_view key) : text_(text) {
+    fmt::format_to(std::back_inserter(text_), ",\n  \"{}\": [", key);
+  }
   ~Lines() { text_ += first_ ? "]" : "\n  ]"; }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
@@ -54,9 +57,11 @@ class Lines {
 std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<std::string_view>>& inputs_of) {
   const OpWork& work = graph.work(op);
   std::string text = fmt::format(
-      "{{\"name\": {}, \"type\": {}, \"class\": \"{}\", \"data_type\": \"{}\", \"flops\": {}, \"bytes_read\": {}, \"bytes_written\": {}",
+      "{{\"name\": {}, \"type\": {}, \"class\": \"{}\", \"data_type\": \"{}\", \"flops\": {}, \"bytes_read\": {}, "
+      "\"bytes_written\": {}",
       Quoted(graph.op_name(op)), Quoted(graph.op_type(op)), kOpClassNames[static_cast<size_t>(work.op_class)],
-      kDataTypeNames[static_cast<size_t>(work.data_type)], json(work.flops).dump(), work.bytes_read, work.bytes_written);
+      kDataTypeNames[static_cast<size_t>(work.data_type)], json(work.flops).dump(), work.bytes_read,
+      work.bytes_written);
   if (work.workspace_bytes != 0) text += fmt::format(", \"workspace_bytes\": {}", work.workspace_bytes);
   if (work.bytes_only) text += ", \"bytes_only\": true";
   if (graph.is_backward(op)) text += ", \"backward\": true";
@@ -70,13 +75,15 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
   text += ", \"outputs\": [";
   for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
     const TensorId tensor = MakeId<TensorId>(t);
-    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}{}}}", t == graph.first_output(op) ? "" : ", ",
-                   Quoted(graph.tensor_name(tensor)), graph.tensor_bytes(tensor), graph.is_output(tensor) ? ", \"result\": true" : "");
+    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}{}}}",
+                   t == graph.first_output(op) ? "" : ", ", Quoted(graph.tensor_name(tensor)),
+                   graph.tensor_bytes(tensor), graph.is_output(tensor) ? ", \"result\": true" : "");
   }
   return text + "]}";
 }
 
-// --- Reading ---------------------------------------------------------------------------------------------------------------
+// --- Reading
+// ---------------------------------------------------------------------------------------------------------------
 
 using Positions = std::unordered_map<std::string, size_t>;
 
@@ -88,11 +95,14 @@ class Reader {
     JsonObject top(document_, path_);
     if (top.Text("format") != kFormat) throw top.Mistake("format", fmt::format("expected \"{}\"", kFormat));
     if (top.Int("version", 1, INT64_MAX) != kVersion) {
-      throw top.Mistake("version", fmt::format("this program reads version {}; a newer Berth may read this file", kVersion));
+      throw top.Mistake("version",
+                        fmt::format("this program reads version {}; a newer Berth may read this file", kVersion));
     }
     builder_ = GraphBuilder(top.Text("name"));
-    ReadEntities(top, "parameters", parameters_, [&](int64_t bytes, std::string name) { return builder_.AddParameter(bytes, std::move(name)); });
-    ReadEntities(top, "inputs", inputs_, [&](int64_t bytes, std::string name) { return builder_.AddInput(bytes, std::move(name)); });
+    ReadEntities(top, "parameters", parameters_,
+                 [&](int64_t bytes, std::string name) { return builder_.AddParameter(bytes, std::move(name)); });
+    ReadEntities(top, "inputs", inputs_,
+                 [&](int64_t bytes, std::string name) { return builder_.AddInput(bytes, std::move(name)); });
     const json& ops = top.List("ops");
     if (ops.empty()) throw top.Mistake("ops", "there is none; a graph has at least one op");
     // Tensors first: an op may stand before those that make what it consumes.
@@ -108,7 +118,8 @@ class Reader {
 
   int64_t ReadBytes(JsonObject& object, std::string_view key) {
     const int64_t bytes = object.Int(key, 0, kMostBytes);
-    if (__builtin_add_overflow(total_, bytes, &total_)) throw object.Mistake(key, "all together are more than 2^63 bytes");
+    if (__builtin_add_overflow(total_, bytes, &total_))
+      throw object.Mistake(key, "all together are more than 2^63 bytes");
     return bytes;
   }
 
@@ -130,7 +141,9 @@ class Reader {
     return name;
   }
 
-  static Error Twice(const JsonObject& object, std::string_view name) { return object.Mistake("name", fmt::format("'{}' is there twice", name)); }
+  static Error Twice(const JsonObject& object, std::string_view name) {
+    return object.Mistake("name", fmt::format("'{}' is there twice", name));
+  }
 
   void ReadOp(const json& value, size_t i) {
     JsonObject object(value, path_, Place("ops", i));
@@ -153,7 +166,8 @@ class Reader {
       JsonObject output(outputs[k], path_, fmt::format("ops[{}].outputs[{}]", i, k));
       const std::string tensor = Name(output);
       const bool result = output.Has("result") && output.Bool("result");
-      if (!tensors_.emplace(tensor, builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result)).second) throw Twice(output, tensor);
+      if (!tensors_.emplace(tensor, builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result)).second)
+        throw Twice(output, tensor);
       output.Finish();
     }
     for (const std::string_view key : {"consumes", "inputs", "parameters"}) {
@@ -174,18 +188,21 @@ class Reader {
   void ReadUses(const json& value, size_t i) {
     Use(value, i, "consumes", tensors_, "no op makes the tensor", [&](size_t at) { builder_.Consume(at, i); });
     Use(value, i, "inputs", inputs_, "the graph has no input", [&](size_t at) { builder_.UseInput(at, i); });
-    Use(value, i, "parameters", parameters_, "the graph has no parameter", [&](size_t at) { builder_.UseParameter(at, i); });
+    Use(value, i, "parameters", parameters_, "the graph has no parameter",
+        [&](size_t at) { builder_.UseParameter(at, i); });
   }
 
   template <typename Apply>
-  void Use(const json& value, size_t i, const char* key, const Positions& positions, std::string_view mistake, const Apply& apply) const {
+  void Use(const json& value, size_t i, const char* key, const Positions& positions, std::string_view mistake,
+           const Apply& apply) const {
     const auto list = value.find(key);
     if (list == value.end()) return;
     for (const json& name : *list) {
       const JsonObject object(value, path_, Place("ops", i));
       if (!name.is_string()) throw object.Mistake(key, "expected a list of names");
       const auto found = positions.find(name.get_ref<const std::string&>());
-      if (found == positions.end()) throw object.Mistake(key, fmt::format("{} '{}'", mistake, name.get_ref<const std::string&>()));
+      if (found == positions.end())
+        throw object.Mistake(key, fmt::format("{} '{}'", mistake, name.get_ref<const std::string&>()));
       apply(found->second);
     }
   }
@@ -212,17 +229,20 @@ Graph ReadGraphJson(std::string_view content, const std::string& path) {
 }
 
 std::string WriteGraphJson(const Graph& graph) {
-  std::string text = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {},\n  \"name\": {}", kFormat, kVersion, Quoted(graph.name()));
+  std::string text = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {},\n  \"name\": {}", kFormat, kVersion,
+                                 Quoted(graph.name()));
   {
     Lines lines(text, "inputs");
     for (const InputId input : graph.inputs()) {
-      lines.Add(fmt::format("{{\"name\": {}, \"bytes\": {}}}", Quoted(graph.input_name(input)), graph.input_bytes(input)));
+      lines.Add(
+          fmt::format("{{\"name\": {}, \"bytes\": {}}}", Quoted(graph.input_name(input)), graph.input_bytes(input)));
     }
   }
   {
     Lines lines(text, "parameters");
     for (const ParameterId parameter : graph.parameters()) {
-      lines.Add(fmt::format("{{\"name\": {}, \"bytes\": {}}}", Quoted(graph.parameter_name(parameter)), graph.parameter_bytes(parameter)));
+      lines.Add(fmt::format("{{\"name\": {}, \"bytes\": {}}}", Quoted(graph.parameter_name(parameter)),
+                            graph.parameter_bytes(parameter)));
     }
   }
   std::vector<std::vector<std::string_view>> inputs_of(graph.num_ops());
@@ -231,7 +251,8 @@ std::string WriteGraphJson(const Graph& graph) {
   }
   {
     Lines lines(text, "ops");
-    for (size_t position = 0; position < graph.num_ops(); ++position) lines.Add(OpLine(graph, graph.op_at_file_position(position), inputs_of));
+    for (size_t position = 0; position < graph.num_ops(); ++position)
+      lines.Add(OpLine(graph, graph.op_at_file_position(position), inputs_of));
   }
   if (!graph.notes().empty()) {
     Lines lines(text, "notes");

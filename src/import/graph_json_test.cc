@@ -27,7 +27,8 @@ void ExpectRoundTrip(const Graph& graph) {
     EXPECT_EQ(again.op_at_file_position(Index(op)), graph.op_at_file_position(Index(op)));
   }
   for (const TensorId tensor : graph.tensors()) EXPECT_EQ(again.tensor_name(tensor), graph.tensor_name(tensor));
-  for (const ParameterId parameter : graph.parameters()) EXPECT_EQ(again.parameter_name(parameter), graph.parameter_name(parameter));
+  for (const ParameterId parameter : graph.parameters())
+    EXPECT_EQ(again.parameter_name(parameter), graph.parameter_name(parameter));
   for (const InputId input : graph.inputs()) EXPECT_EQ(again.input_name(input), graph.input_name(input));
   EXPECT_EQ(WriteGraphJson(again), text);
 }
@@ -35,8 +36,9 @@ void ExpectRoundTrip(const Graph& graph) {
 TEST(GraphJson, ReadsBackEveryShippedModelAndFormula) {
   ModelCatalog catalog("model");
   RegisterSyntheticModels(catalog);
-  for (const char* model : {"inception_v3", "gpt2_decode_p128", "lstm_lm_4l_fused", "chain(parameter_bytes=12)", "fork_join(rounds=3)",
-                            "layered(ops=300)", "lstm_grid(layers=3,steps=5)", "transformer(layers=2)"}) {
+  for (const char* model :
+       {"inception_v3", "gpt2_decode_p128", "lstm_lm_4l_fused", "chain(parameter_bytes=12)", "fork_join(rounds=3)",
+        "layered(ops=300)", "lstm_grid(layers=3,steps=5)", "transformer(layers=2)"}) {
     SCOPED_TRACE(model);
     ExpectRoundTrip(ReadModel(model, catalog));
   }
@@ -51,7 +53,8 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
     for (size_t i = 0; i < count; ++i) rank[i] = i;
     random.Shuffle(std::span(rank));
     std::vector<std::vector<size_t>> tensors(count);
-    const size_t parameter = builder.AddParameter(static_cast<int64_t>(random.Below(1000)), "same"), input = builder.AddInput(8, "same");
+    const size_t parameter = builder.AddParameter(static_cast<int64_t>(random.Below(1000)), "same"),
+                 input = builder.AddInput(8, "same");
     for (size_t i = 0; i < count; ++i) {
       const OpWork work{.flops = random.Uniform(0, 1e12),
                         .bytes_read = static_cast<int64_t>(random.Below(1 << 30)),
@@ -61,7 +64,8 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
                         .data_type = static_cast<DataType>(random.Below(kDataTypes)),
                         .bytes_only = random.Chance(0.3)};
       builder.AddOp(random.Chance(0.5) ? "op" : "", random.Chance(0.5) ? "A" : "B", work);
-      for (size_t k = random.Below(3); k > 0; --k) tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));
+      for (size_t k = random.Below(3); k > 0; --k)
+        tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));
       if (random.Chance(0.2)) builder.MarkBackward(i);
       if (random.Chance(0.3)) builder.UseParameter(parameter, i);
       if (random.Chance(0.3)) builder.UseInput(input, i);
@@ -118,7 +122,8 @@ TEST(GraphJson, MistakesNameThePlace) {
   EXPECT_THAT(with("[\"t\"]", "[\"nobody\"]"), AllOf(HasSubstr("ops[1].consumes"), HasSubstr("'nobody'")));
   EXPECT_THAT(with("[\"t\"]", "[7]"), HasSubstr("ops[1].consumes"));
   EXPECT_THAT(with("[\"t\"]", "[\"u\"]"), HasSubstr("cycle"));
-  EXPECT_THAT(with("\"name\": \"u\"", "\"name\": \"t\""), AllOf(HasSubstr("ops[1].outputs[0].name"), HasSubstr("twice")));
+  EXPECT_THAT(with("\"name\": \"u\"", "\"name\": \"t\""),
+              AllOf(HasSubstr("ops[1].outputs[0].name"), HasSubstr("twice")));
   EXPECT_THAT(with("\"name\": \"b\"", "\"name\": \"a\""), HasSubstr("ops[1].name"));
   EXPECT_THAT(with("\"name\": \"b\"", "\"name\": \"\""), HasSubstr("ops[1].name"));
   EXPECT_THAT(with("\"bytes\": 8", "\"bytes\": -8"), HasSubstr("parameters[0].bytes"));
@@ -127,7 +132,8 @@ TEST(GraphJson, MistakesNameThePlace) {
   EXPECT_THAT(with("berth-graph", "other"), HasSubstr("format"));
   EXPECT_THAT(with("]\n}", "]"), HasSubstr("not valid JSON"));
   EXPECT_THROW(ReadGraphJson("[]", "bad.json"), Error);
-  EXPECT_THROW(ReadGraphJson(R"({"format": "berth-graph", "version": 1, "name": "none", "ops": []})", "bad.json"), Error);
+  EXPECT_THROW(ReadGraphJson(R"({"format": "berth-graph", "version": 1, "name": "none", "ops": []})", "bad.json"),
+               Error);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --- Formats ---------------------------------------------------------------------------------------------------------------
+// --- Formats
+// ---------------------------------------------------------------------------------------------------------------
 
 // A kind of model file. The first whose test says yes reads it, so the strictest tests stand first.
 struct Format {
@@ -22,20 +23,24 @@ struct Format {
   std::string sentence;
   std::vector<Parameter> parameters;
   bool (*looks_like)(std::string_view content);
-  Instance (*read)(std::string_view content, const std::string& path, const Params& params, const ImportOptions& options);
+  Instance (*read)(std::string_view content, const std::string& path, const Params& params,
+                   const ImportOptions& options);
   bool takes_shapes = false;
 };
 
 bool LooksLikeGraphJson(std::string_view content) {
   const size_t first = content.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && content[first] == '{' && content.substr(0, 4096).find("\"berth-graph\"") != std::string_view::npos;
+  return first != std::string_view::npos && content[first] == '{' &&
+         content.substr(0, 4096).find("\"berth-graph\"") != std::string_view::npos;
 }
 
-// Protobuf has no signature. Its first byte is the key of one of ModelProto's fields, and no text contains the bytes of the
-// lengths and numbers that follow.
+// Protobuf has no signature. Its first byte is the key of one of ModelProto's fields, and no text contains the bytes of
+// the lengths and numbers that follow.
 bool LooksLikeOnnx(std::string_view content) {
   constexpr std::string_view kText = "\t\n\r\f\v";
-  return std::ranges::any_of(content.substr(0, 256), [&](char c) { return static_cast<unsigned char>(c) < 32 && kText.find(c) == std::string_view::npos; });
+  return std::ranges::any_of(content.substr(0, 256), [&](char c) {
+    return static_cast<unsigned char>(c) < 32 && kText.find(c) == std::string_view::npos;
+  });
 }
 
 Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(std::move(graph))}; }
@@ -46,90 +51,90 @@ std::vector<Format> Formats() {
                      .sentence = "Berth's own JSON",
                      .parameters = {},
                      .looks_like = LooksLikeGraphJson,
-                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
-                       return OfGraph(ReadGraphJson(content, path));
-                     }});
-  formats.push_back({.name = "msr",
-                     .sentence = "JSON of Tarnawski et al. 2020",
-                     .parameters = {{.name = "accelerators",
-                                     .type = ParameterType::kInt,
-                                     .default_value = "0",
-                                     .sentence = "at least so many accelerators, where the file has fewer",
-                                     .least = 0,
-                                     .most = 1024}},
-                     .looks_like = LooksLikeMsr,
-                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-                       return ReadMsr(content, path, {.least_accelerators = static_cast<size_t>(params.Int("accelerators"))});
-                     }});
-  formats.push_back({.name = "piper",
-                     .sentence = "JSON of Piper",
-                     .parameters = {{.name = "recomputation",
-                                     .type = ParameterType::kBool,
-                                     .default_value = "false",
-                                     .sentence = "the costs with activations computed again in the backward pass"}},
-                     .looks_like = LooksLikePiper,
-                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-                       return ReadPiper(content, path,
-                                        params.Bool("recomputation") ? PiperConfiguration::kRecomputation : PiperConfiguration::kVanilla);
-                     }});
-  formats.push_back({.name = "pipedream",
-                     .sentence = "a profile of PipeDream, graph.txt",
-                     .parameters = {{.name = "training",
-                                     .type = ParameterType::kBool,
-                                     .default_value = "true",
-                                     .sentence = "with the backward pass"}},
-                     .looks_like = LooksLikePipeDream,
-                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-                       return ReadPipeDream(content, path, {.training = params.Bool("training")});
-                     }});
+                     .read = [](std::string_view content, const std::string& path, const Params&,
+                                const ImportOptions&) { return OfGraph(ReadGraphJson(content, path)); }});
+  formats.push_back(
+      {.name = "msr",
+       .sentence = "JSON of Tarnawski et al. 2020",
+       .parameters = {{.name = "accelerators",
+                       .type = ParameterType::kInt,
+                       .default_value = "0",
+                       .sentence = "at least so many accelerators, where the file has fewer",
+                       .least = 0,
+                       .most = 1024}},
+       .looks_like = LooksLikeMsr,
+       .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+         return ReadMsr(content, path, {.least_accelerators = static_cast<size_t>(params.Int("accelerators"))});
+       }});
+  formats.push_back(
+      {.name = "piper",
+       .sentence = "JSON of Piper",
+       .parameters = {{.name = "recomputation",
+                       .type = ParameterType::kBool,
+                       .default_value = "false",
+                       .sentence = "the costs with activations computed again in the backward pass"}},
+       .looks_like = LooksLikePiper,
+       .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+         return ReadPiper(
+             content, path,
+             params.Bool("recomputation") ? PiperConfiguration::kRecomputation : PiperConfiguration::kVanilla);
+       }});
+  formats.push_back(
+      {.name = "pipedream",
+       .sentence = "a profile of PipeDream, graph.txt",
+       .parameters = {{.name = "training",
+                       .type = ParameterType::kBool,
+                       .default_value = "true",
+                       .sentence = "with the backward pass"}},
+       .looks_like = LooksLikePipeDream,
+       .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+         return ReadPipeDream(content, path, {.training = params.Bool("training")});
+       }});
   formats.push_back({.name = "moirai",
                      .sentence = "JSON of Moirai's instances",
                      .parameters = {},
                      .looks_like = LooksLikeMoirai,
-                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
-                       return ReadMoirai(content, path);
-                     }});
+                     .read = [](std::string_view content, const std::string& path, const Params&,
+                                const ImportOptions&) { return ReadMoirai(content, path); }});
   formats.push_back({.name = "placeto",
                      .sentence = "JSON of graphs for Placeto's simulator",
                      .parameters = {},
                      .looks_like = LooksLikePlaceto,
-                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
-                       return ReadPlaceto(content, path);
-                     }});
+                     .read = [](std::string_view content, const std::string& path, const Params&,
+                                const ImportOptions&) { return ReadPlaceto(content, path); }});
   formats.push_back({.name = "planted",
                      .sentence = "JSON of tasks on processors",
                      .parameters = {},
                      .looks_like = LooksLikePlanted,
-                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions&) {
-                       return ReadPlanted(content, path);
-                     }});
-  formats.push_back({.name = "ir",
-                     .sentence = "OpenVINO's IR, the .xml",
-                     .parameters = {{.name = "view",
-                                     .type = ParameterType::kChoice,
-                                     .default_value = "folded",
-                                     .sentence = "folded: what a runtime executes; raw: every layer is an op, as HSDAG counts",
-                                     .choices = {"folded", "raw"}}},
-                     .looks_like = LooksLikeIr,
-                     .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-                       return OfGraph(ReadIr(content, path, params.Text("view") == "raw" ? IrView::kRaw : IrView::kFolded));
-                     }});
+                     .read = [](std::string_view content, const std::string& path, const Params&,
+                                const ImportOptions&) { return ReadPlanted(content, path); }});
+  formats.push_back(
+      {.name = "ir",
+       .sentence = "OpenVINO's IR, the .xml",
+       .parameters = {{.name = "view",
+                       .type = ParameterType::kChoice,
+                       .default_value = "folded",
+                       .sentence = "folded: what a runtime executes; raw: every layer is an op, as HSDAG counts",
+                       .choices = {"folded", "raw"}}},
+       .looks_like = LooksLikeIr,
+       .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+         return OfGraph(ReadIr(content, path, params.Text("view") == "raw" ? IrView::kRaw : IrView::kFolded));
+       }});
   formats.push_back({.name = "onnx",
                      .sentence = "ONNX",
                      .parameters = {},
                      .looks_like = LooksLikeOnnx,
-                     .read = [](std::string_view content, const std::string& path, const Params&, const ImportOptions& options) {
-                       return OfGraph(ReadOnnx(content, path, options));
-                     },
+                     .read = [](std::string_view content, const std::string& path, const Params&,
+                                const ImportOptions& options) { return OfGraph(ReadOnnx(content, path, options)); },
                      .takes_shapes = true});
   return formats;
 }
 
-const Format& FormatOf(const std::vector<Format>& formats, std::string_view content, const std::string& path, const std::string& asked) {
+const Format& FormatOf(const std::vector<Format>& formats, std::string_view content, const std::string& path,
+                       const std::string& asked) {
   if (content.empty()) throw Error("{}: is empty; a model was expected", path);
-  const auto found = std::ranges::find_if(formats, [&](const Format& format) {
-    return asked.empty() ? format.looks_like(content) : format.name == asked;
-  });
+  const auto found = std::ranges::find_if(
+      formats, [&](const Format& format) { return asked.empty() ? format.looks_like(content) : format.name == asked; });
   if (found != formats.end()) return *found;
   std::vector<std::string> names, known;
   for (const Format& format : formats) {
@@ -148,7 +153,10 @@ Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
   }
   constexpr uintmax_t kMostBytes = (uintmax_t{1} << 31) - 1;
   if (fs::is_regular_file(status) && fs::file_size(path, code) > kMostBytes) {
-    throw Error("{}: is larger than 2 GiB; keep the weights in files of their own (ONNX external data), Berth does not need them", path);
+    throw Error(
+        "{}: is larger than 2 GiB; keep the weights in files of their own (ONNX external data), Berth does not need "
+        "them",
+        path);
   }
   const std::string content = ReadFile(path);
   const Spec asked = options.format.empty() ? Spec{} : Spec::Parse(options.format);
@@ -157,15 +165,19 @@ Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
   if (!options.shapes.empty() && !format.takes_shapes) {
     throw Error("{}: --shape is for formats that describe shapes, like ONNX; this is {}", path, format.sentence);
   }
-  return format.read(content, path, Params(asked.name.empty() ? Spec{.name = format.name} : asked, format.parameters, "model format"), options);
+  return format.read(content, path,
+                     Params(asked.name.empty() ? Spec{.name = format.name} : asked, format.parameters, "model format"),
+                     options);
 }
 
-// --- The models that ship ----------------------------------------------------------------------------------------------------
+// --- The models that ship
+// ----------------------------------------------------------------------------------------------------
 
 fs::path ModelsFolder() {
   if (const char* folder = std::getenv("BERTH_MODELS"); folder != nullptr && *folder != '\0') return folder;
   std::error_code code;
-  const fs::path installed = fs::read_symlink("/proc/self/exe", code).parent_path() / ".." / "share" / "berth" / "models";
+  const fs::path installed =
+      fs::read_symlink("/proc/self/exe", code).parent_path() / ".." / "share" / "berth" / "models";
   if (!code && fs::is_directory(installed, code)) return installed;
   return fs::path(BERTH_SOURCE_DIR) / "models";
 }
@@ -183,7 +195,9 @@ std::vector<std::pair<std::string, std::string>> ShippedModels() {
 }
 
 void ParseShape(std::string_view text, ImportOptions& options) {
-  const auto fail = [&](std::string_view what) { return Error("--shape {}: {}; expected something like input=32,3,224,224", text, what); };
+  const auto fail = [&](std::string_view what) {
+    return Error("--shape {}: {}; expected something like input=32,3,224,224", text, what);
+  };
   const size_t equals = text.rfind('=');
   if (equals == std::string_view::npos || equals == 0) throw fail("no input is named");
   std::vector<int64_t> dims;
@@ -198,7 +212,8 @@ void ParseShape(std::string_view text, ImportOptions& options) {
     if (number.size() == rest.size()) break;
     rest.remove_prefix(number.size() + 1);
   }
-  if (!options.shapes.emplace(text.substr(0, equals), std::move(dims)).second) throw fail("this input has a shape already");
+  if (!options.shapes.emplace(text.substr(0, equals), std::move(dims)).second)
+    throw fail("this input has a shape already");
 }
 
 Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options) {
@@ -212,10 +227,12 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
   }
   const size_t parenthesis = name.find('(');
   if (catalog.Find(name.substr(0, parenthesis)) != nullptr) {
-    if (!options.shapes.empty()) throw Error("--shape is for model files; {} takes its sizes as parameters, in parentheses", model);
+    if (!options.shapes.empty())
+      throw Error("--shape is for model files; {} takes its sizes as parameters, in parentheses", model);
     return OfGraph(catalog.Make(model));
   }
-  if (parenthesis == std::string::npos && (name.find('/') != std::string::npos || name.find('.') != std::string::npos)) {
+  if (parenthesis == std::string::npos &&
+      (name.find('/') != std::string::npos || name.find('.') != std::string::npos)) {
     throw Error("{}: there is no such file; check the path", model);
   }
   std::vector<std::string> names;

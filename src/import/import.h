@@ -27,8 +27,9 @@ struct ImportOptions {
 // Parses "input=32,3,224,224"; throws Error with an example.
 void ParseShape(std::string_view text, ImportOptions& options);
 
-// `model` is a file, the name of a model that ships with Berth ("resnet50"), or a catalog name with parameters, looked for in
-// this order: an existing file, a shipped model, the catalog. Throws Error when it is none, naming what there is.
+// `model` is a file, the name of a model that ships with Berth ("resnet50"), or a catalog name with parameters, looked
+// for in this order: an existing file, a shipped model, the catalog. Throws Error when it is none, naming what there
+// is.
 Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
 // The graph of it alone.
 Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});

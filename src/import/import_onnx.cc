@@ -18,20 +18,22 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>, std::less<>>;
 
-// --- Parsing ---------------------------------------------------------------------------------------------------------------
+// --- Parsing
+// ---------------------------------------------------------------------------------------------------------------
 
 onnx::ModelProto Parse(std::string_view content, const std::string& path) {
   if (content.empty()) throw Error("{}: is empty; an ONNX model was expected", path);
   if (content.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    throw Error("{}: has {} bytes; an ONNX file ends at 2 GiB, keep the weights in files of their own", path, content.size());
+    throw Error("{}: has {} bytes; an ONNX file ends at 2 GiB, keep the weights in files of their own", path,
+                content.size());
   }
   onnx::ModelProto model;
   google::protobuf::io::ArrayInputStream array(content.data(), static_cast<int>(content.size()));
   google::protobuf::io::CodedInputStream stream(&array);
   stream.SetTotalBytesLimit(std::numeric_limits<int>::max());
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    throw Error("{}: is no ONNX model, or a damaged one: it cannot be read beyond about byte {} of {}", path, stream.CurrentPosition(),
-                content.size());
+    throw Error("{}: is no ONNX model, or a damaged one: it cannot be read beyond about byte {} of {}", path,
+                stream.CurrentPosition(), content.size());
   }
   if (!model.has_graph() || model.graph().node_size() == 0) {
     throw Error("{}: is read as ONNX, but has no graph with nodes; check that it is the model's file", path);
@@ -42,8 +44,9 @@ onnx::ModelProto Parse(std::string_view content, const std::string& path) {
 // What is newer than the library is read by the newest rules that are known.
 std::map<std::string, int64_t, std::less<>> ReadVersions(const onnx::ModelProto& model, NoteList& notes) {
   if (model.ir_version() > onnx::Version::IR_VERSION) {
-    notes.Add("written for a newer ONNX, read as far as it is known",
-              fmt::format("IR version {} (known: {})", model.ir_version(), static_cast<int>(onnx::Version::IR_VERSION)));
+    notes.Add(
+        "written for a newer ONNX, read as far as it is known",
+        fmt::format("IR version {} (known: {})", model.ir_version(), static_cast<int>(onnx::Version::IR_VERSION)));
   }
   std::map<std::string, int64_t, std::less<>> opsets;
   for (const onnx::OperatorSetIdProto& import : model.opset_import()) {
@@ -52,12 +55,14 @@ std::map<std::string, int64_t, std::less<>> ReadVersions(const onnx::ModelProto&
   const int64_t newest = NewestKnownOpset();
   const int64_t opset = opsets.try_emplace("", newest).first->second;
   if (opset > newest) {
-    notes.Add("written for a newer ONNX, read as far as it is known", fmt::format("opset {} (known: {}, and what is in the table of op types)", opset, newest));
+    notes.Add("written for a newer ONNX, read as far as it is known",
+              fmt::format("opset {} (known: {}, and what is in the table of op types)", opset, newest));
   }
   return opsets;
 }
 
-// --- Sizes of the inputs ---------------------------------------------------------------------------------------------------
+// --- Sizes of the inputs
+// ---------------------------------------------------------------------------------------------------
 
 // Declares what is fed from outside: the graph's inputs without initialisers, which files of IR version 3 list too.
 class Inputs {
@@ -78,11 +83,13 @@ class Inputs {
       if (const auto asked = shapes.find(info->name()); asked != shapes.end()) {
         value.dims = asked->second;
       } else if (!info->type().tensor_type().has_shape()) {
-        walk_.notes.Add("inputs whose shape the file does not say, taken as one element (set it with --shape)", info->name());
+        walk_.notes.Add("inputs whose shape the file does not say, taken as one element (set it with --shape)",
+                        info->name());
         value.dims.clear();
       } else {
         for (int i = 0; i < shape.dim_size(); ++i) {
-          if (!shape.dim(i).has_dim_value()) value.dims[static_cast<size_t>(i)] = SizeOf(shape.dim(i).dim_param(), info->name(), i);
+          if (!shape.dim(i).has_dim_value())
+            value.dims[static_cast<size_t>(i)] = SizeOf(shape.dim(i).dim_param(), info->name(), i);
         }
       }
       value.known_dims = true;
@@ -97,7 +104,8 @@ class Inputs {
   // A symbol means the same number everywhere: a --shape for one input sets it for all.
   void BindSymbols(const Shapes& shapes) {
     for (const auto& [name, dims] : shapes) {
-      const auto found = std::ranges::find(infos_, name, [](const onnx::ValueInfoProto* info) -> const std::string& { return info->name(); });
+      const auto found = std::ranges::find(
+          infos_, name, [](const onnx::ValueInfoProto* info) -> const std::string& { return info->name(); });
       if (found == infos_.end()) {
         std::vector<std::string> names;
         for (const onnx::ValueInfoProto* info : infos_) names.push_back(info->name());
@@ -108,14 +116,15 @@ class Inputs {
       if (!(*found)->type().tensor_type().has_shape()) continue;
       const auto& shape = (*found)->type().tensor_type().shape();
       if (shape.dim_size() != static_cast<int>(dims.size())) {
-        throw Error("--shape {}={}: this input of {} has {} dimensions, not {}", name, fmt::join(dims, ","), walk_.path, shape.dim_size(), dims.size());
+        throw Error("--shape {}={}: this input of {} has {} dimensions, not {}", name, fmt::join(dims, ","), walk_.path,
+                    shape.dim_size(), dims.size());
       }
       for (int i = 0; i < shape.dim_size(); ++i) {
         if (shape.dim(i).dim_param().empty()) continue;
         const auto [symbol, fresh] = symbols_.emplace(shape.dim(i).dim_param(), dims[static_cast<size_t>(i)]);
         if (!fresh && symbol->second != dims[static_cast<size_t>(i)]) {
-          throw Error("--shape {}={}: '{}' is {} here and {} in another --shape; it must be one number", name, fmt::join(dims, ","),
-                      symbol->first, dims[static_cast<size_t>(i)], symbol->second);
+          throw Error("--shape {}={}: '{}' is {} here and {} in another --shape; it must be one number", name,
+                      fmt::join(dims, ","), symbol->first, dims[static_cast<size_t>(i)], symbol->second);
         }
       }
     }
@@ -123,8 +132,9 @@ class Inputs {
 
   int64_t SizeOf(const std::string& symbol, const std::string& input, int axis) {
     if (const auto bound = symbols_.find(symbol); !symbol.empty() && bound != symbols_.end()) return bound->second;
-    walk_.notes.Add("sizes that the file leaves open, taken as 1 (set them with --shape)",
-                    symbol.empty() ? fmt::format("dimension {} of {}", axis, input) : fmt::format("{} of {}", symbol, input));
+    walk_.notes.Add(
+        "sizes that the file leaves open, taken as 1 (set them with --shape)",
+        symbol.empty() ? fmt::format("dimension {} of {}", axis, input) : fmt::format("{} of {}", symbol, input));
     return 1;
   }
 
@@ -148,7 +158,8 @@ SizeChanges Changes(const OnnxWalk& walk, const std::vector<size_t>& inputs) {
   return changes;
 }
 
-// --- From walk to graph ----------------------------------------------------------------------------------------------------
+// --- From walk to graph
+// ----------------------------------------------------------------------------------------------------
 
 // Ops whose results nobody uses are left out: what is only asked for its shape never runs.
 std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std::set<size_t>& outputs) {
@@ -157,7 +168,8 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   std::vector<size_t> stack;
   const auto need = [&](size_t position) {
     const Value& value = walk.pool[position];
-    if (value.constant || value.node < 0 || value.scope != scope.id() || needed[static_cast<size_t>(value.node)]) return;
+    if (value.constant || value.node < 0 || value.scope != scope.id() || needed[static_cast<size_t>(value.node)])
+      return;
     needed[static_cast<size_t>(value.node)] = true;
     stack.push_back(static_cast<size_t>(value.node));
   };
@@ -170,7 +182,8 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   return needed;
 }
 
-Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const OnnxWalk& walk, const std::vector<size_t>& inputs) {
+Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const OnnxWalk& walk,
+                const std::vector<size_t>& inputs) {
   std::set<size_t> outputs;
   for (const onnx::ValueInfoProto& output : model.graph().output()) {
     if (!output.name().empty()) outputs.insert(scope.Find(output.name()));
@@ -201,7 +214,8 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
     const OnnxOp& source = scope.ops()[op];
     const std::string& domain = source.proto->domain();
     const bool standard = domain.empty() || domain == "ai.onnx";
-    const size_t added = builder.AddOp(source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
+    const size_t added = builder.AddOp(
+        source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
     for (const size_t position : source.outputs) {
       const Value& value = walk.pool[position];
       const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
@@ -230,7 +244,8 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   walk.notes.Append(notes);
   for (std::string& note : notes) builder.AddNote(std::move(note));
   if (!walk.unknown_types.empty()) {
-    builder.AddNote(fmt::format("op types without a formula, costed by their bytes: {}", fmt::join(walk.unknown_types, ", ")));
+    builder.AddNote(
+        fmt::format("op types without a formula, costed by their bytes: {}", fmt::join(walk.unknown_types, ", ")));
   }
   return builder.Build(walk.path);
 }
@@ -267,9 +282,10 @@ Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOp
       if (!value.known_dims) file_shapes.unknown.emplace(value.name);
     }
   });
-  return walk_through(options.shapes, &file_shapes, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
-    return MakeGraph(model, scope, walk, inputs.positions());
-  });
+  return walk_through(options.shapes, &file_shapes,
+                      [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
+                        return MakeGraph(model, scope, walk, inputs.positions());
+                      });
 }
 
 }  // namespace berth

@@ -55,7 +55,8 @@ TEST_F(ImportTest, ShapesAreANameAndNumbers) {
   ParseShape("a:0=b=7", options);
   EXPECT_EQ(options.shapes.at("input"), (std::vector<int64_t>{32, 3, 224, 224}));
   EXPECT_EQ(options.shapes.at("a:0=b"), (std::vector<int64_t>{7}));
-  for (const char* wrong : {"", "input", "=1", "x=", "x=1,", "x=1,,2", "x=0", "x=-1", "x=1.5", "x=two", "x=99999999999999999999", "input=1"}) {
+  for (const char* wrong : {"", "input", "=1", "x=", "x=1,", "x=1,,2", "x=0", "x=-1", "x=1.5", "x=two",
+                            "x=99999999999999999999", "input=1"}) {
     EXPECT_THROW(ParseShape(wrong, options), Error) << wrong;
   }
 }
@@ -95,7 +96,8 @@ TEST_F(ImportTest, MistakesNameTheRemedy) {
   ParseShape("x=1", shape);
   EXPECT_THAT(MessageFor("chain", shape), HasSubstr("--shape"));
   EXPECT_THAT(MessageFor("resnet50", shape), HasSubstr("its inputs are: input"));
-  EXPECT_THAT(MessageFor(File("c.json", WriteGraphJson(ReadModel("chain(ops=3)", catalog_))), shape), HasSubstr("--shape"));
+  EXPECT_THAT(MessageFor(File("c.json", WriteGraphJson(ReadModel("chain(ops=3)", catalog_))), shape),
+              HasSubstr("--shape"));
 }
 
 TEST_F(ImportTest, AFileAboveTwoGigabytesIsRefusedUnread) {

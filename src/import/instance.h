@@ -1,4 +1,5 @@
-// What a file brings: always a graph, and with published instances their own devices, costs, constraints and rule as well.
+// What a file brings: always a graph, and with published instances their own devices, costs, constraints and rule as
+// well.
 #pragma once
 
 #include <map>
@@ -24,10 +25,12 @@ struct Instance {
   // The execution model that the data set is published with, as a catalog string ("pipeline", "placeto"); empty: none.
   std::string evaluator{};
 
-  // Times by kind of device ("gpu"), by OpId, in options.seconds_per_unit, where the file describes no devices: TimesOn.
+  // Times by kind of device ("gpu"), by OpId, in options.seconds_per_unit, where the file describes no devices:
+  // TimesOn.
   std::map<std::string, std::vector<double>, std::less<>> times_by_kind{};
 
-  // A plan that the file brings, and what it says about its problem, by its own words ("optimum"), in options.seconds_per_unit.
+  // A plan that the file brings, and what it says about its problem, by its own words ("optimum"), in
+  // options.seconds_per_unit.
   std::optional<Plan> plan{};
   std::map<std::string, double, std::less<>> published{};
 

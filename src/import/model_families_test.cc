@@ -42,15 +42,18 @@ TEST_P(ModelFamily, AgreesWithTheShippedExport) {
   EXPECT_EQ(made.num_edges(), exported.num_edges());
   EXPECT_NEAR(made.total_flops() / exported.total_flops(), 1, 1e-3);
   // The exports keep a few indices as weights.
-  EXPECT_NEAR(static_cast<double>(made.total_parameter_bytes()) / static_cast<double>(exported.total_parameter_bytes()), 1, 1e-3);
-  EXPECT_NEAR(static_cast<double>(made.total_tensor_bytes()) / static_cast<double>(exported.total_tensor_bytes()), 1, 1e-2);
+  EXPECT_NEAR(static_cast<double>(made.total_parameter_bytes()) / static_cast<double>(exported.total_parameter_bytes()),
+              1, 1e-3);
+  EXPECT_NEAR(static_cast<double>(made.total_tensor_bytes()) / static_cast<double>(exported.total_tensor_bytes()), 1,
+              1e-2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, ModelFamily,
-                         ::testing::Values(Pair{"rnnlm_2l_t35_b64.onnx", "rnnlm"}, Pair{"gnmt_4l_t20_b64.onnx", "gnmt"},
-                                           Pair{"bert_base_s128.onnx", "bert"},
-                                           Pair{"bert_large_s384.onnx", "bert(layers=24,hidden=1024,heads=16,inner=4096,length=384)"},
-                                           Pair{"wavenet_4x9.onnx", "wavenet"}, Pair{"inception_v3.onnx", "inception_v3"}));
+INSTANTIATE_TEST_SUITE_P(
+    Shipped, ModelFamily,
+    ::testing::Values(Pair{"rnnlm_2l_t35_b64.onnx", "rnnlm"}, Pair{"gnmt_4l_t20_b64.onnx", "gnmt"},
+                      Pair{"bert_base_s128.onnx", "bert"},
+                      Pair{"bert_large_s384.onnx", "bert(layers=24,hidden=1024,heads=16,inner=4096,length=384)"},
+                      Pair{"wavenet_4x9.onnx", "wavenet"}, Pair{"inception_v3.onnx", "inception_v3"}));
 
 TEST(ModelFamilies, GrowWithTheirParameters) {
   const ModelCatalog catalog = Families();
@@ -60,7 +63,8 @@ TEST(ModelFamilies, GrowWithTheirParameters) {
     EXPECT_GT(graph.total_flops(), 0) << name;
   }
   // Two layers begin with a hidden and a cell state per sentence.
-  EXPECT_EQ(catalog.Make("rnnlm(batch=128)").total_parameter_bytes() - catalog.Make("rnnlm").total_parameter_bytes(), 4 * 64 * 2048 * 4);
+  EXPECT_EQ(catalog.Make("rnnlm(batch=128)").total_parameter_bytes() - catalog.Make("rnnlm").total_parameter_bytes(),
+            4 * 64 * 2048 * 4);
   EXPECT_NEAR(catalog.Make("bert(batch=4)").total_flops() / catalog.Make("bert").total_flops(), 4, 0.01);
   EXPECT_GT(catalog.Make("nasnet(cells=6)").num_ops(), catalog.Make("nasnet").num_ops());
 }
@@ -76,8 +80,8 @@ TEST(ModelFamilies, GiveNasnetItsPublishedSize) {
   EXPECT_NEAR(mobile.total_flops() / 2e6, 564, 30);
 }
 
-// Szegedy et al. 2016, section 6: 5 billion multiply-adds; torchvision counts 5.71 at 299 pixels, and 23.8 million weights with
-// the classes, without the auxiliary ones.
+// Szegedy et al. 2016, section 6: 5 billion multiply-adds; torchvision counts 5.71 at 299 pixels, and 23.8 million
+// weights with the classes, without the auxiliary ones.
 TEST(ModelFamilies, GiveInceptionItsPublishedSize) {
   const Graph graph = Families().Make("inception_v3");
   EXPECT_NEAR(graph.total_flops() / 2e9, 5.71, 0.05);

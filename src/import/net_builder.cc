@@ -43,17 +43,19 @@ NetBuilder::Value NetBuilder::Weight(std::string_view name, Dims dims) {
   return {Value::Kind::kParameter, position, std::move(dims)};
 }
 
-std::vector<NetBuilder::Value> NetBuilder::Ops(std::string_view type, const std::vector<Value>& inputs, const std::vector<Dims>& results) {
+std::vector<NetBuilder::Value> NetBuilder::Ops(std::string_view type, const std::vector<Value>& inputs,
+                                               const std::vector<Dims>& results) {
   return Add(type, inputs, results, {}, {});
 }
 
-NetBuilder::Value NetBuilder::Op(std::string_view type, const std::vector<Value>& inputs, Dims result, const Attributes& attributes,
-                                 std::string_view name) {
+NetBuilder::Value NetBuilder::Op(std::string_view type, const std::vector<Value>& inputs, Dims result,
+                                 const Attributes& attributes, std::string_view name) {
   return Add(type, inputs, {std::move(result)}, attributes, name).front();
 }
 
-std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std::vector<Value>& inputs, const std::vector<Dims>& results,
-                                               const Attributes& attributes, std::string_view name) {
+std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std::vector<Value>& inputs,
+                                               const std::vector<Dims>& results, const Attributes& attributes,
+                                               std::string_view name) {
   const OpRule* rule = FindOpRule("", type);
   BERTH_CHECK(rule != nullptr, "no rule for op type {}", type);
   OpShapes shapes{.attributes = attributes};
@@ -71,19 +73,28 @@ std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std:
   const size_t op = builder_.AddOp(op_name, type, work);
   for (const Value& input : inputs) {
     switch (input.kind) {
-      case Value::Kind::kTensor: builder_.Consume(input.position, op); break;
-      case Value::Kind::kInput: builder_.UseInput(input.position, op); break;
-      case Value::Kind::kParameter: builder_.UseParameter(input.position, op); break;
+      case Value::Kind::kTensor:
+        builder_.Consume(input.position, op);
+        break;
+      case Value::Kind::kInput:
+        builder_.UseInput(input.position, op);
+        break;
+      case Value::Kind::kParameter:
+        builder_.UseParameter(input.position, op);
+        break;
     }
   }
   std::vector<Value> values;
   for (const Dims& result : results) {
-    values.push_back({Value::Kind::kTensor, builder_.AddTensor(op, BytesOf(result), fmt::format("{}:{}", op_name, values.size())), result});
+    values.push_back({Value::Kind::kTensor,
+                      builder_.AddTensor(op, BytesOf(result), fmt::format("{}:{}", op_name, values.size())), result});
   }
   return values;
 }
 
-NetBuilder::Value NetBuilder::Binary(std::string_view type, const Value& a, const Value& b) { return Op(type, {a, b}, Broadcast(a.dims, b.dims)); }
+NetBuilder::Value NetBuilder::Binary(std::string_view type, const Value& a, const Value& b) {
+  return Op(type, {a, b}, Broadcast(a.dims, b.dims));
+}
 
 NetBuilder::Value NetBuilder::MatMul(const Value& a, const Value& b) {
   BERTH_CHECK(a.Dim(-1) == b.Dim(-2), "{} columns against {} rows", a.Dim(-1), b.Dim(-2));

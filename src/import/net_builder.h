@@ -13,8 +13,8 @@
 
 namespace berth {
 
-// Builds a Graph of 32-bit floating-point ops whose work comes from FindOpRule. Op types are ONNX's; a type that is not in the
-// table is a mistake of the caller.
+// Builds a Graph of 32-bit floating-point ops whose work comes from FindOpRule. Op types are ONNX's; a type that is not
+// in the table is a mistake of the caller.
 class NetBuilder {
  public:
   // What flows: a tensor, an input or a weight, with its shape.
@@ -23,7 +23,9 @@ class NetBuilder {
     Kind kind;
     size_t position;  // in the GraphBuilder
     Dims dims;
-    int64_t Dim(int axis) const { return dims[axis < 0 ? dims.size() - static_cast<size_t>(-axis) : static_cast<size_t>(axis)]; }
+    int64_t Dim(int axis) const {
+      return dims[axis < 0 ? dims.size() - static_cast<size_t>(-axis) : static_cast<size_t>(axis)];
+    }
   };
 
   explicit NetBuilder(std::string name) : builder_(std::move(name)) {}
@@ -45,7 +47,8 @@ class NetBuilder {
   Value Weight(std::string_view name, Dims dims);
 
   // One op with one result; `name` defaults to the type.
-  Value Op(std::string_view type, const std::vector<Value>& inputs, Dims result, const Attributes& attributes = {}, std::string_view name = {});
+  Value Op(std::string_view type, const std::vector<Value>& inputs, Dims result, const Attributes& attributes = {},
+           std::string_view name = {});
   // One op with several results.
   std::vector<Value> Ops(std::string_view type, const std::vector<Value>& inputs, const std::vector<Dims>& results);
 

@@ -1,4 +1,5 @@
-// If, Loop and Scan as one op each, which does what its body does (ONNX operator specification, the ops of these names).
+// If, Loop and Scan as one op each, which does what its body does (ONNX operator specification, the ops of these
+// names).
 
 #include <algorithm>
 #include <iterator>
@@ -22,14 +23,13 @@ const onnx::GraphProto& BodyOf(const OnnxNode& node, std::string_view name) {
 OpWork Repeated(OpWork work, int64_t times, const OnnxNode& node) {
   work.flops *= static_cast<double>(times);
   for (int64_t* bytes : {&work.bytes_read, &work.bytes_written}) {
-    if (__builtin_mul_overflow(*bytes, times, bytes)) throw Error("{} moves more than 2^63 bytes in {} rounds", node.where, times);
+    if (__builtin_mul_overflow(*bytes, times, bytes))
+      throw Error("{} moves more than 2^63 bytes in {} rounds", node.where, times);
   }
   return work;
 }
 
-Value Element(int32_t type) {
-  return {.type = type, .known_dims = true};
-}
+Value Element(int32_t type) { return {.type = type, .known_dims = true}; }
 
 // A body's input: shape, type and nothing else of the value that it is given.
 Value AsInput(const Value& given, std::string_view name) {
@@ -37,7 +37,8 @@ Value AsInput(const Value& given, std::string_view name) {
 }
 
 // Outputs in the order of the node's; a body that has fewer is an Error.
-const Value& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onnx::GraphProto& graph, int i, const OnnxNode& node) {
+const Value& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onnx::GraphProto& graph, int i,
+                      const OnnxNode& node) {
   if (i >= graph.output_size()) throw Error("{}: its body has {} outputs, too few", node.where, graph.output_size());
   return walk.pool[body.Find(graph.output(i).name())];
 }
@@ -51,7 +52,8 @@ void OnnxScope::RunControlFlow(const OnnxNode& node) {
   return node.type == "Loop" ? RunLoop(node) : RunScan(node);
 }
 
-void OnnxScope::AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work, std::set<size_t> uses) {
+void OnnxScope::AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work,
+                             std::set<size_t> uses) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value* input = node.inputs[i];
     if (input != nullptr && !input->constant) uses.insert(Find(node.proto.input(static_cast<int>(i))));
@@ -79,7 +81,8 @@ void OnnxScope::RunIf(const OnnxNode& node) {
     body.Run();
     uses.merge(body.Captured());
     const OpWork of_body = body.TotalWork();
-    if (of_body.flops > work.flops || (of_body.flops == work.flops && of_body.bytes_read + of_body.bytes_written >= work.bytes_read + work.bytes_written)) {
+    if (of_body.flops > work.flops || (of_body.flops == work.flops && of_body.bytes_read + of_body.bytes_written >=
+                                                                          work.bytes_read + work.bytes_written)) {
       work = of_body;
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -87,11 +90,14 @@ void OnnxScope::RunIf(const OnnxNode& node) {
       if (!outputs[i].known_dims || Elements(result.dims) > Elements(outputs[i].dims)) outputs[i] = Result(result);
     }
   }
-  if (!decided) walk_.notes.Add("If ops, counted as the branch that computes more", node.proto.output_size() > 0 ? node.proto.output(0) : "");
+  if (!decided)
+    walk_.notes.Add("If ops, counted as the branch that computes more",
+                    node.proto.output_size() > 0 ? node.proto.output(0) : "");
   AddControlOp(node, std::move(outputs), work, std::move(uses));
 }
 
-// Inputs: trip count, condition, carried values. Body: (iteration, condition, carried) -> (condition, carried, scanned).
+// Inputs: trip count, condition, carried values. Body: (iteration, condition, carried) -> (condition, carried,
+// scanned).
 void OnnxScope::RunLoop(const OnnxNode& node) {
   const onnx::GraphProto& graph = BodyOf(node, "body");
   const Content* count = node.InputContent(0);
@@ -99,7 +105,8 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
   if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 && (*count)[0] <= static_cast<long double>(kEndless)) {
     trips = ToInt((*count)[0]);
   } else {
-    walk_.notes.Add("loops whose number of rounds only a run can tell, counted as 1", node.proto.output_size() > 0 ? node.proto.output(0) : "");
+    walk_.notes.Add("loops whose number of rounds only a run can tell, counted as 1",
+                    node.proto.output_size() > 0 ? node.proto.output(0) : "");
   }
 
   OnnxScope body(walk_, graph, this);
@@ -108,8 +115,10 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
     const std::string& name = graph.input(i).name();
     if (body.IsDeclared(name)) continue;
     const Value* given = i >= 2 ? node.Input(static_cast<size_t>(i)) : nullptr;
-    if (i >= 2 && given == nullptr) throw Error("{}: its body has {} inputs, the op fewer", node.where, graph.input_size());
-    body.Declare(AsInput(given != nullptr ? *given : Element(i == 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::BOOL), name));
+    if (i >= 2 && given == nullptr)
+      throw Error("{}: its body has {} inputs, the op fewer", node.where, graph.input_size());
+    body.Declare(AsInput(
+        given != nullptr ? *given : Element(i == 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::BOOL), name));
   }
   body.Run();
   std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
@@ -131,7 +140,8 @@ void OnnxScope::RunScan(const OnnxNode& node) {
   const int64_t sequences = node.attributes.Int("num_scan_inputs", 1);
   const int64_t given = static_cast<int64_t>(node.inputs.size() - std::min(first, node.inputs.size()));
   if (sequences < 1 || sequences > given || graph.input_size() != given) {
-    throw Error("{}: it has {} inputs, {} of them sequences, and its body takes {}", node.where, given, sequences, graph.input_size());
+    throw Error("{}: it has {} inputs, {} of them sequences, and its body takes {}", node.where, given, sequences,
+                graph.input_size());
   }
   const size_t states = static_cast<size_t>(given - sequences);
   const auto axis_of = [&](std::string_view name, size_t k, size_t rank) {
@@ -170,7 +180,8 @@ void OnnxScope::RunScan(const OnnxNode& node) {
     if (batched) result.dims.insert(result.dims.begin(), batch);
     outputs[i] = std::move(result);
   }
-  AddControlOp(node, std::move(outputs), Repeated(Repeated(body.TotalWork(), trips, node), batch, node), body.Captured());
+  AddControlOp(node, std::move(outputs), Repeated(Repeated(body.TotalWork(), trips, node), batch, node),
+               body.Captured());
 }
 
 }  // namespace berth

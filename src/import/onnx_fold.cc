@@ -37,7 +37,8 @@ size_t BroadcastPosition(const std::vector<int64_t>& index, const Dims& dims) {
   size_t position = 0;
   const size_t skip = index.size() - dims.size();
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    position = position * static_cast<size_t>(dims[axis]) + static_cast<size_t>(dims[axis] == 1 ? 0 : index[axis + skip]);
+    position =
+        position * static_cast<size_t>(dims[axis]) + static_cast<size_t>(dims[axis] == 1 ? 0 : index[axis + skip]);
   }
   return position;
 }
@@ -52,7 +53,8 @@ bool Broadcasts(const Dims& dims, const Dims& over) {
   return true;
 }
 
-// --- Elementwise ---------------------------------------------------------------------------------------------------------
+// --- Elementwise
+// ---------------------------------------------------------------------------------------------------------
 
 // Integers are computed modulo 2^64, as ONNX runtimes do.
 Number Wrapped(uint64_t value) { return static_cast<Number>(static_cast<int64_t>(value)); }
@@ -113,10 +115,12 @@ std::optional<Content> FoldBinary(const OnnxNode& node, const Value& output, Bin
   folded = *result;
   for (size_t i = 1; i < node.inputs.size(); ++i) {  // Max and Min take any number
     const Content* other = node.InputContent(i);
-    if (other == nullptr || !Broadcasts(dims, output.dims) || !Broadcasts(node.inputs[i]->dims, output.dims)) return std::nullopt;
+    if (other == nullptr || !Broadcasts(dims, output.dims) || !Broadcasts(node.inputs[i]->dims, output.dims))
+      return std::nullopt;
     Content next(static_cast<size_t>(CheckedElements(output.dims, node.where)));
     ForEachIndex(output.dims, [&](size_t position, const std::vector<int64_t>& index) {
-      next[position] = apply(folded[BroadcastPosition(index, dims)], (*other)[BroadcastPosition(index, node.inputs[i]->dims)], integer);
+      next[position] = apply(folded[BroadcastPosition(index, dims)],
+                             (*other)[BroadcastPosition(index, node.inputs[i]->dims)], integer);
     });
     folded = std::move(next);
     dims = output.dims;
@@ -153,7 +157,8 @@ std::optional<Content> FoldCast(const OnnxNode& node, const Value& output) {
   return content;
 }
 
-// --- Pieces --------------------------------------------------------------------------------------------------------------
+// --- Pieces
+// --------------------------------------------------------------------------------------------------------------
 
 std::optional<Content> FoldGather(const OnnxNode& node, const Value& output) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1);
@@ -172,7 +177,8 @@ std::optional<Content> FoldGather(const OnnxNode& node, const Value& output) {
         throw Error("{}: index {} is outside of a dimension of {}", node.where, ToInt(wanted), dims[axis]);
       }
       const size_t from = (o * static_cast<size_t>(dims[axis]) + static_cast<size_t>(at)) * inner;
-      content.insert(content.end(), data->begin() + static_cast<ptrdiff_t>(from), data->begin() + static_cast<ptrdiff_t>(from + inner));
+      content.insert(content.end(), data->begin() + static_cast<ptrdiff_t>(from),
+                     data->begin() + static_cast<ptrdiff_t>(from + inner));
     }
   }
   return content;
@@ -246,7 +252,8 @@ std::optional<Content> FoldSlice(const OnnxNode& node, const Value& output) {
   return cut ? Pick(node, output, *cut) : std::nullopt;
 }
 
-// --- Others --------------------------------------------------------------------------------------------------------------
+// --- Others
+// --------------------------------------------------------------------------------------------------------------
 
 std::optional<Content> FoldExpand(const OnnxNode& node, const Value& output) {
   const Content* input = node.InputContent(0);
@@ -273,7 +280,7 @@ std::optional<Content> FoldReduce(const OnnxNode& node, const Value& output) {
   Number result = (*input)[0];
   for (size_t i = 1; i < input->size(); ++i) {
     const Number next = (*input)[i];
-    result = node.type == "ReduceProd" ? result * next
+    result = node.type == "ReduceProd"  ? result * next
              : node.type == "ReduceSum" ? result + next
              : node.type == "ReduceMax" ? std::max(result, next)
                                         : std::min(result, next);
@@ -283,7 +290,8 @@ std::optional<Content> FoldReduce(const OnnxNode& node, const Value& output) {
 
 std::optional<Content> FoldCopy(const OnnxNode& node, const Value& output) {
   const Content* input = node.InputContent(0);
-  if (input == nullptr || static_cast<int64_t>(input->size()) != CheckedElements(output.dims, node.where)) return std::nullopt;
+  if (input == nullptr || static_cast<int64_t>(input->size()) != CheckedElements(output.dims, node.where))
+    return std::nullopt;
   return *input;
 }
 
@@ -302,10 +310,22 @@ using Folder = std::optional<Content> (*)(const OnnxNode&, const Value&);
 
 const std::unordered_map<std::string_view, Folder>& Folders() {
   static const std::unordered_map<std::string_view, Folder> table = {
-      {"Gather", FoldGather},      {"Concat", FoldConcat},   {"Slice", FoldSlice},        {"Where", FoldWhere},
-      {"Cast", FoldCast},          {"Expand", FoldExpand},   {"Range", FoldRange},        {"ReduceProd", FoldReduce},
-      {"ReduceSum", FoldReduce},   {"ReduceMax", FoldReduce}, {"ReduceMin", FoldReduce},  {"Identity", FoldCopy},
-      {"Reshape", FoldCopy},       {"Flatten", FoldCopy},    {"Squeeze", FoldCopy},       {"Unsqueeze", FoldCopy},
+      {"Gather", FoldGather},
+      {"Concat", FoldConcat},
+      {"Slice", FoldSlice},
+      {"Where", FoldWhere},
+      {"Cast", FoldCast},
+      {"Expand", FoldExpand},
+      {"Range", FoldRange},
+      {"ReduceProd", FoldReduce},
+      {"ReduceSum", FoldReduce},
+      {"ReduceMax", FoldReduce},
+      {"ReduceMin", FoldReduce},
+      {"Identity", FoldCopy},
+      {"Reshape", FoldCopy},
+      {"Flatten", FoldCopy},
+      {"Squeeze", FoldCopy},
+      {"Unsqueeze", FoldCopy},
       {"ConstantOfShape", FoldConstantOfShape},
   };
   return table;
@@ -316,7 +336,8 @@ const std::unordered_map<std::string_view, Folder>& Folders() {
 std::optional<Content> Fold(const OnnxNode& node, const Value& output) {
   if (!node.domain.empty()) return std::nullopt;
   if (const auto found = Folders().find(node.type); found != Folders().end()) return found->second(node, output);
-  if (const auto found = Binaries().find(node.type); found != Binaries().end()) return FoldBinary(node, output, found->second);
+  if (const auto found = Binaries().find(node.type); found != Binaries().end())
+    return FoldBinary(node, output, found->second);
   if (const auto found = Unaries().find(node.type); found != Unaries().end()) {
     std::optional<Content> content = FoldCopy(node, output);
     if (content) std::ranges::transform(*content, content->begin(), found->second);

@@ -38,7 +38,8 @@ class Inliner {
  private:
   // Moves `nodes` to `out`, calls replaced.
   void Expand(Nodes& nodes, Nodes& out, int depth) {
-    if (depth > kMostDepth) throw Error("{}: its functions call each other more than {} deep; they must not be recursive", path_, kMostDepth);
+    if (depth > kMostDepth)
+      throw Error("{}: its functions call each other more than {} deep; they must not be recursive", path_, kMostDepth);
     for (NodeProto& node : nodes) {
       if (++count_ > kMostNodes) throw Error("{}: its functions expand to more than {} nodes", path_, kMostNodes);
       for (AttributeProto& attribute : *node.mutable_attribute()) {
@@ -57,9 +58,11 @@ class Inliner {
 
   // Gives the nodes of a function's body the names of this call's tensors, and its attributes.
   void Bind(const FunctionProto& function, const NodeProto& call, Nodes& body) {
-    const std::string prefix = fmt::format("{}/", call.name().empty() ? fmt::format("{}_{}", call.op_type(), ++calls_) : call.name());
+    const std::string prefix =
+        fmt::format("{}/", call.name().empty() ? fmt::format("{}_{}", call.op_type(), ++calls_) : call.name());
     std::unordered_map<std::string, std::string> names;
-    for (int i = 0; i < function.input_size(); ++i) names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+    for (int i = 0; i < function.input_size(); ++i)
+      names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
     for (int i = 0; i < function.output_size(); ++i) {
       const bool used = i < call.output_size() && !call.output(i).empty();
       names[function.output(i)] = used ? call.output(i) : prefix + function.output(i);
@@ -67,7 +70,8 @@ class Inliner {
     for (NodeProto& node : body) Rename(node, names, prefix, call);
   }
 
-  void Rename(NodeProto& node, const std::unordered_map<std::string, std::string>& names, const std::string& prefix, const NodeProto& call) {
+  void Rename(NodeProto& node, const std::unordered_map<std::string, std::string>& names, const std::string& prefix,
+              const NodeProto& call) {
     const auto rename = [&](std::string* name) {
       if (name->empty()) return;
       const auto found = names.find(*name);
@@ -119,7 +123,8 @@ void InlineFunctions(onnx::ModelProto& model, const std::string& path) {
   for (const FunctionProto& function : model.functions()) {
     for (const auto& import : function.opset_import()) {
       const auto& known = model.opset_import();
-      const bool declared = std::ranges::any_of(known, [&](const auto& other) { return other.domain() == import.domain(); });
+      const bool declared =
+          std::ranges::any_of(known, [&](const auto& other) { return other.domain() == import.domain(); });
       if (!declared) *model.add_opset_import() = import;
     }
   }

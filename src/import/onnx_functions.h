@@ -7,8 +7,8 @@
 
 namespace berth {
 
-// Replaces every call of a function by the function's nodes, in bodies of control flow too. Throws Error for functions that
-// call themselves.
+// Replaces every call of a function by the function's nodes, in bodies of control flow too. Throws Error for functions
+// that call themselves.
 void InlineFunctions(onnx::ModelProto& model, const std::string& path);
 
 }  // namespace berth

@@ -21,9 +21,11 @@ bool IsRandom(std::string_view type) {
   return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
 }
 
-// A constant of these is the same bytes as its input: read in another order or under another shape, or expanded on the fly.
+// A constant of these is the same bytes as its input: read in another order or under another shape, or expanded on the
+// fly.
 bool SharesStorage(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout", "DequantizeLinear"};
+  constexpr std::string_view kTypes[] = {"Identity",  "Reshape",   "Flatten", "Squeeze",
+                                         "Unsqueeze", "Transpose", "Dropout", "DequantizeLinear"};
   return std::ranges::count(kTypes, type) > 0;
 }
 
@@ -63,7 +65,8 @@ Value ReadDeclared(const onnx::ValueInfoProto& info) {
   return value;
 }
 
-// --- Names -----------------------------------------------------------------------------------------------------------------
+// --- Names
+// -----------------------------------------------------------------------------------------------------------------
 
 std::string OnnxScope::Where(const NodeProto& proto) const {
   if (!proto.name().empty()) return fmt::format("{}: node '{}' ({})", walk_.path, proto.name(), proto.op_type());
@@ -107,7 +110,8 @@ size_t OnnxScope::Find(std::string_view name) const {
   throw Error("{}: nothing makes the tensor '{}'", walk_.path, name);
 }
 
-// --- Order -----------------------------------------------------------------------------------------------------------------
+// --- Order
+// -----------------------------------------------------------------------------------------------------------------
 
 // The file's order where that is a topological one, as ONNX asks for, else the nearest.
 std::vector<size_t> OnnxScope::Order() const {
@@ -117,7 +121,8 @@ std::vector<size_t> OnnxScope::Order() const {
     for (const std::string& output : graph_.node(static_cast<int>(n)).output()) {
       if (output.empty()) continue;
       const bool fresh = maker.emplace(output, n).second && !values_.contains(output);
-      if (!fresh) throw Error("{} makes the tensor '{}', which is made already", Where(graph_.node(static_cast<int>(n))), output);
+      if (!fresh)
+        throw Error("{} makes the tensor '{}', which is made already", Where(graph_.node(static_cast<int>(n))), output);
     }
   }
   const auto declared_outside = [&](std::string_view name) {
@@ -185,11 +190,12 @@ void OnnxScope::ThrowCycle(const std::vector<std::vector<size_t>>& next, const s
     const NodeProto& node = graph_.node(static_cast<int>(walk[i]));
     names.push_back(node.name().empty() ? node.output(0) : node.name());
   }
-  throw Error("{}: the graph has a cycle of {} nodes: {}{} -> {}; a model must be acyclic", walk_.path, walk.size(), fmt::join(names, " -> "),
-              walk.size() > names.size() ? " -> ..." : "", names.front());
+  throw Error("{}: the graph has a cycle of {} nodes: {}{} -> {}; a model must be acyclic", walk_.path, walk.size(),
+              fmt::join(names, " -> "), walk.size() > names.size() ? " -> ..." : "", names.front());
 }
 
-// --- The walk --------------------------------------------------------------------------------------------------------------
+// --- The walk
+// --------------------------------------------------------------------------------------------------------------
 
 void OnnxScope::Run() {
   for (const auto* list : {&graph_.value_info(), &graph_.output()}) {
@@ -208,7 +214,8 @@ OnnxNode OnnxScope::View(const NodeProto& proto) const {
                 .attributes = ReadAttributes(proto),
                 .inputs = {},
                 .where = Where(proto)};
-  for (const std::string& input : proto.input()) node.inputs.push_back(input.empty() ? nullptr : &walk_.pool[Find(input)]);
+  for (const std::string& input : proto.input())
+    node.inputs.push_back(input.empty() ? nullptr : &walk_.pool[Find(input)]);
   return node;
 }
 
@@ -223,7 +230,8 @@ void OnnxScope::RunNode(const NodeProto& proto) {
       const auto found = walk_.file_shapes->dims.find(name);
       return found == walk_.file_shapes->dims.end() ? nullptr : &found->second;
     };
-    file = {.input = dims_of(proto.input(0)), .output = dims_of(proto.output(0)), .changes = &walk_.file_shapes->changes};
+    file = {
+        .input = dims_of(proto.input(0)), .output = dims_of(proto.output(0)), .changes = &walk_.file_shapes->changes};
   }
   InferredShapes shapes = InferShapes(node, file, walk_.notes);
   SettleShapes(node, shapes);
@@ -313,12 +321,14 @@ void OnnxScope::MakeConstant(const OnnxNode& node, Value& output, size_t positio
     const std::vector<int64_t> sizes = SplitSizes(node, axis);
     int64_t start = 0;
     bool counted = true;
-    for (size_t k = 0; k < position && k < sizes.size(); ++k) counted = counted && !__builtin_add_overflow(start, sizes[k], &start);
+    for (size_t k = 0; k < position && k < sizes.size(); ++k)
+      counted = counted && !__builtin_add_overflow(start, sizes[k], &start);
     if (counted) output.content = FoldSplit(node, output, axis, start);
   } else if (position == 0) {
     output.content = Fold(node, output);
   }
-  if (output.content && static_cast<int64_t>(output.content->size()) != CheckedElements(output.dims, where)) output.content.reset();
+  if (output.content && static_cast<int64_t>(output.content->size()) != CheckedElements(output.dims, where))
+    output.content.reset();
 }
 
 // Every output gets dimensions: those inferred, else those that the file declares, else a guess that is noted.
@@ -341,12 +351,16 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
     if (!output.known_dims) {
       const bool was_known = walk_.file_shapes != nullptr && !walk_.file_shapes->unknown.contains(name);
       if (was_known && !shapes.problem.empty()) {
-        throw Error("{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these sizes", node.where,
-                    shapes.problem);
+        throw Error(
+            "{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these "
+            "sizes",
+            node.where, shapes.problem);
       }
       const Value* largest = nullptr;
       for (const Value* input : node.inputs) {
-        if (input != nullptr && !input->constant && (largest == nullptr || Elements(input->dims) > Elements(largest->dims))) largest = input;
+        if (input != nullptr && !input->constant &&
+            (largest == nullptr || Elements(input->dims) > Elements(largest->dims)))
+          largest = input;
       }
       if (largest != nullptr) {
         output.dims = largest->dims;
@@ -359,11 +373,14 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
   }
 }
 
-// --- Costs -----------------------------------------------------------------------------------------------------------------
+// --- Costs
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
-int64_t BytesOf(const Value& value) { return value.constant ? value.stored_bytes : CheckedBytes(value.dims, value.type, value.name); }
+int64_t BytesOf(const Value& value) {
+  return value.constant ? value.stored_bytes : CheckedBytes(value.dims, value.type, value.name);
+}
 
 DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpClass op_class) {
   const bool multiplies = op_class == OpClass::kConv || op_class == OpClass::kMatMul;
@@ -387,7 +404,8 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
   OnnxOp op{.proto = &node.proto};
   OpWork& work = op.work;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!node.proto.output(static_cast<int>(i)).empty()) AddBytes(work.bytes_written, CheckedBytes(outputs[i].dims, outputs[i].type, node.where), node.where);
+    if (!node.proto.output(static_cast<int>(i)).empty())
+      AddBytes(work.bytes_written, CheckedBytes(outputs[i].dims, outputs[i].type, node.where), node.where);
   }
   std::set<size_t> seen;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -399,7 +417,8 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
     if (!seen.insert(position).second) continue;
     op.uses.push_back(position);
     const int64_t bytes = BytesOf(*input);
-    AddBytes(work.bytes_read, traffic == Traffic::kSelected && i == 0 ? std::min(bytes, work.bytes_written) : bytes, node.where);
+    AddBytes(work.bytes_read, traffic == Traffic::kSelected && i == 0 ? std::min(bytes, work.bytes_written) : bytes,
+             node.where);
   }
   if (traffic == Traffic::kNone) work.bytes_read = work.bytes_written = 0;
 
@@ -411,7 +430,8 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
     work.op_class = rule->op_class;
   } else {
     work.bytes_only = true;
-    walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type) : fmt::format("{}.{}", node.domain, node.type));
+    walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type)
+                                                   : fmt::format("{}.{}", node.domain, node.type));
   }
   work.data_type = TypeOfWork(node, outputs, work.op_class);
   ops_.push_back(std::move(op));

@@ -1,5 +1,5 @@
-// Walks an ONNX graph, and the bodies of its control flow, in topological order: every tensor gets a shape, what is constant
-// is folded, and what remains is costed.
+// Walks an ONNX graph, and the bodies of its control flow, in topological order: every tensor gets a shape, what is
+// constant is folded, and what remains is costed.
 #pragma once
 
 #include <onnx/onnx_pb.h>

@@ -28,7 +28,8 @@ Attributes ReadAttributes(const onnx::NodeProto& node) {
 
 size_t Axis(const OnnxNode& node, int64_t axis, size_t rank) {
   const int64_t count = static_cast<int64_t>(rank);
-  if (axis < -count || axis >= count) throw Error("{}: axis {} is outside of the {} that its input has", node.where, axis, rank);
+  if (axis < -count || axis >= count)
+    throw Error("{}: axis {} is outside of the {} that its input has", node.where, axis, rank);
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
 }
 

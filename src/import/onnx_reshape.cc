@@ -31,7 +31,8 @@ std::optional<size_t> Taker(const ReshapeAtOtherSizes& reshape, size_t axis) {
   // The axis itself, where it is still one; the k-th axis of size one at a boundary stays the k-th.
   if (itself) {
     size_t before = 0, seen = 0;
-    for (size_t i = 0; i < axis; ++i) before += unit && from[i].begin == range.begin && from[i].end == range.end ? 1 : 0;
+    for (size_t i = 0; i < axis; ++i)
+      before += unit && from[i].begin == range.begin && from[i].end == range.end ? 1 : 0;
     std::optional<size_t> last;
     for (size_t i = 0; i < to.size(); ++i) {
       if (to[i].begin != range.begin || to[i].end != range.end) continue;
@@ -87,7 +88,8 @@ bool IsFixedAs(const Dims& target, const Dims& file_output) {
 
 std::optional<Dims> FollowReshape(const ReshapeAtOtherSizes& reshape) {
   const Dims &before = reshape.file_input, &now = reshape.input;
-  if (before.size() != now.size() || std::ranges::count(before, 0) > 0 || std::ranges::count(now, 0) > 0) return std::nullopt;
+  if (before.size() != now.size() || std::ranges::count(before, 0) > 0 || std::ranges::count(now, 0) > 0)
+    return std::nullopt;
   Dims output = reshape.file_output;
   std::vector<int64_t> divisor(output.size(), 1);
   for (size_t axis = 0; axis < before.size(); ++axis) {
@@ -103,7 +105,8 @@ std::optional<Dims> FollowReshape(const ReshapeAtOtherSizes& reshape) {
     output[axis] /= divisor[axis];
   }
   const std::string_view where = "a reshaped tensor";
-  return CheckedElements(output, where) == CheckedElements(now, where) ? std::optional(std::move(output)) : std::nullopt;
+  return CheckedElements(output, where) == CheckedElements(now, where) ? std::optional(std::move(output))
+                                                                       : std::nullopt;
 }
 
 }  // namespace berth

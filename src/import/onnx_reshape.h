@@ -26,10 +26,10 @@ struct ReshapeAtOtherSizes {
   const SizeChanges& changes;
 };
 
-// The output of a Reshape whose fixed target gave file_output from file_input, when the input has changed. Each axis that has
-// changed passes its factor on to the axis of the output that holds the same elements; a batch of one, which could lie on
-// either side of a boundary, goes to an axis of size one if there is one, else to the later side, but not to the last axis,
-// which holds features. None when the elements do not fit then.
+// The output of a Reshape whose fixed target gave file_output from file_input, when the input has changed. Each axis
+// that has changed passes its factor on to the axis of the output that holds the same elements; a batch of one, which
+// could lie on either side of a boundary, goes to an axis of size one if there is one, else to the later side, but not
+// to the last axis, which holds features. None when the elements do not fit then.
 std::optional<Dims> FollowReshape(const ReshapeAtOtherSizes& reshape);
 
 }  // namespace berth

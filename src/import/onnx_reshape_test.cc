@@ -10,7 +10,8 @@ using ::testing::Optional;
 
 const SizeChanges kBatch = {{1, 32}};
 
-std::optional<Dims> Follow(const Dims& file_input, const Dims& file_output, const Dims& input, const SizeChanges& changes = kBatch) {
+std::optional<Dims> Follow(const Dims& file_input, const Dims& file_output, const Dims& input,
+                           const SizeChanges& changes = kBatch) {
   return FollowReshape({.file_input = file_input, .file_output = file_output, .input = input, .changes = changes});
 }
 
@@ -30,7 +31,8 @@ TEST(FollowReshape, TheBatchMergesAndComesApartAgain) {
 
 TEST(FollowReshape, WithTheSequenceFirstTheBatchGoesToTheHeads) {
   EXPECT_THAT(Follow({197, 1, 768}, {197, 12, 64}, {197, 32, 768}), Optional(Dims{197, 32 * 12, 64}));
-  EXPECT_THAT(Follow({197, 12, 64}, {197, 768}, {197, 32 * 12, 64}), Optional(Dims{197 * 32, 768})) << "features stay features";
+  EXPECT_THAT(Follow({197, 12, 64}, {197, 768}, {197, 32 * 12, 64}), Optional(Dims{197 * 32, 768}))
+      << "features stay features";
   EXPECT_THAT(Follow({197, 768}, {197, 1, 768}, {197 * 32, 768}), Optional(Dims{197, 32, 768}));
 }
 

@@ -19,7 +19,10 @@ using onnx::TypeProto;
 class NodeContext final : public onnx::InferenceContext {
  public:
   explicit NodeContext(const OnnxNode& node)
-      : node_(node), input_types_(node.inputs.size()), input_data_(node.inputs.size()), output_types_(static_cast<size_t>(node.proto.output_size())) {
+      : node_(node),
+        input_types_(node.inputs.size()),
+        input_data_(node.inputs.size()),
+        output_types_(static_cast<size_t>(node.proto.output_size())) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == nullptr) continue;
       SetType(*node.inputs[i], input_types_[i]);
@@ -58,8 +61,8 @@ class NodeContext final : public onnx::InferenceContext {
     tensor->set_elem_type(value.type);
     auto* shape = tensor->mutable_shape();
     for (const int64_t dim : value.dims) shape->add_dim()->set_dim_value(dim);
-    // Rules of the library read axes that a broken model does not have. Protobuf keeps removed elements, empty: such an axis
-    // is one of unknown size then, not a stray pointer.
+    // Rules of the library read axes that a broken model does not have. Protobuf keeps removed elements, empty: such an
+    // axis is one of unknown size then, not a stray pointer.
     constexpr int kSpareAxes = 6;
     for (int i = 0; i < kSpareAxes; ++i) shape->add_dim();
     for (int i = 0; i < kSpareAxes; ++i) shape->mutable_dim()->RemoveLast();
@@ -84,7 +87,8 @@ class NodeContext final : public onnx::InferenceContext {
       case TensorProto::DOUBLE:
         for (const long double number : content) data.add_double_data(static_cast<double>(number));
         break;
-      default: return;
+      default:
+        return;
     }
     for (const int64_t dim : value.dims) data.add_dims(dim);
     data.set_data_type(value.type);
@@ -98,16 +102,19 @@ class NodeContext final : public onnx::InferenceContext {
 
 // The library divides by some of these and believes the others.
 void CheckAttributes(const OnnxNode& node) {
-  constexpr std::array<std::string_view, 7> kPositive = {"strides", "dilations", "kernel_shape", "group", "blocksize", "hidden_size", "size"};
+  constexpr std::array<std::string_view, 7> kPositive = {"strides",   "dilations",   "kernel_shape", "group",
+                                                         "blocksize", "hidden_size", "size"};
   constexpr int64_t kMost = int64_t{1} << 31;
   for (const std::string_view name : kPositive) {
     for (const int64_t number : node.attributes.Ints(name)) {
-      if (number < 1 || number > kMost) throw Error("{}: {} is {}; it must be from 1 to 2^31", node.where, name, number);
+      if (number < 1 || number > kMost)
+        throw Error("{}: {} is {}; it must be from 1 to 2^31", node.where, name, number);
     }
   }
   for (const std::string_view name : {"pads", "output_padding", "output_shape"}) {
     for (const int64_t number : node.attributes.Ints(name)) {
-      if (number < -kMost || number > kMost) throw Error("{}: {} has {}; it must be from -2^31 to 2^31", node.where, name, number);
+      if (number < -kMost || number > kMost)
+        throw Error("{}: {} has {}; it must be from -2^31 to 2^31", node.where, name, number);
     }
   }
 }
@@ -124,7 +131,8 @@ std::string InferBySchema(const OnnxNode& node, std::vector<Value>& outputs) {
   if (given < schema->min_input() || given > schema->max_input()) return fmt::format("it has {} inputs", given);
   for (size_t i = 0; i < node.inputs.size() && i < schema->inputs().size(); ++i) {
     const bool required = schema->inputs()[i].GetOption() == onnx::OpSchema::Single;
-    if (required && (node.inputs[i] == nullptr || node.inputs[i]->type == 0)) return fmt::format("its input {} is missing", i);
+    if (required && (node.inputs[i] == nullptr || node.inputs[i]->type == 0))
+      return fmt::format("its input {} is missing", i);
   }
 
   NodeContext context(node);
@@ -134,21 +142,21 @@ std::string InferBySchema(const OnnxNode& node, std::vector<Value>& outputs) {
   } catch (const std::exception& error) {
     problem = error.what();
     problem = problem.substr(0, problem.find('\n'));
-    if (const size_t prefix = problem.find("] "); problem.starts_with("[") && prefix != std::string::npos) problem = problem.substr(prefix + 2);
+    if (const size_t prefix = problem.find("] "); problem.starts_with("[") && prefix != std::string::npos)
+      problem = problem.substr(prefix + 2);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TypeProto& type = context.output_type(i);
     if (!type.has_tensor_type()) continue;
     outputs[i].type = type.tensor_type().elem_type();
     if (!type.tensor_type().has_shape() || !problem.empty()) continue;
-    for (const auto& dim : type.tensor_type().shape().dim()) outputs[i].dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+    for (const auto& dim : type.tensor_type().shape().dim())
+      outputs[i].dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
     outputs[i].known_dims = true;
   }
   return problem;
 }
 
-int64_t NewestKnownOpset() {
-  return onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
-}
+int64_t NewestKnownOpset() { return onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second; }
 
 }  // namespace berth

@@ -9,8 +9,8 @@
 
 namespace berth {
 
-// Shapes that the file itself has, where --shape asks for others: a dimension that a file fixes can then be told from one
-// that merely was the batch size when the file was written.
+// Shapes that the file itself has, where --shape asks for others: a dimension that a file fixes can then be told from
+// one that merely was the batch size when the file was written.
 struct FileShapes {
   const Dims* input = nullptr;   // of the node's first input
   const Dims* output = nullptr;  // of its first output
@@ -22,9 +22,9 @@ struct InferredShapes {
   std::string problem{};       // why some outputs are not known; empty otherwise
 };
 
-// Every dimension is a number: the walk replaces symbols before. Own rules first, for ops whose newer versions the library
-// does not know and for shapes that a file has fixed; then the inference of libonnx's operator schemas; then rules by class.
-// Throws Error for attributes that no op can have (a stride of 0). O(1) in the sizes of the tensors.
+// Every dimension is a number: the walk replaces symbols before. Own rules first, for ops whose newer versions the
+// library does not know and for shapes that a file has fixed; then the inference of libonnx's operator schemas; then
+// rules by class. Throws Error for attributes that no op can have (a stride of 0). O(1) in the sizes of the tensors.
 InferredShapes InferShapes(const OnnxNode& node, const FileShapes& file_shapes, NoteList& notes);
 
 // The parts of a Split along `axis`; empty when they are not known.

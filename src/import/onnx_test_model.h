@@ -22,20 +22,25 @@ class TestOnnxGraph {
 
   // A dimension is a number, or a symbol when it is a text.
   struct Dim {
-    Dim(int64_t n) : number(n) {}                                       // NOLINT(runtime/explicit)
-    Dim(int n) : number(n) {}                                           // NOLINT(runtime/explicit)
-    Dim(const char* text) : symbol(text) {}                             // NOLINT(runtime/explicit)
+    Dim(int64_t n) : number(n) {}            // NOLINT(runtime/explicit)
+    Dim(int n) : number(n) {}                // NOLINT(runtime/explicit)
+    Dim(const char* text) : symbol(text) {}  // NOLINT(runtime/explicit)
     int64_t number = 0;
     std::string symbol{};
   };
   using Shape = std::vector<Dim>;
 
-  void Input(const std::string& name, const Shape& shape, int32_t type = onnx::TensorProto::FLOAT) { Fill(*graph_.add_input(), name, shape, type); }
+  void Input(const std::string& name, const Shape& shape, int32_t type = onnx::TensorProto::FLOAT) {
+    Fill(*graph_.add_input(), name, shape, type);
+  }
   void Output(const std::string& name) { graph_.add_output()->set_name(name); }
-  void Info(const std::string& name, const Shape& shape) { Fill(*graph_.add_value_info(), name, shape, onnx::TensorProto::FLOAT); }
+  void Info(const std::string& name, const Shape& shape) {
+    Fill(*graph_.add_value_info(), name, shape, onnx::TensorProto::FLOAT);
+  }
 
   // A weight without data.
-  onnx::TensorProto& Weight(const std::string& name, const std::vector<int64_t>& dims, int32_t type = onnx::TensorProto::FLOAT) {
+  onnx::TensorProto& Weight(const std::string& name, const std::vector<int64_t>& dims,
+                            int32_t type = onnx::TensorProto::FLOAT) {
     onnx::TensorProto& tensor = *graph_.add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(type);
@@ -46,12 +51,10 @@ class TestOnnxGraph {
     onnx::TensorProto& tensor = Weight(name, {static_cast<int64_t>(values.size())}, onnx::TensorProto::INT64);
     for (const int64_t value : values) tensor.add_int64_data(value);
   }
-  void Int(const std::string& name, int64_t value) {
-    Weight(name, {}, onnx::TensorProto::INT64).add_int64_data(value);
-  }
+  void Int(const std::string& name, int64_t value) { Weight(name, {}, onnx::TensorProto::INT64).add_int64_data(value); }
 
-  onnx::NodeProto& Node(const std::string& type, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                        const std::string& name = {}) {
+  onnx::NodeProto& Node(const std::string& type, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs, const std::string& name = {}) {
     onnx::NodeProto& node = *graph_.add_node();
     node.set_op_type(type);
     node.set_name(name);
@@ -104,7 +107,8 @@ inline onnx::GraphProto& SetBody(onnx::NodeProto& node, const std::string& name)
 
 class TestOnnxModel : public TestOnnxGraph {
  public:
-  explicit TestOnnxModel(int64_t opset = 13, int64_t ir_version = 7) : TestOnnxModel(std::make_unique<onnx::ModelProto>(), opset, ir_version) {}
+  explicit TestOnnxModel(int64_t opset = 13, int64_t ir_version = 7)
+      : TestOnnxModel(std::make_unique<onnx::ModelProto>(), opset, ir_version) {}
 
   onnx::ModelProto& model() { return *model_; }
   std::string Bytes() const { return model_->SerializeAsString(); }

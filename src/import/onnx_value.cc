@@ -27,8 +27,9 @@ enum NewType : int32_t {
 long double FromHalf(uint16_t half) {
   const int exponent = (half >> 10) & 31, mantissa = half & 1023;
   const long double sign = (half & 0x8000) != 0 ? -1 : 1;
-  if (exponent == 31) return mantissa != 0 ? std::numeric_limits<long double>::quiet_NaN()
-                                           : sign * std::numeric_limits<long double>::infinity();
+  if (exponent == 31)
+    return mantissa != 0 ? std::numeric_limits<long double>::quiet_NaN()
+                         : sign * std::numeric_limits<long double>::infinity();
   return exponent == 0 ? sign * std::ldexp(static_cast<long double>(mantissa), -24)
                        : sign * std::ldexp(static_cast<long double>(mantissa + 1024), exponent - 25);
 }
@@ -47,23 +48,34 @@ Content FromRaw(const std::string& raw, size_t count) {
 std::optional<Content> ReadRaw(int32_t type, const std::string& raw, size_t count) {
   static_assert(std::endian::native == std::endian::little, "ONNX stores raw data little-endian");
   switch (type) {
-    case TensorProto::FLOAT: return FromRaw<float>(raw, count);
-    case TensorProto::DOUBLE: return FromRaw<double>(raw, count);
-    case TensorProto::INT64: return FromRaw<int64_t>(raw, count);
-    case TensorProto::INT32: return FromRaw<int32_t>(raw, count);
-    case TensorProto::INT16: return FromRaw<int16_t>(raw, count);
-    case TensorProto::INT8: return FromRaw<int8_t>(raw, count);
+    case TensorProto::FLOAT:
+      return FromRaw<float>(raw, count);
+    case TensorProto::DOUBLE:
+      return FromRaw<double>(raw, count);
+    case TensorProto::INT64:
+      return FromRaw<int64_t>(raw, count);
+    case TensorProto::INT32:
+      return FromRaw<int32_t>(raw, count);
+    case TensorProto::INT16:
+      return FromRaw<int16_t>(raw, count);
+    case TensorProto::INT8:
+      return FromRaw<int8_t>(raw, count);
     case TensorProto::BOOL:
-    case TensorProto::UINT8: return FromRaw<uint8_t>(raw, count);
-    case TensorProto::UINT16: return FromRaw<uint16_t>(raw, count);
-    case TensorProto::UINT32: return FromRaw<uint32_t>(raw, count);
-    case TensorProto::UINT64: return FromRaw<uint64_t>(raw, count);
+    case TensorProto::UINT8:
+      return FromRaw<uint8_t>(raw, count);
+    case TensorProto::UINT16:
+      return FromRaw<uint16_t>(raw, count);
+    case TensorProto::UINT32:
+      return FromRaw<uint32_t>(raw, count);
+    case TensorProto::UINT64:
+      return FromRaw<uint64_t>(raw, count);
     case TensorProto::FLOAT16: {
       Content content = FromRaw<uint16_t>(raw, count);
       for (long double& element : content) element = FromHalf(static_cast<uint16_t>(element));
       return content;
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -73,18 +85,24 @@ std::optional<Content> ReadTyped(const TensorProto& tensor, size_t count) {
     return Content(data.begin(), data.end());
   };
   switch (tensor.data_type()) {
-    case TensorProto::FLOAT: return copy(tensor.float_data());
-    case TensorProto::DOUBLE: return copy(tensor.double_data());
-    case TensorProto::INT64: return copy(tensor.int64_data());
+    case TensorProto::FLOAT:
+      return copy(tensor.float_data());
+    case TensorProto::DOUBLE:
+      return copy(tensor.double_data());
+    case TensorProto::INT64:
+      return copy(tensor.int64_data());
     case TensorProto::INT32:
     case TensorProto::INT16:
     case TensorProto::INT8:
     case TensorProto::BOOL:
     case TensorProto::UINT8:
-    case TensorProto::UINT16: return copy(tensor.int32_data());
+    case TensorProto::UINT16:
+      return copy(tensor.int32_data());
     case TensorProto::UINT32:
-    case TensorProto::UINT64: return copy(tensor.uint64_data());
-    default: return std::nullopt;
+    case TensorProto::UINT64:
+      return copy(tensor.uint64_data());
+    default:
+      return std::nullopt;
   }
 }
 
@@ -95,23 +113,30 @@ int ElementBits(int32_t type) {
     case TensorProto::UINT8:
     case TensorProto::INT8:
     case TensorProto::BOOL:
-    case kFloat8E8M0: return 8;
+    case kFloat8E8M0:
+      return 8;
     case TensorProto::UINT16:
     case TensorProto::INT16:
     case TensorProto::FLOAT16:
-    case TensorProto::BFLOAT16: return 16;
+    case TensorProto::BFLOAT16:
+      return 16;
     case TensorProto::INT64:
     case TensorProto::UINT64:
     case TensorProto::DOUBLE:
-    case TensorProto::COMPLEX64: return 64;
+    case TensorProto::COMPLEX64:
+      return 64;
     case TensorProto::STRING:  // a pointer and a length
-    case TensorProto::COMPLEX128: return 128;
+    case TensorProto::COMPLEX128:
+      return 128;
     case kUint4:
     case kInt4:
-    case kFloat4: return 4;
+    case kFloat4:
+      return 4;
     case kUint2:
-    case kInt2: return 2;
-    default: return type >= kFloat8First && type <= kFloat8Last ? 8 : 32;
+    case kInt2:
+      return 2;
+    default:
+      return type >= kFloat8First && type <= kFloat8Last ? 8 : 32;
   }
 }
 
@@ -122,11 +147,15 @@ bool IsFloating(int32_t type) {
 
 DataType ComputeType(int32_t type) {
   switch (type) {
-    case TensorProto::FLOAT16: return DataType::kF16;
-    case TensorProto::BFLOAT16: return DataType::kBF16;
+    case TensorProto::FLOAT16:
+      return DataType::kF16;
+    case TensorProto::BFLOAT16:
+      return DataType::kBF16;
     case TensorProto::DOUBLE:
-    case TensorProto::COMPLEX128: return DataType::kF64;
-    default: break;
+    case TensorProto::COMPLEX128:
+      return DataType::kF64;
+    default:
+      break;
   }
   const bool is_bool = type == TensorProto::BOOL;
   return ElementBits(type) <= 8 && !is_bool ? DataType::kI8 : DataType::kF32;
@@ -135,7 +164,8 @@ DataType ComputeType(int32_t type) {
 int64_t CheckedElements(const Dims& dims, std::string_view where) {
   int64_t product = 1;
   for (const int64_t dim : dims) {
-    if (dim < 0) throw Error("{} has the negative dimension {} in {}; check the sizes of the inputs", where, dim, ToString(dims));
+    if (dim < 0)
+      throw Error("{} has the negative dimension {} in {}; check the sizes of the inputs", where, dim, ToString(dims));
     // Also of a tensor without elements: sums of sizes and paddings must not overflow.
     if (dim > kMaxTensorBytes || __builtin_mul_overflow(product, dim, &product)) {
       throw Error("{} has more elements than can be counted: {}; check the sizes of the inputs", where, ToString(dims));
@@ -155,7 +185,8 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
 }
 
 void AddBytes(int64_t& total, int64_t bytes, std::string_view where) {
-  if (__builtin_add_overflow(total, bytes, &total)) throw Error("{}: its tensors are more than 2^63 bytes; check the sizes of the inputs", where);
+  if (__builtin_add_overflow(total, bytes, &total))
+    throw Error("{}: its tensors are more than 2^63 bytes; check the sizes of the inputs", where);
 }
 
 std::string ToString(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
@@ -171,8 +202,8 @@ Value ReadTensor(const TensorProto& tensor, std::string_view where) {
   const int64_t elements = CheckedElements(value.dims, where);
   const std::string& raw = tensor.raw_data();
   if (!raw.empty() && value.type != TensorProto::STRING && static_cast<int64_t>(raw.size()) != value.stored_bytes) {
-    throw Error("{} holds {} bytes, but its shape {} needs {}; the file is damaged", where, raw.size(), ToString(value.dims),
-                value.stored_bytes);
+    throw Error("{} holds {} bytes, but its shape {} needs {}; the file is damaged", where, raw.size(),
+                ToString(value.dims), value.stored_bytes);
   }
   if (elements > kMaxContent || tensor.data_location() == TensorProto::EXTERNAL) return value;
   const size_t count = static_cast<size_t>(elements);
@@ -204,7 +235,8 @@ void NoteList::Append(std::vector<std::string>& lines) const {
   for (const std::string& kind : order_) {
     const Kind& entry = kinds_.at(kind);
     std::string line = fmt::format("{}: {}", kind, fmt::join(entry.first, ", "));
-    if (entry.seen.size() > entry.first.size()) line += fmt::format(" and {} more", entry.seen.size() - entry.first.size());
+    if (entry.seen.size() > entry.first.size())
+      line += fmt::format(" and {} more", entry.seen.size() - entry.first.size());
     lines.push_back(std::move(line));
   }
 }

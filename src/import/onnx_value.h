@@ -21,7 +21,8 @@ namespace berth {
 using Content = std::vector<long double>;
 static_assert(std::numeric_limits<long double>::digits >= 63);
 
-// Above this many elements a constant is only a number of bytes: shapes and axes are small, weights are not looked into.
+// Above this many elements a constant is only a number of bytes: shapes and axes are small, weights are not looked
+// into.
 inline constexpr int64_t kMaxContent = 4096;
 // No tensor of a real model is larger (64 TiB); keeps all sums of sizes far from overflow.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;

@@ -10,11 +10,13 @@ namespace {
 constexpr int64_t kMost = int64_t{1} << 31;  // of every attribute; products of three fit into 64 bits with care
 
 // The attribute's number per spatial axis; throws Error for numbers outside of least .. 2^31.
-std::optional<std::vector<int64_t>> PerAxis(const OnnxNode& node, std::string_view name, size_t count, int64_t otherwise, int64_t least) {
+std::optional<std::vector<int64_t>> PerAxis(const OnnxNode& node, std::string_view name, size_t count,
+                                            int64_t otherwise, int64_t least) {
   if (!node.attributes.Has(name)) return std::vector<int64_t>(count, otherwise);
   const auto ints = node.attributes.Ints(name);
   for (const int64_t number : ints) {
-    if (number < least || number > kMost) throw Error("{}: {} has {}; it must be from {} to 2^31", node.where, name, number, least);
+    if (number < least || number > kMost)
+      throw Error("{}: {} has {}; it must be from {} to 2^31", node.where, name, number, least);
   }
   if (ints.size() != count) return std::nullopt;
   return std::vector<int64_t>(ints.begin(), ints.end());
@@ -36,7 +38,8 @@ std::optional<Window> ReadWindow(const OnnxNode& node, size_t weight, std::strin
     return std::nullopt;
   }
   if (input->dims.size() < 3 || (filter != nullptr && filter->dims.size() != input->dims.size())) {
-    problem = fmt::format("an input of {}{} has no such window", ToString(input->dims), filter != nullptr ? " under a filter of " + ToString(filter->dims) : "");
+    problem = fmt::format("an input of {}{} has no such window", ToString(input->dims),
+                          filter != nullptr ? " under a filter of " + ToString(filter->dims) : "");
     return std::nullopt;
   }
   const size_t axes = input->dims.size() - 2;
@@ -74,8 +77,8 @@ std::optional<Dims> WindowShape(const OnnxNode& node, size_t weight, std::string
     const int64_t padding = window->auto_pad == "VALID" ? 0 : window->Padding(axis);
     const int64_t room = size + padding - window->Extent(axis);
     if (room < 0) {
-      throw Error("{}: a window of {} does not fit into {} with a padding of {}; check the sizes of the inputs", node.where,
-                  window->Extent(axis), size, padding);
+      throw Error("{}: a window of {} does not fit into {} with a padding of {}; check the sizes of the inputs",
+                  node.where, window->Extent(axis), size, padding);
     }
     int64_t count = room / stride + 1;
     // A window that would begin in the padding behind the input is none.
@@ -100,7 +103,9 @@ std::optional<Dims> ConvTransposeShape(const OnnxNode& node, std::string& proble
   if (__builtin_mul_overflow(node.Input(1)->dims[1], group, &dims[1])) return std::nullopt;
   for (size_t axis = 0; axis < axes; ++axis) {
     int64_t size = 0;
-    if (__builtin_mul_overflow(input[axis + 2] - (window->auto_pad.starts_with("SAME") ? 0 : 1), window->strides[axis], &size)) return std::nullopt;
+    if (__builtin_mul_overflow(input[axis + 2] - (window->auto_pad.starts_with("SAME") ? 0 : 1), window->strides[axis],
+                               &size))
+      return std::nullopt;
     if (!window->auto_pad.starts_with("SAME")) size += (*extra)[axis] + window->Extent(axis) - window->Padding(axis);
     dims.push_back(node.attributes.Has("output_shape") ? (*asked)[axis] : size);
   }

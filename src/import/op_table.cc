@@ -9,7 +9,8 @@
 namespace berth {
 namespace {
 
-// --- Operands ------------------------------------------------------------------------------------------------------------
+// --- Operands
+// ------------------------------------------------------------------------------------------------------------
 
 const Dims& DimsOf(const std::vector<const Dims*>& list, size_t i) {
   static const Dims none = {0};
@@ -42,8 +43,9 @@ double AllOutputs(const OpShapes& op) {
   return sum;
 }
 
-// --- Formulas ------------------------------------------------------------------------------------------------------------
-// A multiply-add is two operations; an elementary function (exp, tanh, erf, sqrt) and a comparison are one each.
+// --- Formulas
+// ------------------------------------------------------------------------------------------------------------ A
+// multiply-add is two operations; an elementary function (exp, tanh, erf, sqrt) and a comparison are one each.
 
 double Nothing(const OpShapes&) { return 0; }
 
@@ -122,7 +124,8 @@ double Einsum(const OpShapes& op) {
   return combinations * (static_cast<double>(operand) + (sums ? 1 : 0));
 }
 
-// Per step, sample and direction: the products with W and R, and per hidden unit the additions, gates and state updates.
+// Per step, sample and direction: the products with W and R, and per hidden unit the additions, gates and state
+// updates.
 template <int kGates, int kPerUnit>
 double Recurrent(const OpShapes& op) {
   const double input = Dim(In(op, 0), -1);
@@ -168,7 +171,8 @@ double Attention(const OpShapes& op) {
   for (const std::string_view name : {"q_num_heads", "num_heads"}) {
     if (op.attributes.Has(name)) heads = static_cast<double>(op.attributes.Int(name, 1));
   }
-  return AttentionOver(op, Elements(query), Dim(query, 0) * Dim(query, query.size() == 4 ? 2 : 1), Dim(key, -2) + past, heads);
+  return AttentionOver(op, Elements(query), Dim(query, 0) * Dim(query, query.size() == 4 ? 2 : 1), Dim(key, -2) + past,
+                       heads);
 }
 
 // One input for all three, multiplied with packed weights first.
@@ -179,7 +183,8 @@ double PackedAttention(const OpShapes& op) {
          AttentionOver(op, Elements(Out(op)), Dim(input, 0) * length, length, heads);
 }
 
-// --- The table -----------------------------------------------------------------------------------------------------------
+// --- The table
+// -----------------------------------------------------------------------------------------------------------
 
 constexpr uint32_t Inputs(std::initializer_list<int> which) {
   uint32_t bits = 0;
@@ -211,10 +216,16 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"MatMulNBits", kMatMul, MatMulNBits, "2 m N, unpacking is not counted: spec"},
     {"Gemm", kMatMul, Gemm, "n (2 K + bias): spec"},
     {"FusedGemm", kMatMul, Gemm, "as Gemm; its activation is not counted: spec"},
-    {"Einsum", kMatMul, Einsum, "a multiplication per operand but one, an addition if a label is summed, for every combination of labels: spec"},
-    {"LSTM", kRecurrent, Recurrent<4, 30>, "per step, sample, direction and unit 8 (I + H) + 30: spec (12 additions, 3 sigmoids of 4, 2 tanh, 4 for the states)"},
-    {"GRU", kRecurrent, Recurrent<3, 23>, "per step, sample, direction and unit 6 (I + H) + 23: spec (9 additions, 2 sigmoids of 4, 1 tanh, 5 for the state)"},
-    {"RNN", kRecurrent, Recurrent<1, 4>, "per step, sample, direction and unit 2 (I + H) + 4: spec (3 additions, 1 tanh)"},
+    {"Einsum", kMatMul, Einsum,
+     "a multiplication per operand but one, an addition if a label is summed, for every combination of labels: spec"},
+    {"LSTM", kRecurrent, Recurrent<4, 30>,
+     "per step, sample, direction and unit 8 (I + H) + 30: spec (12 additions, 3 sigmoids of 4, 2 tanh, 4 for the "
+     "states)"},
+    {"GRU", kRecurrent, Recurrent<3, 23>,
+     "per step, sample, direction and unit 6 (I + H) + 23: spec (9 additions, 2 sigmoids of 4, 1 tanh, 5 for the "
+     "state)"},
+    {"RNN", kRecurrent, Recurrent<1, 4>,
+     "per step, sample, direction and unit 2 (I + H) + 4: spec (3 additions, 1 tanh)"},
     {"Attention", kMatMul, Attention<4>, "4 Q keys + 5 per score: spec"},
     {"MultiHeadAttention", kMatMul, Attention<6>, "4 Q keys + 5 per score: spec"},
     {"GroupQueryAttention", kMatMul, Attention<3>, "4 Q keys + 5 per score: spec"},
@@ -299,10 +310,12 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"LogSoftmax", kNormalization, PerOutput<5>, "5 n: spec (maximum, subtract, exp, add, subtract)"},
     {"Hardmax", kNormalization, PerOutput<2>, "2 n: spec (maximum, compare)"},
     {"BatchNormalization", kNormalization, PerOutput<2>, "2 n: spec (scale and shift, made once per channel)"},
-    {"LayerNormalization", kNormalization, PerOutput<7>, "7 n: spec (add, subtract, square, add, divide, scale, shift)"},
+    {"LayerNormalization", kNormalization, PerOutput<7>,
+     "7 n: spec (add, subtract, square, add, divide, scale, shift)"},
     {"InstanceNormalization", kNormalization, PerOutput<7>, "7 n: spec (as LayerNormalization)"},
     {"GroupNormalization", kNormalization, PerOutput<7>, "7 n: spec (as LayerNormalization)"},
-    {"MeanVarianceNormalization", kNormalization, PerOutput<5>, "5 n: spec (as LayerNormalization without scale and shift)"},
+    {"MeanVarianceNormalization", kNormalization, PerOutput<5>,
+     "5 n: spec (as LayerNormalization without scale and shift)"},
     {"SkipLayerNormalization", kNormalization, PerOutput<8>, "8 n: spec (add, LayerNormalization)"},
     {"RMSNormalization", kNormalization, PerOutput<4>, "4 n: spec (square, add, divide, scale)"},
     {"SimplifiedLayerNormalization", kNormalization, PerOutput<4>, "4 n: spec (as RMSNormalization)"},
@@ -347,7 +360,8 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Expand", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({1})},
     {"Tile", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({1})},
     {"Pad", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({1, 2, 3})},
-    {"Resize", kMove, Resize, "2 n 2^axes for linear, 2 n 4^axes for cubic, 0 for nearest: spec", Traffic::kAll, Inputs({1, 2, 3})},
+    {"Resize", kMove, Resize, "2 n 2^axes for linear, 2 n 4^axes for cubic, 0 for nearest: spec", Traffic::kAll,
+     Inputs({1, 2, 3})},
     {"Upsample", kMove, Resize, "as Resize: spec", Traffic::kAll, Inputs({1})},
     {"DepthToSpace", kMove, Nothing, "0: spec"},
     {"SpaceToDepth", kMove, Nothing, "0: spec"},

@@ -1,5 +1,5 @@
-// What an op of each type costs. The table speaks ONNX's op types, but knows nothing of protobuf: every importer that can
-// name an op in ONNX's terms asks here.
+// What an op of each type costs. The table speaks ONNX's op types, but knows nothing of protobuf: every importer that
+// can name an op in ONNX's terms asks here.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,18 @@ using Dims = std::vector<int64_t>;
 // The attributes of one op. An op has few: every look-up is linear.
 class Attributes {
  public:
-  void Set(std::string_view name, std::vector<int64_t> ints) { items_.push_back({std::string(name), std::move(ints), {}, {}}); }
-  void Set(std::string_view name, std::vector<double> reals) { items_.push_back({std::string(name), {}, std::move(reals), {}}); }
+  void Set(std::string_view name, std::vector<int64_t> ints) {
+    items_.push_back({std::string(name), std::move(ints), {}, {}});
+  }
+  void Set(std::string_view name, std::vector<double> reals) {
+    items_.push_back({std::string(name), {}, std::move(reals), {}});
+  }
   void Set(std::string_view name, std::string text) { items_.push_back({std::string(name), {}, {}, std::move(text)}); }
 
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   int64_t Int(std::string_view name, int64_t otherwise) const;
-  std::span<const int64_t> Ints(std::string_view name) const;   // empty where there is none
-  std::span<const double> Reals(std::string_view name) const;   // empty where there is none
+  std::span<const int64_t> Ints(std::string_view name) const;  // empty where there is none
+  std::span<const double> Reals(std::string_view name) const;  // empty where there is none
   std::string_view Text(std::string_view name, std::string_view otherwise) const;
 
  private:
@@ -43,7 +47,7 @@ class Attributes {
 // One op as the formulas see it.
 struct OpShapes {
   const Attributes& attributes;
-  std::vector<const Dims*> inputs{};   // null: an optional input that is not given
+  std::vector<const Dims*> inputs{};  // null: an optional input that is not given
   std::vector<const Dims*> outputs{};
 };
 
@@ -60,7 +64,8 @@ struct OpRule {
   double (*flops)(const OpShapes&);
   std::string_view formula;  // for people: what `flops` counts, with its source
   Traffic traffic = Traffic::kAll;
-  // Bit i: input i says how (a shape, axes, starts), it is not data. A constant there is part of the op, and no Parameter.
+  // Bit i: input i says how (a shape, axes, starts), it is not data. A constant there is part of the op, and no
+  // Parameter.
   uint32_t describing_inputs = 0;
 };
 

@@ -7,7 +7,8 @@
 namespace berth {
 namespace {
 
-double Flops(std::string_view type, const std::vector<Dims>& inputs, const std::vector<Dims>& outputs, const Attributes& attributes = {}) {
+double Flops(std::string_view type, const std::vector<Dims>& inputs, const std::vector<Dims>& outputs,
+             const Attributes& attributes = {}) {
   const OpRule* rule = FindOpRule("", type);
   EXPECT_NE(rule, nullptr) << type;
   OpShapes shapes{.attributes = attributes};
@@ -28,7 +29,8 @@ TEST(OpTable, EveryTypeIsThereOnceWithItsFormulaAndSource) {
 TEST(OpTable, AConvolutionCountsItsFilterPerOutput) {
   // The first layer of ResNet-50: 118 million multiply-adds.
   EXPECT_EQ(Flops("Conv", {{1, 3, 224, 224}, {64, 3, 7, 7}}, {{1, 64, 112, 112}}), 2 * 118013952.0);
-  EXPECT_EQ(Flops("Conv", {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}, {{1, 64, 112, 112}}), 2 * 118013952.0 + 64 * 112 * 112);
+  EXPECT_EQ(Flops("Conv", {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}, {{1, 64, 112, 112}}),
+            2 * 118013952.0 + 64 * 112 * 112);
   // Depthwise: the filter has one channel.
   EXPECT_EQ(Flops("Conv", {{1, 32, 8, 8}, {32, 1, 3, 3}}, {{1, 32, 8, 8}}), 2.0 * 32 * 64 * 9);
   EXPECT_EQ(Flops("ConvTranspose", {{1, 16, 8, 8}, {16, 4, 2, 2}}, {{1, 4, 16, 16}}), 2.0 * 16 * 64 * 4 * 4);

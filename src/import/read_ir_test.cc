@@ -18,42 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // x [1,4] -> MatMul with compressed weights -> Add a bias -> Reshape by a constant -> result.
-constexpr const char* kSmall = R"(<?xml version="1.0"?>
-<net name="small" version="11">
-  <layers>
-    <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/>
-      <output><port id="0" precision="FP32"><dim>1</dim><dim>4</dim></port></output></layer>
-    <layer id="1" name="w" type="Const" version="opset1"><data element_type="f16" shape="4, 3" offset="0" size="24"/>
-      <output><port id="0" precision="FP16"><dim>4</dim><dim>3</dim></port></output></layer>
-    <layer id="2" name="w32" type="Convert" version="opset1"><data destination_type="f32"/>
-      <input><port id="0" precision="FP16"><dim>4</dim><dim>3</dim></port></input>
-      <output><port id="1" precision="FP32"><dim>4</dim><dim>3</dim></port></output></layer>
-    <layer id="3" name="product" type="MatMul" version="opset1"><data transpose_a="false" transpose_b="false"/>
-      <input><port id="0"><dim>1</dim><dim>4</dim></port><port id="1"><dim>4</dim><dim>3</dim></port></input>
-      <output><port id="2" precision="FP32"><dim>1</dim><dim>3</dim></port></output></layer>
-    <layer id="4" name="b" type="Const" version="opset1"><data element_type="f32" shape="1, 3" offset="24" size="12"/>
-      <output><port id="0" precision="FP32"><dim>1</dim><dim>3</dim></port></output></layer>
-    <layer id="5" name="sum" type="Add" version="opset1"><data auto_broadcast="numpy"/>
-      <input><port id="0"><dim>1</dim><dim>3</dim></port><port id="1"><dim>1</dim><dim>3</dim></port></input>
-      <output><port id="2" precision="FP32"><dim>1</dim><dim>3</dim></port></output></layer>
-    <layer id="6" name="shape" type="Const" version="opset1"><data element_type="i64" shape="1" offset="36" size="8"/>
-      <output><port id="0" precision="I64"><dim>1</dim></port></output></layer>
-    <layer id="7" name="flat" type="Reshape" version="opset1"><data special_zero="false"/>
-      <input><port id="0"><dim>1</dim><dim>3</dim></port><port id="1"><dim>1</dim></port></input>
-      <output><port id="2" precision="FP32"><dim>3</dim></port></output></layer>
-    <layer id="8" name="y" type="Result" version="opset1"><input><port id="0"><dim>3</dim></port></input></layer>
-  </layers>
-  <edges>
-    <edge from-layer="0" from-port="0" to-layer="3" to-port="0"/>
-    <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
-    <edge from-layer="2" from-port="1" to-layer="3" to-port="1"/>
-    <edge from-layer="3" from-port="2" to-layer="5" to-port="0"/>
-    <edge from-layer="4" from-port="0" to-layer="5" to-port="1"/>
-    <edge from-layer="5" from-port="2" to-layer="7" to-port="0"/>
-    <edge from-layer="6" from-port="0" to-layer="7" to-port="1"/>
-    <edge from-layer="7" from-port="2" to-layer="8" to-port="0"/>
-  </edges>
-</net>)";
+const std::string kSmall = ReadFile(std::string(BERTH_SOURCE_DIR) + "/samples/ir.xml");
 
 std::string Replaced(std::string text, std::string_view from, std::string_view to) {
   const size_t at = text.find(from);
@@ -134,7 +99,7 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
             "net.xml:34: layer flat has no port 7 there; correct from-port");
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<dim>4</dim>", "<dim>four</dim>")),
             "net.xml:5: <dim> is 'four'; expected an integer from -1 to 2147483647");
-  EXPECT_THAT(ErrorOf(std::string(kSmall).substr(0, 900)), HasSubstr("net.xml:"));
+  EXPECT_THAT(ErrorOf(kSmall.substr(0, 900)), HasSubstr("net.xml:"));
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<edge from-layer=\"4\" from-port=\"0\" to-layer=\"5\" to-port=\"1\"/>", "")),
             "net.xml:16: nothing comes in at port 1 of layer sum; the file is cut or was edited");
   EXPECT_EQ(ErrorOf("<model/>"), "net.xml: has no <net>; an OpenVINO IR was expected");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -130,14 +131,25 @@ Instance ReadPlanted(std::string_view content, const std::string& path) {
     }
   }
   if (!file.planted.empty()) {
-    // Who starts earlier goes first: then every task starts when it was planted to.
+    // Strictly in the planted order: where an input arrives at the very moment when a device is free, priorities would
+    // let the device start something else.
     Plan& plan = instance.plan.emplace();
     plan.device.resize(n);
-    plan.priority.resize(n);
+    std::vector<std::pair<double, OpId>> starts;
     for (size_t p = 0; p < n; ++p) {
-      const size_t op = Index(graph.op_at_file_position(p));
-      plan.device[op] = MakeId<DeviceId>(file.planted[p].first);
-      plan.priority[op] = -file.planted[p].second;
+      const OpId op = graph.op_at_file_position(p);
+      plan.device[Index(op)] = MakeId<DeviceId>(file.planted[p].first);
+      starts.emplace_back(file.planted[p].second, op);
+    }
+    std::ranges::sort(starts);
+    Sequence& sequence = plan.sequence.emplace();
+    for (const auto& [start, op] : starts) {
+      sequence.ops.push_back(op);
+      for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+        const auto tensor = MakeId<TensorId>(t);
+        const DeviceId to = plan.device[Index(graph.consumers(tensor).front())];
+        if (to != plan.device[Index(op)]) sequence.transfers.emplace_back(tensor, to);
+      }
     }
     plan.SetCause("planted");
   }

@@ -1,5 +1,5 @@
-// Readers of published data sets, one each, and how each knows its own files. `content` is the file's, `path` is its name in
-// errors. All throw Error for a file that they cannot read whole.
+// Readers of published data sets, one each, and how each knows its own files. `content` is the file's, `path` is its
+// name in errors. All throw Error for a file that they cannot read whole.
 #pragma once
 
 #include <cstddef>
@@ -12,45 +12,48 @@
 
 namespace berth {
 
-// Tarnawski et al. 2020, "Efficient Algorithms for Device Placement of DNN Graph Operators" (msr-fiddle/dnn-partitioning), an
-// "FPGA" being any accelerator: devices fpga0 .. and cpu0 .., op times, staging costs and colour classes. A node's size is a
-// parameter of its own. Milliseconds.
+// Tarnawski et al. 2020, "Efficient Algorithms for Device Placement of DNN Graph Operators"
+// (msr-fiddle/dnn-partitioning), an "FPGA" being any accelerator: devices fpga0 .. and cpu0 .., op times, staging costs
+// and colour classes. A node's size is a parameter of its own. Milliseconds.
 struct MsrOptions {
   size_t least_accelerators = 0;  // more than the file has: a what-if, for splits that use more
 };
 bool LooksLikeMsr(std::string_view content);
 Instance ReadMsr(std::string_view content, const std::string& path, const MsrOptions& options = {});
 
-// Tarnawski et al. 2021, "Piper" (msr-fiddle/piper): devices acc0 .., a tensor per edge. At tensor degree 1 each layer has two
-// configurations, which are the file's two columns of costs; read_piper.h keeps all of them. One unit is one second.
+// Tarnawski et al. 2021, "Piper" (msr-fiddle/piper): devices acc0 .., a tensor per edge. At tensor degree 1 each layer
+// has two configurations, which are the file's two columns of costs; read_piper.h keeps all of them. One unit is one
+// second.
 enum class PiperConfiguration : uint8_t { kVanilla, kRecomputation };
 bool LooksLikePiper(std::string_view content);
 Instance ReadPiper(std::string_view content, const std::string& path,
                    PiperConfiguration configuration = PiperConfiguration::kVanilla);
 
-// PipeDream's profiles (msr-fiddle/pipedream, graph.txt): layers with their forward and backward times on a GPU (times_by_kind).
-// Training: each layer becomes two ops, colocated. Milliseconds.
+// PipeDream's profiles (msr-fiddle/pipedream, graph.txt): layers with their forward and backward times on a GPU
+// (times_by_kind). Training: each layer becomes two ops, colocated. Milliseconds.
 struct PipeDreamOptions {
   bool training = true;  // false: the forward pass alone
 };
 bool LooksLikePipeDream(std::string_view content);
 Instance ReadPipeDream(std::string_view content, const std::string& path, const PipeDreamOptions& options = {});
 
-// Graphs as Placeto's simulator takes them (Addanki et al. 2019): whole microseconds by kind of device, bytes by output.
+// Graphs as Placeto's simulator takes them (Addanki et al. 2019): whole microseconds by kind of device, bytes by
+// output.
 bool LooksLikePlaceto(std::string_view content);
 Instance ReadPlaceto(std::string_view content, const std::string& path);
 
-// Moirai's instances (moirai-placement/moirai, arXiv 2312.04025): times on unequal devices, memory, and a time per edge and
-// pair of devices, paid per edge. What a task holds is a parameter of its own. One unit is one second.
+// Moirai's instances (moirai-placement/moirai, arXiv 2312.04025): times on unequal devices, memory, and a time per edge
+// and pair of devices, paid per edge. What a task holds is a parameter of its own. One unit is one second.
 bool LooksLikeMoirai(std::string_view content);
 Instance ReadMoirai(std::string_view content, const std::string& path);
 
-// Tasks on processors with a delay per edge between any two of them: instances around a planted optimum, and the classic
-// examples of list scheduling. One unit is one second.
+// Tasks on processors with a delay per edge between any two of them: instances around a planted optimum, and the
+// classic examples of list scheduling. One unit is one second.
 bool LooksLikePlanted(std::string_view content);
 Instance ReadPlanted(std::string_view content, const std::string& path);
 
-// OpenVINO's intermediate representation, the .xml of a model; its weights are not needed. Dynamic dimensions count as 1.
+// OpenVINO's intermediate representation, the .xml of a model; its weights are not needed. Dynamic dimensions count
+// as 1.
 bool LooksLikeIr(std::string_view content);
 Graph ReadIr(std::string_view content, const std::string& path, IrView view);
 

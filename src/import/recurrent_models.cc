@@ -19,9 +19,10 @@ State InitialState(NetBuilder& net, std::string_view layer, int64_t batch, int64
   return {net.Weight("hidden", {batch, hidden}), net.Weight("cell", {batch, hidden})};
 }
 
-// One step of an LSTM, gate by gate (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000): fifteen ops.
-// What goes in is joined by a single Concat, however many parts it has.
-State LstmStep(NetBuilder& net, const NetBuilder::LinearWeights& weights, std::vector<Value> inputs, const State& state) {
+// One step of an LSTM, gate by gate (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000):
+// fifteen ops. What goes in is joined by a single Concat, however many parts it has.
+State LstmStep(NetBuilder& net, const NetBuilder::LinearWeights& weights, std::vector<Value> inputs,
+               const State& state) {
   inputs.push_back(state.hidden);
   const Value joined = net.Concat(inputs, 1);
   const Value gates = net.Gemm(joined, weights);
@@ -49,12 +50,18 @@ Value Stack(NetBuilder& net, const std::vector<Value>& steps) {
 struct Sizes {
   int64_t layers, hidden, steps, batch, vocabulary;
   explicit Sizes(const Params& params)
-      : layers(params.Int("layers")), hidden(params.Int("hidden")), steps(params.Int("steps")), batch(params.Int("batch")), vocabulary(params.Int("vocabulary")) {}
+      : layers(params.Int("layers")),
+        hidden(params.Int("hidden")),
+        steps(params.Int("steps")),
+        batch(params.Int("batch")),
+        vocabulary(params.Int("vocabulary")) {}
 };
 
-std::vector<Parameter> SizeParameters(int64_t layers, int64_t hidden, int64_t steps, int64_t batch, int64_t vocabulary) {
-  return {Count("layers", layers, "stacked LSTM layers"), Count("hidden", hidden, "units per layer"), Count("steps", steps, "words that the network is unrolled over"),
-          Count("batch", batch, "sentences at once"), Count("vocabulary", vocabulary, "words in the table and in the result")};
+std::vector<Parameter> SizeParameters(int64_t layers, int64_t hidden, int64_t steps, int64_t batch,
+                                      int64_t vocabulary) {
+  return {Count("layers", layers, "stacked LSTM layers"), Count("hidden", hidden, "units per layer"),
+          Count("steps", steps, "words that the network is unrolled over"), Count("batch", batch, "sentences at once"),
+          Count("vocabulary", vocabulary, "words in the table and in the result")};
 }
 
 Graph MakeRnnlm(const Params& params) {
@@ -63,10 +70,12 @@ Graph MakeRnnlm(const Params& params) {
   const Value words = net.Input("ids", {size.batch, size.steps});
   const Value table = net.Weight("embedding", {size.vocabulary, size.hidden});
   std::vector<NetBuilder::LinearWeights> cells;
-  for (int64_t layer = 0; layer < size.layers; ++layer) cells.push_back(net.MakeLinear(2 * size.hidden, 4 * size.hidden, fmt::format("cell{}", layer)));
+  for (int64_t layer = 0; layer < size.layers; ++layer)
+    cells.push_back(net.MakeLinear(2 * size.hidden, 4 * size.hidden, fmt::format("cell{}", layer)));
   const NetBuilder::LinearWeights project = net.MakeLinear(size.hidden, size.vocabulary, "output");
   std::vector<State> states;
-  for (size_t layer = 0; layer < cells.size(); ++layer) states.push_back(InitialState(net, fmt::format("cell{}", layer), size.batch, size.hidden));
+  for (size_t layer = 0; layer < cells.size(); ++layer)
+    states.push_back(InitialState(net, fmt::format("cell{}", layer), size.batch, size.hidden));
   std::vector<Value> results;
   for (int64_t step = 0; step < size.steps; ++step) {
     const NetBuilder::Scope step_scope(net, fmt::format("step{}", step));
@@ -86,7 +95,8 @@ Graph MakeRnnlm(const Params& params) {
 using Sequence = std::vector<Value>;
 
 // All steps of one layer over sequences that are read side by side, forwards or backwards.
-Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequence>& sequences, int64_t hidden, bool backwards = false) {
+Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequence>& sequences, int64_t hidden,
+                  bool backwards = false) {
   int64_t inputs = hidden;
   for (const Sequence& sequence : sequences) inputs += sequence.front().Dim(1);
   const NetBuilder::LinearWeights weights = net.MakeLinear(inputs, 4 * hidden, name);
@@ -104,8 +114,8 @@ Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequ
   return result;
 }
 
-// Wu et al. 2016: a bidirectional first encoder layer, residual connections above the second, additive attention (Bahdanau et
-// al. 2015) from the first decoder layer to all others.
+// Wu et al. 2016: a bidirectional first encoder layer, residual connections above the second, additive attention
+// (Bahdanau et al. 2015) from the first decoder layer to all others.
 Graph MakeGnmt(const Params& params) {
   const Sizes size(params);
   NetBuilder net(params.canonical());
@@ -127,7 +137,9 @@ Graph MakeGnmt(const Params& params) {
     below = {std::move(above)};
   }
   // With one layer only, the two directions are added, so that the memory has the width that attention expects.
-  const Sequence encoded = below.size() == 1 ? below.front() : each_step([&](size_t step) { return net.Binary("Add", below[0][step], below[1][step]); });
+  const Sequence encoded =
+      below.size() == 1 ? below.front()
+                        : each_step([&](size_t step) { return net.Binary("Add", below[0][step], below[1][step]); });
   const Value memory = Stack(net, encoded);
 
   // 2. the decoder, one word after another
@@ -136,10 +148,12 @@ Graph MakeGnmt(const Params& params) {
   const Value score_weight = net.Weight("attention/score", {size.hidden, 1});
   const Value target_table = net.Weight("decoder/embedding", {size.vocabulary, size.hidden});
   std::vector<NetBuilder::LinearWeights> cells;
-  for (int64_t layer = 0; layer < size.layers; ++layer) cells.push_back(net.MakeLinear(3 * size.hidden, 4 * size.hidden, fmt::format("decoder/layer{}", layer)));
+  for (int64_t layer = 0; layer < size.layers; ++layer)
+    cells.push_back(net.MakeLinear(3 * size.hidden, 4 * size.hidden, fmt::format("decoder/layer{}", layer)));
   const NetBuilder::LinearWeights project = net.MakeLinear(size.hidden, size.vocabulary, "decoder/output");
   std::vector<State> states;
-  for (size_t layer = 0; layer < cells.size(); ++layer) states.push_back(InitialState(net, fmt::format("decoder/layer{}", layer), size.batch, size.hidden));
+  for (size_t layer = 0; layer < cells.size(); ++layer)
+    states.push_back(InitialState(net, fmt::format("decoder/layer{}", layer), size.batch, size.hidden));
   Value context = states.front().hidden;
   const std::vector<Value> results = each_step([&](size_t step) {
     const NetBuilder::Scope step_scope(net, fmt::format("decoder/step{}", step));
@@ -152,7 +166,8 @@ Graph MakeGnmt(const Params& params) {
       if (layer == 0) {
         const Value query = net.MatMul(hidden, query_weight);
         const Value spread = net.Op("Unsqueeze", {query}, {size.batch, 1, size.hidden});
-        const Value weights = net.Unary("Softmax", net.MatMul(net.Unary("Tanh", net.Binary("Add", spread, keys)), score_weight));
+        const Value weights =
+            net.Unary("Softmax", net.MatMul(net.Unary("Tanh", net.Binary("Add", spread, keys)), score_weight));
         context = net.Op("ReduceSum", {net.Binary("Mul", weights, memory)}, {size.batch, size.hidden});
       }
     }
@@ -162,7 +177,8 @@ Graph MakeGnmt(const Params& params) {
   return net.Build();
 }
 
-// Sutskever et al. 2014 with the global attention of Luong et al. 2015, section 3.1 (dot score): the plain sequence-to-sequence model.
+// Sutskever et al. 2014 with the global attention of Luong et al. 2015, section 3.1 (dot score): the plain
+// sequence-to-sequence model.
 Graph MakeNmt(const Params& params) {
   const Sizes size(params);
   NetBuilder net(params.canonical());
@@ -172,11 +188,14 @@ Graph MakeNmt(const Params& params) {
   Sequence encoded, decoded;
   for (int64_t step = 0; step < size.steps; ++step) encoded.push_back(EmbedStep(net, source_table, source));
   for (int64_t step = 0; step < size.steps; ++step) decoded.push_back(EmbedStep(net, target_table, target));
-  for (int64_t layer = 0; layer < size.layers; ++layer) encoded = RunLayer(net, fmt::format("encoder/layer{}", layer), {encoded}, size.hidden);
-  for (int64_t layer = 0; layer < size.layers; ++layer) decoded = RunLayer(net, fmt::format("decoder/layer{}", layer), {decoded}, size.hidden);
+  for (int64_t layer = 0; layer < size.layers; ++layer)
+    encoded = RunLayer(net, fmt::format("encoder/layer{}", layer), {encoded}, size.hidden);
+  for (int64_t layer = 0; layer < size.layers; ++layer)
+    decoded = RunLayer(net, fmt::format("decoder/layer{}", layer), {decoded}, size.hidden);
   const Value memory = Stack(net, encoded);
   const Value keys = net.Transpose(memory, {0, 2, 1});
-  const NetBuilder::LinearWeights combine = net.MakeLinear(2 * size.hidden, size.hidden, "attention"), project = net.MakeLinear(size.hidden, size.vocabulary, "output");
+  const NetBuilder::LinearWeights combine = net.MakeLinear(2 * size.hidden, size.hidden, "attention"),
+                                  project = net.MakeLinear(size.hidden, size.vocabulary, "output");
   std::vector<Value> results;
   for (size_t step = 0; step < decoded.size(); ++step) {
     const NetBuilder::Scope scope(net, fmt::format("attention/step{}", step));
@@ -192,16 +211,21 @@ Graph MakeNmt(const Params& params) {
 }  // namespace
 
 void RegisterRecurrentModels(ModelCatalog& catalog) {
-  catalog.Add({.name = "rnnlm", .sentence = "A recurrent language model, unrolled gate by gate.",
-               .source = "Jozefowicz et al. 2016, arXiv 1602.02410; the defaults are those of the shipped rnnlm_2l_t35_b64",
-               .parameters = SizeParameters(2, 2048, 35, 64, 10000)},
-              MakeRnnlm);
-  catalog.Add({.name = "gnmt", .sentence = "Google's translation network with attention, unrolled; layers=8,steps=284 has 80,000 ops.",
+  catalog.Add(
+      {.name = "rnnlm",
+       .sentence = "A recurrent language model, unrolled gate by gate.",
+       .source = "Jozefowicz et al. 2016, arXiv 1602.02410; the defaults are those of the shipped rnnlm_2l_t35_b64",
+       .parameters = SizeParameters(2, 2048, 35, 64, 10000)},
+      MakeRnnlm);
+  catalog.Add({.name = "gnmt",
+               .sentence = "Google's translation network with attention, unrolled; layers=8,steps=284 has 80,000 ops.",
                .source = "Wu et al. 2016, arXiv 1609.08144; the defaults are those of the shipped gnmt_4l_t20_b64",
                .parameters = SizeParameters(4, 1024, 20, 64, 32000)},
               MakeGnmt);
-  catalog.Add({.name = "nmt", .sentence = "A plain sequence-to-sequence network with dot attention, unrolled.",
-               .source = "Luong et al. 2015, arXiv 1508.04025, section 3.1", .parameters = SizeParameters(2, 512, 40, 128, 17191)},
+  catalog.Add({.name = "nmt",
+               .sentence = "A plain sequence-to-sequence network with dot attention, unrolled.",
+               .source = "Luong et al. 2015, arXiv 1508.04025, section 3.1",
+               .parameters = SizeParameters(2, 512, 40, 128, 17191)},
               MakeNmt);
 }
 

@@ -23,9 +23,10 @@ struct Known {
   double giga_multiply_adds;  // as published, for one sample; 0: not published at this size
 };
 
-// Multiply-adds of the torchvision models: "GFLOPS" of torchvision's table of weights. Parameters: its "num_params", less the
-// two of four numbers per channel that go when batch normalisation is folded; alexnet, squeezenet and vgg16 have none of it, and
-// are exact. BERT: 12 layers of 12 h^2 weights, Devlin et al. 2018. GNMT and RNNLM: counted by hand in the tests below.
+// Multiply-adds of the torchvision models: "GFLOPS" of torchvision's table of weights. Parameters: its "num_params",
+// less the two of four numbers per channel that go when batch normalisation is folded; alexnet, squeezenet and vgg16
+// have none of it, and are exact. BERT: 12 layers of 12 h^2 weights, Devlin et al. 2018. GNMT and RNNLM: counted by
+// hand in the tests below.
 constexpr Known kKnown[] = {
     {"alexnet", 20, 61100840 * 4ll, 0.71},
     {"bert_base_s128", 621, 436749720, 11.2},
@@ -57,7 +58,9 @@ constexpr Known kKnown[] = {
     {"wide_resnet50_2", 122, 275396512, 11.4},
 };
 
-Graph Read(std::string_view name, const ImportOptions& options = {}) { return ReadModel(name, ModelCatalog("model"), options); }
+Graph Read(std::string_view name, const ImportOptions& options = {}) {
+  return ReadModel(name, ModelCatalog("model"), options);
+}
 
 class ShippedModel : public ::testing::TestWithParam<Known> {};
 
@@ -71,18 +74,21 @@ TEST_P(ShippedModel, IsReadWholeAndCountsWhatIsKnown) {
     EXPECT_NEAR(graph.total_flops() / 2e9, known.giga_multiply_adds, 0.05 * known.giga_multiply_adds);
   }
   std::set<std::string> types(graph.op_types().begin(), graph.op_types().end());
-  for (const char* folded : {"Constant", "ConstantOfShape", "Shape", "Identity", "Expand"}) EXPECT_FALSE(types.contains(folded)) << folded;
+  for (const char* folded : {"Constant", "ConstantOfShape", "Shape", "Identity", "Expand"})
+    EXPECT_FALSE(types.contains(folded)) << folded;
   bool has_output = false;
   for (const TensorId tensor : graph.tensors()) {
     has_output |= graph.is_output(tensor);
-    EXPECT_TRUE(graph.is_output(tensor) || !graph.consumers(tensor).empty() || graph.end_output(graph.producer(tensor)) - graph.first_output(graph.producer(tensor)) > 1)
+    EXPECT_TRUE(graph.is_output(tensor) || !graph.consumers(tensor).empty() ||
+                graph.end_output(graph.producer(tensor)) - graph.first_output(graph.producer(tensor)) > 1)
         << graph.tensor_name(tensor);
   }
   EXPECT_TRUE(has_output);
   for (const OpId op : graph.ops()) EXPECT_FALSE(graph.work(op).bytes_only) << graph.op_type(op);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ShippedModel, ::testing::ValuesIn(kKnown), [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, ShippedModel, ::testing::ValuesIn(kKnown),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ShippedModels, AreAllInTheTable) {
   std::set<std::string> known, there;
@@ -94,14 +100,18 @@ TEST(ShippedModels, AreAllInTheTable) {
 TEST(ShippedModels, GnmtSharesItsWeightsOverAllSteps) {
   const Graph graph = Read("gnmt_4l_t20_b64");
   size_t uses = 0;
-  for (const ParameterId parameter : graph.parameters()) uses = std::max(uses, graph.parameter_consumers(parameter).size());
+  for (const ParameterId parameter : graph.parameters())
+    uses = std::max(uses, graph.parameter_consumers(parameter).size());
   EXPECT_GE(uses, 20u);
-  // Two embeddings and a projection of 32,000 x 1,024; nine LSTM cells: fw, bw 2h, three encoders (one 3h), four decoders 3h.
+  // Two embeddings and a projection of 32,000 x 1,024; nine LSTM cells: fw, bw 2h, three encoders (one 3h), four
+  // decoders 3h.
   const double h = 1024, v = 32000;
   const double cells = 4 * h * h * (2 + 2 + 3 + 2 + 2 + 4 * 3), weights = 3 * v * h + 2 * h * h + cells;
   const double biases = 9 * 4 * h + v + h, initial_states = 18 * 64 * h;
-  EXPECT_NEAR(static_cast<double>(graph.total_parameter_bytes()) / 4, weights + biases + initial_states, 100) << "and some scalars";
-  // Every weight but the embeddings is a multiply-add per sample and step; the keys of the attention are made once for all.
+  EXPECT_NEAR(static_cast<double>(graph.total_parameter_bytes()) / 4, weights + biases + initial_states, 100)
+      << "and some scalars";
+  // Every weight but the embeddings is a multiply-add per sample and step; the keys of the attention are made once for
+  // all.
   EXPECT_NEAR(graph.total_flops(), 2 * 64 * 20 * (v * h + 2 * h * h + cells), 0.01 * graph.total_flops());
 }
 
@@ -114,7 +124,8 @@ TEST(ShippedModels, CountInProportionToTheBatch) {
   for (const char* name : {"resnet50", "vit_b_16", "convnext_tiny", "mobilenet_v3_large"}) {
     EXPECT_NEAR(flops(name, {"input=32,3,224,224"}), 32 * flops(name, {}), 1e-4 * 32 * flops(name, {})) << name;
   }
-  EXPECT_NEAR(flops("bert_base_s128", {"input_ids=8,128", "attention_mask=8,128", "token_type_ids=8,128"}), 8 * flops("bert_base_s128", {}), 1e8);
+  EXPECT_NEAR(flops("bert_base_s128", {"input_ids=8,128", "attention_mask=8,128", "token_type_ids=8,128"}),
+              8 * flops("bert_base_s128", {}), 1e8);
   EXPECT_NEAR(flops("gnmt_4l_t20_b64", {"src=128,20", "tgt=128,20"}), 2 * flops("gnmt_4l_t20_b64", {}), 1e8);
   EXPECT_NEAR(flops("lstm_lm_4l_fused", {"ids=35,128"}), 2 * flops("lstm_lm_4l_fused", {}), 1e8);
 }
@@ -124,8 +135,9 @@ TEST(LightModels, AreReadWhole) {
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << folder << " is not there";
   // Multiply-adds where the literature agrees on them; ops: nodes without weights.
   constexpr Known kLight[] = {
-      {"light_bvlc_alexnet", 24, 243860896, 0.66}, {"light_inception_v1", 143, 27994208, 1.43},  {"light_resnet50", 176, 102440608, 4.09},
-      {"light_shufflenet", 203, 5680608, 0},       {"light_squeezenet", 66, 4941984, 0.35},      {"light_vgg19", 46, 574668960, 19.63},
+      {"light_bvlc_alexnet", 24, 243860896, 0.66}, {"light_inception_v1", 143, 27994208, 1.43},
+      {"light_resnet50", 176, 102440608, 4.09},    {"light_shufflenet", 203, 5680608, 0},
+      {"light_squeezenet", 66, 4941984, 0.35},     {"light_vgg19", 46, 574668960, 19.63},
       {"light_zfnet512", 22, 349002144, 0},
   };
   for (const Known& known : kLight) {

@@ -14,11 +14,21 @@ constexpr double kMostOps = 4e6;
 constexpr int64_t kFloat = 4;  // bytes
 
 Parameter Whole(std::string name, std::string value, std::string sentence, double least = 1, double most = kMostOps) {
-  return {.name = std::move(name), .type = ParameterType::kInt, .default_value = std::move(value), .sentence = std::move(sentence), .least = least, .most = most};
+  return {.name = std::move(name),
+          .type = ParameterType::kInt,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .least = least,
+          .most = most};
 }
 
 Parameter Real(std::string name, std::string value, std::string sentence, double most = 1e18) {
-  return {.name = std::move(name), .type = ParameterType::kReal, .default_value = std::move(value), .sentence = std::move(sentence), .least = 0, .most = most};
+  return {.name = std::move(name),
+          .type = ParameterType::kReal,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .least = 0,
+          .most = most};
 }
 
 // The parameters that all abstract graphs share.
@@ -37,7 +47,11 @@ void CheckOps(double ops, std::string_view name) {
 class AbstractGraph {
  public:
   AbstractGraph(const Params& params, std::string_view type)
-      : builder_(params.canonical()), type_(type), flops_(params.Real("flops")), bytes_(params.Int("bytes")), parameter_bytes_(params.Int("parameter_bytes")) {}
+      : builder_(params.canonical()),
+        type_(type),
+        flops_(params.Real("flops")),
+        bytes_(params.Int("bytes")),
+        parameter_bytes_(params.Int("parameter_bytes")) {}
 
   // Op and tensor have the same number. `scale` multiplies the work.
   size_t Add(std::span<const size_t> inputs, double scale = 1) {
@@ -78,7 +92,8 @@ Graph MakeChain(const Params& params) {
 
 Graph MakeForkJoin(const Params& params) {
   const int64_t width = params.Int("width"), depth = params.Int("depth"), rounds = params.Int("rounds");
-  CheckOps(static_cast<double>(rounds) * (static_cast<double>(width) * static_cast<double>(depth) + 1) + 1, params.canonical());
+  CheckOps(static_cast<double>(rounds) * (static_cast<double>(width) * static_cast<double>(depth) + 1) + 1,
+           params.canonical());
   AbstractGraph graph(params, "Branch");
   size_t fork = graph.Add({});
   for (int64_t round = 0; round < rounds; ++round) {
@@ -93,7 +108,8 @@ Graph MakeForkJoin(const Params& params) {
   return graph.Build();
 }
 
-// Layers of `width` ops; an op reads `degree` different ones of the layer before, and its work varies by up to `spread`.
+// Layers of `width` ops; an op reads `degree` different ones of the layer before, and its work varies by up to
+// `spread`.
 Graph MakeLayered(const Params& params) {
   const size_t ops = static_cast<size_t>(params.Int("ops")), width = static_cast<size_t>(params.Int("width"));
   const size_t degree = static_cast<size_t>(params.Int("degree"));
@@ -116,16 +132,19 @@ Graph MakeLayered(const Params& params) {
 
 // One op per cell: 2 x 4 hidden (hidden + hidden) multiply-adds per sample; the steps of a layer share its weights.
 Graph MakeLstmGrid(const Params& params) {
-  const int64_t layers = params.Int("layers"), steps = params.Int("steps"), hidden = params.Int("hidden"), batch = params.Int("batch");
+  const int64_t layers = params.Int("layers"), steps = params.Int("steps"), hidden = params.Int("hidden"),
+                batch = params.Int("batch");
   CheckOps(static_cast<double>(layers) * static_cast<double>(steps), params.canonical());
   GraphBuilder builder(params.canonical());
   const int64_t state = batch * hidden * kFloat, weights = (8 * hidden * hidden + 4 * hidden) * kFloat;
-  const OpWork work{.flops = static_cast<double>(batch) * static_cast<double>(hidden) * (16.0 * static_cast<double>(hidden) + 30),
-                    .bytes_read = 3 * state + weights,
-                    .bytes_written = 2 * state,
-                    .op_class = OpClass::kRecurrent};
+  const OpWork work{
+      .flops = static_cast<double>(batch) * static_cast<double>(hidden) * (16.0 * static_cast<double>(hidden) + 30),
+      .bytes_read = 3 * state + weights,
+      .bytes_written = 2 * state,
+      .op_class = OpClass::kRecurrent};
   std::vector<size_t> parameters, below;
-  for (int64_t layer = 0; layer < layers; ++layer) parameters.push_back(builder.AddParameter(weights, fmt::format("layer{}/weights", layer)));
+  for (int64_t layer = 0; layer < layers; ++layer)
+    parameters.push_back(builder.AddParameter(weights, fmt::format("layer{}/weights", layer)));
   for (int64_t layer = 0; layer < layers; ++layer) {
     size_t cell_state = 0;
     std::vector<size_t> outputs;
@@ -180,8 +199,10 @@ class Transformer {
  private:
   static int64_t Size(double elements) { return static_cast<int64_t>(elements) * kFloat; }
 
-  // Op and tensor have the same number, since each op has one output. `weights`: elements; `read`: elements besides tensors.
-  size_t Op(std::string_view type, OpClass op_class, double flops, double elements, std::vector<size_t> inputs, double read = 0) {
+  // Op and tensor have the same number, since each op has one output. `weights`: elements; `read`: elements besides
+  // tensors.
+  size_t Op(std::string_view type, OpClass op_class, double flops, double elements, std::vector<size_t> inputs,
+            double read = 0) {
     OpWork work{.flops = flops, .bytes_read = Size(read), .bytes_written = Size(elements), .op_class = op_class};
     std::ranges::sort(inputs);
     inputs.erase(std::ranges::unique(inputs).begin(), inputs.end());
@@ -221,12 +242,14 @@ class Transformer {
     scope_ = std::move(scope);
     const double scores = rows_ * sequence_ * heads_;
     const size_t normal = Normalize("norm1", x);
-    const size_t query = Linear("query", normal, hidden_), key = Linear("key", normal, hidden_), value = Linear("value", normal, hidden_);
+    const size_t query = Linear("query", normal, hidden_), key = Linear("key", normal, hidden_),
+                 value = Linear("value", normal, hidden_);
     name_ = "scores";
     const size_t product = Op("MatMul", OpClass::kMatMul, 2 * rows_ * sequence_ * hidden_, scores, {query, key});
     const size_t weights = Op("Softmax", OpClass::kNormalization, 5 * scores, scores, {product});
     name_ = "context";
-    const size_t context = Op("MatMul", OpClass::kMatMul, 2 * rows_ * sequence_ * hidden_, rows_ * hidden_, {weights, value});
+    const size_t context =
+        Op("MatMul", OpClass::kMatMul, 2 * rows_ * sequence_ * hidden_, rows_ * hidden_, {weights, value});
     const size_t attended = Add("residual1", x, Linear("output", context, hidden_));
     const size_t wide = Linear("expand", Normalize("norm2", attended), 4 * hidden_);
     const size_t active = Op("Gelu", OpClass::kElementwise, 5 * rows_ * 4 * hidden_, rows_ * 4 * hidden_, {wide});
@@ -255,35 +278,46 @@ void RegisterSyntheticModels(ModelCatalog& catalog) {
                .source = "-",
                .parameters = WithWork({Whole("ops", "100", "number of ops")})},
               MakeChain);
-  catalog.Add({.name = "fork_join",
-               .sentence = "Branches from a fork to a join, rounds times. On m equal devices with free transfers the best takes "
-                           "1 + rounds (ceil(width / m) depth + 1) op times: whole branches, evenly spread.",
-               .source = "-",
-               .parameters = WithWork({Whole("width", "8", "branches"), Whole("depth", "4", "ops in a branch"), Whole("rounds", "1", "forks one after another")})},
-              MakeForkJoin);
+  catalog.Add(
+      {.name = "fork_join",
+       .sentence =
+           "Branches from a fork to a join, rounds times. On m equal devices with free transfers the best takes "
+           "1 + rounds (ceil(width / m) depth + 1) op times: whole branches, evenly spread.",
+       .source = "-",
+       .parameters = WithWork({Whole("width", "8", "branches"), Whole("depth", "4", "ops in a branch"),
+                               Whole("rounds", "1", "forks one after another")})},
+      MakeForkJoin);
   catalog.Add({.name = "layered",
-               .sentence = "Random layered graph. The best is not known; no placement beats the total work over the devices, nor the longest path.",
+               .sentence = "Random layered graph. The best is not known; no placement beats the total work over the "
+                           "devices, nor the longest path.",
                .source = "as in Topcuoglu et al. 2002, section 6.1, with whole layers",
-               .parameters = WithWork({Whole("ops", "1000", "number of ops"), Whole("width", "32", "ops in a layer"),
-                                       Whole("degree", "2", "tensors that an op consumes, all of the layer before", 1, 1000),
-                                       Real("spread", "1", "the work of an op is flops times something between 1 / (1 + spread) and 1 + spread", 1e6),
-                                       Whole("seed", "0", "of the random numbers", 0, 9e15)})},
+               .parameters = WithWork(
+                   {Whole("ops", "1000", "number of ops"), Whole("width", "32", "ops in a layer"),
+                    Whole("degree", "2", "tensors that an op consumes, all of the layer before", 1, 1000),
+                    Real("spread", "1",
+                         "the work of an op is flops times something between 1 / (1 + spread) and 1 + spread", 1e6),
+                    Whole("seed", "0", "of the random numbers", 0, 9e15)})},
               MakeLayered);
   catalog.Add({.name = "lstm_grid",
-               .sentence = "Unrolled LSTM, an op per layer and step. On at least min(layers, steps) equal devices with free transfers the best "
+               .sentence = "Unrolled LSTM, an op per layer and step. On at least min(layers, steps) equal devices with "
+                           "free transfers the best "
                            "takes layers + steps - 1 op times: a device per layer.",
                .source = "the grid of Wu et al. 2016 (GNMT), section 3.2",
-               .parameters = {Whole("layers", "8", "layers"), Whole("steps", "40", "time steps"), Whole("hidden", "1024", "units of a layer", 1, 65536),
+               .parameters = {Whole("layers", "8", "layers"), Whole("steps", "40", "time steps"),
+                              Whole("hidden", "1024", "units of a layer", 1, 65536),
                               Whole("batch", "64", "samples", 1, 65536)}},
               MakeLstmGrid);
-  catalog.Add({.name = "transformer",
-               .sentence = "Encoder layers op by op, normalised first. At most three ops run side by side (query, key, value), so the best on equal "
-                           "devices is close to all on one.",
-               .source = "Vaswani et al. 2017, section 3, with the normalisation of Radford et al. 2019",
-               .parameters = {Whole("layers", "12", "layers", 1, 250000), Whole("hidden", "768", "width", 1, 65536),
-                              Whole("heads", "12", "attention heads", 1, 1024), Whole("sequence", "128", "tokens in a sample", 1, 1e6),
-                              Whole("batch", "1", "samples", 1, 65536), Whole("vocabulary", "30522", "tokens there are", 1, 1e7)}},
-              MakeTransformer);
+  catalog.Add(
+      {.name = "transformer",
+       .sentence = "Encoder layers op by op, normalised first. At most three ops run side by side (query, key, value), "
+                   "so the best on equal "
+                   "devices is close to all on one.",
+       .source = "Vaswani et al. 2017, section 3, with the normalisation of Radford et al. 2019",
+       .parameters = {Whole("layers", "12", "layers", 1, 250000), Whole("hidden", "768", "width", 1, 65536),
+                      Whole("heads", "12", "attention heads", 1, 1024),
+                      Whole("sequence", "128", "tokens in a sample", 1, 1e6), Whole("batch", "1", "samples", 1, 65536),
+                      Whole("vocabulary", "30522", "tokens there are", 1, 1e7)}},
+      MakeTransformer);
 }
 
 }  // namespace berth

@@ -22,7 +22,8 @@ class Synthetic : public ::testing::Test {
 size_t Depth(const Graph& graph) {
   std::vector<size_t> depth(graph.num_ops(), 1);
   for (const OpId op : graph.ops()) {
-    for (const TensorId tensor : graph.inputs_of(op)) depth[Index(op)] = std::max(depth[Index(op)], depth[Index(graph.producer(tensor))] + 1);
+    for (const TensorId tensor : graph.inputs_of(op))
+      depth[Index(op)] = std::max(depth[Index(op)], depth[Index(graph.producer(tensor))] + 1);
   }
   return *std::ranges::max_element(depth);
 }
@@ -31,7 +32,8 @@ size_t Depth(const Graph& graph) {
 size_t Width(const Graph& graph) {
   std::vector<size_t> depth(graph.num_ops(), 0), count(graph.num_ops() + 1, 0);
   for (const OpId op : graph.ops()) {
-    for (const TensorId tensor : graph.inputs_of(op)) depth[Index(op)] = std::max(depth[Index(op)], depth[Index(graph.producer(tensor))] + 1);
+    for (const TensorId tensor : graph.inputs_of(op))
+      depth[Index(op)] = std::max(depth[Index(op)], depth[Index(graph.producer(tensor))] + 1);
     ++count[depth[Index(op)]];
   }
   return *std::ranges::max_element(count);
@@ -60,8 +62,10 @@ TEST_F(Synthetic, ALayeredGraphHasItsDegreeAndRepeatsForItsSeed) {
   EXPECT_EQ(graph.num_edges(), (3200u - 32) * 3);
   EXPECT_EQ(Depth(graph), 100u);
   EXPECT_EQ(Width(graph), 32u);
-  EXPECT_EQ(graph.structural_fingerprint(), Make("layered(ops=3200,width=32,degree=3,seed=5)").structural_fingerprint());
-  EXPECT_NE(graph.structural_fingerprint(), Make("layered(ops=3200,width=32,degree=3,seed=6)").structural_fingerprint());
+  EXPECT_EQ(graph.structural_fingerprint(),
+            Make("layered(ops=3200,width=32,degree=3,seed=5)").structural_fingerprint());
+  EXPECT_NE(graph.structural_fingerprint(),
+            Make("layered(ops=3200,width=32,degree=3,seed=6)").structural_fingerprint());
   EXPECT_EQ(Make("layered(ops=40,spread=0)").total_flops(), 40e9);
 }
 
@@ -77,10 +81,12 @@ TEST_F(Synthetic, AnLstmGridIsAWavefrontThatSharesItsWeights) {
 
 TEST_F(Synthetic, ATransformerCountsAsThePublishedOne) {
   const Graph graph = Make("transformer(layers=12,hidden=768,heads=12,sequence=128,vocabulary=30522)");
-  // 12 layers of 4 h^2 + 8 h^2 weights, the embedding and the head; 2 operations per weight and token, and the attention.
+  // 12 layers of 4 h^2 + 8 h^2 weights, the embedding and the head; 2 operations per weight and token, and the
+  // attention.
   const double weights = 12 * 12 * 768.0 * 768, table = 30522 * 768.0;
   EXPECT_NEAR(static_cast<double>(graph.total_parameter_bytes()) / 4, weights + 2 * table, 0.01 * weights);
-  EXPECT_NEAR(graph.total_flops(), 2 * 128 * (weights + table) + 12 * 4 * 128.0 * 128 * 768, 0.01 * graph.total_flops());
+  EXPECT_NEAR(graph.total_flops(), 2 * 128 * (weights + table) + 12 * 4 * 128.0 * 128 * 768,
+              0.01 * graph.total_flops());
   EXPECT_EQ(graph.num_ops(), 12u * 14 + 3);
   EXPECT_EQ(Width(graph), 3u);
 }

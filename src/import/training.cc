@@ -12,17 +12,21 @@ namespace {
 
 // Ops that no gradient passes through: their results are indices, shapes or truth values.
 constexpr std::array<std::string_view, 18> kNoGradient = {
-    "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-    "And", "Or", "Not", "Range", "OneHot", "IsNaN", "NonMaxSuppression", "ConstantOfShape"};
+    "Shape",       "Size", "ArgMax", "ArgMin", "NonZero", "Equal",  "Greater", "GreaterOrEqual",    "Less",
+    "LessOrEqual", "And",  "Or",     "Not",    "Range",   "OneHot", "IsNaN",   "NonMaxSuppression", "ConstantOfShape"};
 
-// What a derivative needs of the forward pass. Linear ops need nothing; those whose derivative is a function of their result keep
-// the result; all others keep their inputs.
+// What a derivative needs of the forward pass. Linear ops need nothing; those whose derivative is a function of their
+// result keep the result; all others keep their inputs.
 enum class Keeps { kNothing, kOutputs, kInputs };
 
-constexpr std::array<std::string_view, 21> kKeepNothing = {
-    "Add", "Sub", "Neg", "Sum", "Mean", "Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
-    "Transpose", "Concat", "Split", "Slice", "Pad", "Expand", "Tile", "AveragePool", "GlobalAveragePool", "ReduceMean"};
-constexpr std::array<std::string_view, 9> kKeepOutputs = {"Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Exp", "Sqrt", "LeakyRelu", "Dropout"};
+constexpr std::array<std::string_view, 21> kKeepNothing = {"Add",       "Sub",      "Neg",         "Sum",
+                                                           "Mean",      "Identity", "Cast",        "Reshape",
+                                                           "Flatten",   "Squeeze",  "Unsqueeze",   "Transpose",
+                                                           "Concat",    "Split",    "Slice",       "Pad",
+                                                           "Expand",    "Tile",     "AveragePool", "GlobalAveragePool",
+                                                           "ReduceMean"};
+constexpr std::array<std::string_view, 9> kKeepOutputs = {"Relu", "Sigmoid", "Tanh",      "Softmax", "LogSoftmax",
+                                                          "Exp",  "Sqrt",    "LeakyRelu", "Dropout"};
 
 Keeps KeptBy(std::string_view op_type) {
   if (std::ranges::count(kKeepNothing, op_type) > 0) return Keeps::kNothing;
@@ -32,37 +36,47 @@ Keeps KeptBy(std::string_view op_type) {
 
 int64_t BytesPerValue(DataType type) {
   switch (type) {
-    case DataType::kF64: return 8;
+    case DataType::kF64:
+      return 8;
     case DataType::kF16:
-    case DataType::kBF16: return 2;
-    case DataType::kI8: return 1;
-    case DataType::kF32: return 4;
+    case DataType::kBF16:
+      return 2;
+    case DataType::kI8:
+      return 1;
+    case DataType::kF32:
+      return 4;
   }
   return 4;
 }
 
-// Floating-point operations per weight, counted from the update rules: w -= lr g (2); v = mu v + g, w -= lr v (4); Kingma and Ba 2015,
-// algorithm 1, with the bias corrections folded into the step size (11).
+// Floating-point operations per weight, counted from the update rules: w -= lr g (2); v = mu v + g, w -= lr v (4);
+// Kingma and Ba 2015, algorithm 1, with the bias corrections folded into the step size (11).
 double UpdateFlops(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::kSgd: return 2;
-    case Optimizer::kMomentum: return 4;
-    case Optimizer::kAdam: return 11;
+    case Optimizer::kSgd:
+      return 2;
+    case Optimizer::kMomentum:
+      return 4;
+    case Optimizer::kAdam:
+      return 11;
   }
   return 0;
 }
 
 int64_t StatesPerWeight(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::kSgd: return 0;
-    case Optimizer::kMomentum: return 1;
-    case Optimizer::kAdam: return 2;
+    case Optimizer::kSgd:
+      return 0;
+    case Optimizer::kMomentum:
+      return 1;
+    case Optimizer::kAdam:
+      return 2;
   }
   return 0;
 }
 
-// Grows the training graph over a copy of the forward one. Builder positions of forward ops, tensors, parameters and inputs are
-// their ids in the forward graph.
+// Grows the training graph over a copy of the forward one. Builder positions of forward ops, tensors, parameters and
+// inputs are their ids in the forward graph.
 class TrainingBuilder {
  public:
   TrainingBuilder(const Graph& forward, Optimizer optimizer)
@@ -100,8 +114,8 @@ class TrainingBuilder {
       with_[Index(op)].push_back(Index(op));
     }
     for (const TensorId tensor : forward_.tensors()) {
-      builder_.AddTensor(Index(forward_.producer(tensor)), forward_.tensor_bytes(tensor), std::string(forward_.tensor_name(tensor)),
-                         forward_.is_output(tensor));
+      builder_.AddTensor(Index(forward_.producer(tensor)), forward_.tensor_bytes(tensor),
+                         std::string(forward_.tensor_name(tensor)), forward_.is_output(tensor));
       for (const OpId op : forward_.consumers(tensor)) builder_.Consume(Index(tensor), Index(op));
     }
     for (const ParameterId parameter : forward_.parameters()) {
@@ -142,7 +156,8 @@ class TrainingBuilder {
     }
     if (outputs.empty()) return;
     const OpId home = forward_.producer(outputs.back());
-    const size_t loss = AddBackward("loss", "Loss", {.op_class = OpClass::kElementwise, .data_type = forward_.work(home).data_type}, home);
+    const size_t loss = AddBackward(
+        "loss", "Loss", {.op_class = OpClass::kElementwise, .data_type = forward_.work(home).data_type}, home);
     for (const TensorId tensor : outputs) {
       const int64_t bytes = forward_.tensor_bytes(tensor);
       Read(loss, {Index(tensor), bytes});
@@ -156,8 +171,10 @@ class TrainingBuilder {
     if (parts.empty()) return std::nullopt;
     if (parts.size() == 1) return parts.front();
     const DataType type = forward_.work(home).data_type;
-    const double additions = static_cast<double>(parts.size() - 1) * static_cast<double>(parts.front().bytes / BytesPerValue(type));
-    const size_t sum = AddBackward(fmt::format("sum/{}", name), "AddN", {.flops = additions, .op_class = OpClass::kElementwise, .data_type = type}, home);
+    const double additions =
+        static_cast<double>(parts.size() - 1) * static_cast<double>(parts.front().bytes / BytesPerValue(type));
+    const size_t sum = AddBackward(fmt::format("sum/{}", name), "AddN",
+                                   {.flops = additions, .op_class = OpClass::kElementwise, .data_type = type}, home);
     for (const Value part : parts) Read(sum, part);
     return Write(sum, parts.front().bytes, fmt::format("sum/{}", name));
   }
@@ -166,7 +183,8 @@ class TrainingBuilder {
     if (!Differentiable(op)) return;
     std::vector<Value> incoming;
     for (size_t t = forward_.first_output(op); t < forward_.end_output(op); ++t) {
-      if (const auto gradient = Sum(gradients_[t], forward_.tensor_name(MakeId<TensorId>(t)), op)) incoming.push_back(*gradient);
+      if (const auto gradient = Sum(gradients_[t], forward_.tensor_name(MakeId<TensorId>(t)), op))
+        incoming.push_back(*gradient);
     }
     std::vector<TensorId> wanted;
     for (const TensorId tensor : forward_.inputs_of(op)) {
@@ -179,34 +197,45 @@ class TrainingBuilder {
     switch (work.op_class) {
       case OpClass::kMatMul:
       case OpClass::kConv:
-      case OpClass::kRecurrent: work.flops *= wanted.size() + (parameters.empty() ? 0 : 1) >= 2 ? 2 : 1; break;
-      case OpClass::kNormalization: work.flops *= 2; break;
-      default: break;
+      case OpClass::kRecurrent:
+        work.flops *= wanted.size() + (parameters.empty() ? 0 : 1) >= 2 ? 2 : 1;
+        break;
+      case OpClass::kNormalization:
+        work.flops *= 2;
+        break;
+      default:
+        break;
     }
-    const size_t backward = AddBackward(fmt::format("grad/{}", forward_.op_name(op)), fmt::format("{}Grad", forward_.op_type(op)), work, op);
+    const size_t backward = AddBackward(fmt::format("grad/{}", forward_.op_name(op)),
+                                        fmt::format("{}Grad", forward_.op_type(op)), work, op);
     for (const Value gradient : incoming) Read(backward, gradient);
     switch (KeptBy(forward_.op_type(op))) {
-      case Keeps::kNothing: break;
+      case Keeps::kNothing:
+        break;
       case Keeps::kInputs:
-        for (const TensorId tensor : forward_.inputs_of(op)) Read(backward, {Index(tensor), forward_.tensor_bytes(tensor)});
+        for (const TensorId tensor : forward_.inputs_of(op))
+          Read(backward, {Index(tensor), forward_.tensor_bytes(tensor)});
         for (const InputId input : inputs_of(op)) {
           builder_.UseInput(Index(input), backward);
           builder_.work(backward).bytes_read += forward_.input_bytes(input);
         }
         break;
       case Keeps::kOutputs:
-        for (size_t t = forward_.first_output(op); t < forward_.end_output(op); ++t) Read(backward, {t, forward_.tensor_bytes(MakeId<TensorId>(t))});
+        for (size_t t = forward_.first_output(op); t < forward_.end_output(op); ++t)
+          Read(backward, {t, forward_.tensor_bytes(MakeId<TensorId>(t))});
         break;
     }
     for (const TensorId tensor : wanted) {
       gradients_[Index(tensor)].push_back(
-          Write(backward, forward_.tensor_bytes(tensor), fmt::format("grad/{}/{}", forward_.op_name(op), forward_.tensor_name(tensor))));
+          Write(backward, forward_.tensor_bytes(tensor),
+                fmt::format("grad/{}/{}", forward_.op_name(op), forward_.tensor_name(tensor))));
     }
     for (const ParameterId parameter : parameters) {
       builder_.UseParameter(Index(parameter), backward);
       builder_.work(backward).bytes_read += forward_.parameter_bytes(parameter);
       parameter_gradients_[Index(parameter)].push_back(
-          Write(backward, forward_.parameter_bytes(parameter), fmt::format("grad/{}/{}", forward_.op_name(op), forward_.parameter_name(parameter))));
+          Write(backward, forward_.parameter_bytes(parameter),
+                fmt::format("grad/{}/{}", forward_.op_name(op), forward_.parameter_name(parameter))));
     }
   }
 
@@ -220,12 +249,17 @@ class TrainingBuilder {
     const int64_t bytes = forward_.parameter_bytes(parameter);
     const DataType type = forward_.work(home).data_type;
     const double weights = static_cast<double>(bytes / BytesPerValue(type));
-    const size_t update = AddBackward(fmt::format("update/{}", name), fmt::format("{}Update", kOptimizerNames[static_cast<size_t>(optimizer_)]),
-                                      {.flops = UpdateFlops(optimizer_) * weights, .op_class = OpClass::kElementwise, .data_type = type}, home);
+    const size_t update = AddBackward(
+        fmt::format("update/{}", name), fmt::format("{}Update", kOptimizerNames[static_cast<size_t>(optimizer_)]),
+        {.flops = UpdateFlops(optimizer_) * weights, .op_class = OpClass::kElementwise, .data_type = type}, home);
     Read(update, *gradient);
     builder_.UseParameter(Index(parameter), update);
     const int64_t state_bytes = StatesPerWeight(optimizer_) * bytes;
-    if (state_bytes > 0) builder_.UseParameter(builder_.AddParameter(state_bytes, fmt::format("{}/{}", kOptimizerNames[static_cast<size_t>(optimizer_)], name)), update);
+    if (state_bytes > 0)
+      builder_.UseParameter(
+          builder_.AddParameter(state_bytes,
+                                fmt::format("{}/{}", kOptimizerNames[static_cast<size_t>(optimizer_)], name)),
+          update);
     builder_.work(update).bytes_read += bytes + state_bytes;
     builder_.work(update).bytes_written += bytes + state_bytes;
   }
@@ -249,6 +283,8 @@ class TrainingBuilder {
 
 }  // namespace
 
-TrainingGraph MakeTrainingGraph(const Graph& forward, Optimizer optimizer) { return TrainingBuilder(forward, optimizer).Build(); }
+TrainingGraph MakeTrainingGraph(const Graph& forward, Optimizer optimizer) {
+  return TrainingBuilder(forward, optimizer).Build();
+}
 
 }  // namespace berth

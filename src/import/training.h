@@ -15,9 +15,9 @@ inline constexpr std::array<std::string_view, 3> kOptimizerNames = {"sgd", "mome
 
 struct TrainingGraph {
   Graph graph;
-  // Ops that runtimes keep together: each forward op with its gradient (TensorFlow's colocate_gradients_with_ops; PyTorch's
-  // autograd runs a backward on its forward's device), sums of gradients with what they flow into, an update with the first
-  // op that uses the parameter.
+  // Ops that runtimes keep together: each forward op with its gradient (TensorFlow's colocate_gradients_with_ops;
+  // PyTorch's autograd runs a backward on its forward's device), sums of gradients with what they flow into, an update
+  // with the first op that uses the parameter.
   std::vector<std::vector<OpId>> colocate;
 };
 
@@ -30,10 +30,10 @@ struct TrainingGraph {
 //  update/<parameter>  applies the gradient; the optimiser's state (momentum: one, adam: two values per weight) is a
 //                parameter of it.
 //
-// Factors of work. A matrix product or convolution has two products of the forward's size in its backward, one for the input and
-// one for the weight (Kaplan et al. 2020, section 2.1: the backward costs about twice the forward), and one where only one of
-// these is wanted. Normalisations count twice the forward (the input's gradient needs two reductions), all others once. A
-// backward moves what it consumes and produces.
+// Factors of work. A matrix product or convolution has two products of the forward's size in its backward, one for the
+// input and one for the weight (Kaplan et al. 2020, section 2.1: the backward costs about twice the forward), and one
+// where only one of these is wanted. Normalisations count twice the forward (the input's gradient needs two
+// reductions), all others once. A backward moves what it consumes and produces.
 TrainingGraph MakeTrainingGraph(const Graph& forward, Optimizer optimizer);
 
 }  // namespace berth

@@ -58,15 +58,16 @@ TEST(TrainingGraph, HasAGradientPerOpASumPerSharedTensorAndAnUpdatePerParameter)
   for (const OpId op : graph.ops()) {
     if (graph.is_backward(op)) added.emplace(graph.op_name(op));
   }
-  EXPECT_THAT(added, UnorderedElementsAre("loss", "grad/add", "grad/left", "grad/right", "sum/r", "grad/relu", "grad/conv", "sum/u", "update/u", "update/w"));
+  EXPECT_THAT(added, UnorderedElementsAre("loss", "grad/add", "grad/left", "grad/right", "sum/r", "grad/relu",
+                                          "grad/conv", "sum/u", "update/u", "update/w"));
   EXPECT_EQ(graph.num_ops(), 15u);
 }
 
 TEST(TrainingGraph, KeepsTheActivationsThatADerivativeNeeds) {
   const Graph graph = MakeTrainingGraph(Network(), Optimizer::kSgd).graph;
-  EXPECT_THAT(InputsOf(graph, "grad/left"), UnorderedElementsAre("r", "grad/add/l"));   // a product needs its input
-  EXPECT_THAT(InputsOf(graph, "grad/relu"), UnorderedElementsAre("r", "sum/r"));        // a ReLU its output
-  EXPECT_THAT(InputsOf(graph, "grad/add"), UnorderedElementsAre("grad/out"));           // a sum nothing
+  EXPECT_THAT(InputsOf(graph, "grad/left"), UnorderedElementsAre("r", "grad/add/l"));  // a product needs its input
+  EXPECT_THAT(InputsOf(graph, "grad/relu"), UnorderedElementsAre("r", "sum/r"));       // a ReLU its output
+  EXPECT_THAT(InputsOf(graph, "grad/add"), UnorderedElementsAre("grad/out"));          // a sum nothing
   EXPECT_THAT(InputsOf(graph, "update/u"), UnorderedElementsAre("sum/u"));
 }
 
@@ -75,7 +76,7 @@ TEST(TrainingGraph, CountsTwoProductsWhereInputAndWeightWantAGradientAndOneElsew
   EXPECT_EQ(graph.work(Find(graph, "grad/left")).flops, 200);
   EXPECT_EQ(graph.work(Find(graph, "grad/conv")).flops, 100);  // the image needs none
   EXPECT_EQ(graph.work(Find(graph, "grad/relu")).flops, 100);
-  EXPECT_EQ(graph.work(Find(graph, "sum/r")).flops, 100);      // 400 bytes of f32, once
+  EXPECT_EQ(graph.work(Find(graph, "sum/r")).flops, 100);  // 400 bytes of f32, once
   // grad of l, kept r, u; grad of r and of u
   EXPECT_EQ(graph.work(Find(graph, "grad/left")).bytes_read, 40 + 400 + 80);
   EXPECT_EQ(graph.work(Find(graph, "grad/left")).bytes_written, 400 + 80);

@@ -25,7 +25,8 @@ Value LayerNorm(NetBuilder& net, const Value& x, std::string_view name) {
 // Hendrycks and Gimpel 2016, written out: x / sqrt(2), erf, + 1, * x, * 0.5.
 Value Gelu(NetBuilder& net, const Value& x) {
   const Value erf = net.Unary("Erf", net.Binary("Div", x, net.Weight("sqrt2", {1})));
-  return net.Binary("Mul", net.Binary("Mul", x, net.Binary("Add", erf, net.Weight("one", {1}))), net.Weight("half", {1}));
+  return net.Binary("Mul", net.Binary("Mul", x, net.Binary("Add", erf, net.Weight("one", {1}))),
+                    net.Weight("half", {1}));
 }
 
 Value FeedForward(NetBuilder& net, const Value& x, int64_t inner) {
@@ -55,7 +56,8 @@ Value SelfAttention(NetBuilder& net, const Value& x, const Value& mask, int64_t 
 
 void CheckHeads(const Params& params) {
   if (params.Int("hidden") % params.Int("heads") != 0) {
-    throw Error("model {}: hidden={} is not a multiple of heads={}", params.canonical(), params.Int("hidden"), params.Int("heads"));
+    throw Error("model {}: hidden={} is not a multiple of heads={}", params.canonical(), params.Int("hidden"),
+                params.Int("heads"));
   }
 }
 
@@ -68,7 +70,8 @@ Graph MakeBert(const Params& params) {
 
   const Value row = net.Op("Unsqueeze", {given_mask}, {batch, 1, length});
   const Value real = net.Unary("Cast", net.Op("Unsqueeze", {row}, {batch, 1, 1, length}));
-  const Value mask = net.Binary("Mul", net.Binary("Sub", net.Weight("mask/one", {1}), real), net.Weight("mask/large", {1}));
+  const Value mask =
+      net.Binary("Mul", net.Binary("Sub", net.Weight("mask/one", {1}), real), net.Weight("mask/large", {1}));
 
   const Value words = net.Embed(net.Weight("embeddings/word", {params.Int("vocabulary"), hidden}), ids);
   const Value positions = net.Weight("embeddings/position", {1, length, hidden});
@@ -85,16 +88,18 @@ Graph MakeBert(const Params& params) {
   return net.Build();
 }
 
-// Dai et al. 2019, section 3.3: attention over the segment and a memory of earlier states, scores from contents (a, c of equation
-// 5) and from relative positions (b, d) that a shift aligns (appendix B).
-Value RelativeAttention(NetBuilder& net, const Value& x, const Value& memory, const Value& positions, const Value& mask, int64_t heads) {
+// Dai et al. 2019, section 3.3: attention over the segment and a memory of earlier states, scores from contents (a, c
+// of equation 5) and from relative positions (b, d) that a shift aligns (appendix B).
+Value RelativeAttention(NetBuilder& net, const Value& x, const Value& memory, const Value& positions, const Value& mask,
+                        int64_t heads) {
   const NetBuilder::Scope scope(net, "attention");
   const int64_t hidden = x.Dim(-1), batch = x.Dim(0), length = x.Dim(1), reach = positions.Dim(0);
   const Value context = net.Concat({memory, x}, 1);
   const Value query = net.Reshape(net.Linear(x, hidden, "query", false), {batch, length, heads, hidden / heads});
   const Value key = SplitHeads(net, net.Linear(context, hidden, "key", false), heads, true);
   const Value value = SplitHeads(net, net.Linear(context, hidden, "value", false), heads, false);
-  const Value relative = net.Transpose(net.Reshape(net.Linear(positions, hidden, "relative", false), {reach, heads, hidden / heads}), {1, 2, 0});
+  const Value relative = net.Transpose(
+      net.Reshape(net.Linear(positions, hidden, "relative", false), {reach, heads, hidden / heads}), {1, 2, 0});
   const auto biased = [&](std::string_view name) {
     return net.Transpose(net.Binary("Add", query, net.Weight(name, {heads, hidden / heads})), {0, 2, 1, 3});
   };
@@ -102,7 +107,8 @@ Value RelativeAttention(NetBuilder& net, const Value& x, const Value& memory, co
   const Value by_position = net.MatMul(biased("position_bias"), relative);
   const Value padded = net.Op("Pad", {by_position}, {batch, heads, length, reach + 1});
   const Value turned = net.Reshape(padded, {batch, heads, reach + 1, length});
-  const Value shifted = net.Reshape(net.Op("Slice", {turned}, {batch, heads, reach, length}), {batch, heads, length, reach});
+  const Value shifted =
+      net.Reshape(net.Op("Slice", {turned}, {batch, heads, reach, length}), {batch, heads, length, reach});
   const Value scores = net.Binary("Mul", net.Binary("Add", by_content, shifted), net.Weight("scale", {1}));
   const Value weights = net.Unary("Softmax", net.Binary("Add", scores, mask));
   return net.Linear(JoinHeads(net, net.MatMul(weights, value)), hidden, "out", false);
@@ -110,7 +116,8 @@ Value RelativeAttention(NetBuilder& net, const Value& x, const Value& memory, co
 
 Graph MakeTransformerXl(const Params& params) {
   CheckHeads(params);
-  const int64_t batch = params.Int("batch"), length = params.Int("length"), hidden = params.Int("hidden"), past = params.Int("memory");
+  const int64_t batch = params.Int("batch"), length = params.Int("length"), hidden = params.Int("hidden"),
+                past = params.Int("memory");
   NetBuilder net(params.canonical());
   const Value ids = net.Input("ids", {batch, length});
   const Value mask = net.Weight("mask", {length, past + length});
@@ -133,17 +140,24 @@ Graph MakeTransformerXl(const Params& params) {
 }  // namespace
 
 void RegisterTransformerModels(ModelCatalog& catalog) {
-  catalog.Add({.name = "bert", .sentence = "An encoder of Transformer layers, op by op as exporters write it.",
+  catalog.Add({.name = "bert",
+               .sentence = "An encoder of Transformer layers, op by op as exporters write it.",
                .source = "Devlin et al. 2019, arXiv 1810.04805; the defaults are those of the shipped bert_base_s128",
-               .parameters = {Count("layers", 12, "encoder layers"), Count("hidden", 768, "features per token"), Count("heads", 12, "attention heads; divide hidden"),
-                              Count("inner", 3072, "features inside the feed-forward"), Count("length", 128, "tokens per sentence"), Count("batch", 1, "sentences at once"),
+               .parameters = {Count("layers", 12, "encoder layers"), Count("hidden", 768, "features per token"),
+                              Count("heads", 12, "attention heads; divide hidden"),
+                              Count("inner", 3072, "features inside the feed-forward"),
+                              Count("length", 128, "tokens per sentence"), Count("batch", 1, "sentences at once"),
                               Count("vocabulary", 30522, "words in the table")}},
               MakeBert);
-  catalog.Add({.name = "transformer_xl", .sentence = "A language model with a memory of earlier segments and relative positions.",
+  catalog.Add({.name = "transformer_xl",
+               .sentence = "A language model with a memory of earlier segments and relative positions.",
                .source = "Dai et al. 2019, arXiv 1901.02860, section 3.3",
-               .parameters = {Count("layers", 4, "layers"), Count("hidden", 512, "features per token"), Count("heads", 8, "attention heads; divide hidden"),
-                              Count("inner", 2048, "features inside the feed-forward"), Count("length", 128, "tokens per segment"), Count("memory", 128, "remembered tokens"),
-                              Count("batch", 32, "segments at once"), Count("vocabulary", 32000, "words in the table and in the result")}},
+               .parameters = {Count("layers", 4, "layers"), Count("hidden", 512, "features per token"),
+                              Count("heads", 8, "attention heads; divide hidden"),
+                              Count("inner", 2048, "features inside the feed-forward"),
+                              Count("length", 128, "tokens per segment"), Count("memory", 128, "remembered tokens"),
+                              Count("batch", 32, "segments at once"),
+                              Count("vocabulary", 32000, "words in the table and in the result")}},
               MakeTransformerXl);
 }
 
