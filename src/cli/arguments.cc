@@ -27,19 +27,37 @@ void AddModel(CLI::App& command, ModelArguments& arguments) {
   AddModelOptions(command, arguments.shapes, "");
   command.add_option("--format", arguments.format, "The file's format, where its content does not show it")
       ->type_name("NAME");
+  command
+      .add_option("--mode", arguments.mode, "inference or training: one step, backward and update (default: inference)")
+      ->type_name("MODE");
+  command.add_option("--optimizer", arguments.optimizer, "Of training: sgd, momentum or adam (default: sgd)")
+      ->type_name("NAME");
+}
+
+void AddObjective(CLI::App& command, std::string& objective) {
+  command
+      .add_option("--objective", objective,
+                  "What shall be small: berth list objectives (default: latency, or throughput under pipeline)")
+      ->type_name("OBJECTIVE");
 }
 
 void AddProblem(CLI::App& command, ProblemArguments& arguments) {
   AddModel(command, arguments.model);
-  command.add_option("--cluster", arguments.cluster, "A preset or a device file: berth cluster list")
-      ->capture_default_str()
+  command
+      .add_option(
+          "--cluster", arguments.cluster,
+          "A preset or a device file: berth cluster list (default: cpu_gpu, or what the model's file describes)")
       ->type_name("CLUSTER");
-  command.add_option("--costs", arguments.costs, "Where op times come from: berth list costs")
-      ->capture_default_str()
+  command
+      .add_option("--costs", arguments.costs,
+                  "Where op times come from: berth list costs (default: roofline, or what the model's file says)")
       ->type_name("COSTS");
-  command.add_option("--evaluator", arguments.evaluator, "The execution model: berth list evaluators")
-      ->capture_default_str()
+  command
+      .add_option(
+          "--evaluator", arguments.evaluator,
+          "The execution model: berth list evaluators (default: parallel(contention=ports), or the data set's own)")
       ->type_name("EVALUATOR");
+  AddObjective(command, arguments.objective);
 }
 
 void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
@@ -59,6 +77,24 @@ void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
   command.add_option("--costs", overrides.costs, "Other op times than the plan's: a what-if")->type_name("COSTS");
   command.add_option("--evaluator", overrides.evaluator, "Another execution model than the plan's: a what-if")
       ->type_name("EVALUATOR");
+  command.add_option("--mode", overrides.mode, "inference or training, instead of the plan's")->type_name("MODE");
+  command.add_option("--optimizer", overrides.optimizer, "Of training, instead of the plan's")->type_name("NAME");
+  command.add_option("--objective", overrides.objective, "What shall be small, instead of the plan's")
+      ->type_name("OBJECTIVE");
+}
+
+void AddLimits(CLI::App& command, CheckArguments& check) {
+  command.add_option("--max-latency", check.latency, "The time of a run, or per sample under pipeline, like 5ms")
+      ->type_name("TIME");
+  command
+      .add_option("--max-memory", check.memory,
+                  "A device's peak memory, like gpu0=4GiB, or 4GiB for each (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("DEVICE=BYTES");
+  command.add_option("--max-transfers", check.transfers, "How many tensors are sent, like 6")->type_name("N");
+  command.add_option("--max-energy", check.energy, "The energy of a run, like 2J")->type_name("JOULES");
+  command.add_option("--max-gap", check.gap, "How far the objective is above its lower bound, like 5%")
+      ->type_name("SHARE");
 }
 
 void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
@@ -173,6 +209,22 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddOverrides(explain_command, explain.overrides);
   AddJson(explain_command, explain.json);
 
+  CheckArguments check;
+  CLI::App& check_command = *app.add_subcommand("check", "Does a plan keep limits? Exit code 1 when it does not");
+  CLI::Option* checked_plan =
+      check_command.add_option("plan", check.plan, "A plan file of Berth's, or a data set's split (with --model)")
+          ->type_name("PLAN");
+  check_command
+      .add_option("--placement", check.placement,
+                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
+      ->excludes(checked_plan)
+      ->type_name("LIST");
+  check_command.add_option("--model", check.overrides.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  AddOverrides(check_command, check.overrides);
+  AddLimits(check_command, check);
+  AddJson(check_command, check.json);
+
   ClusterArguments cluster;
   CLI::App& cluster_command = *app.add_subcommand("cluster", "The machines that Berth knows");
   cluster_command.require_subcommand(1);
@@ -186,7 +238,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   ListArguments list;
   CLI::App& list_command =
       *app.add_subcommand("list", "What can be named: planners, evaluators, clusters, models, costs");
-  list_command.add_option("what", list.what, "planners, evaluators, clusters, models or costs")
+  list_command.add_option("what", list.what, "planners, evaluators, objectives, clusters, models, costs or groupings")
       ->required()
       ->type_name("WHAT");
   AddJson(list_command, list.json);
@@ -208,6 +260,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (compare_command) return compare;
   if (simulate_command) return simulate;
   if (explain_command) return explain;
+  if (check_command) return check;
   if (cluster_command) return cluster;
   if (list_command) return list;
   BERTH_CHECK(demo_command.parsed());

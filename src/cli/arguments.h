@@ -13,13 +13,17 @@ struct ModelArguments {
   std::string model;
   std::vector<std::string> shapes;  // "input=32,3,224,224"
   std::string format;
+  std::string mode;       // "inference" or "training"; empty: inference
+  std::string optimizer;  // of training only
 };
 
 struct ProblemArguments {
   ModelArguments model;
-  std::string cluster = "cpu_gpu";
-  std::string costs = "roofline";
-  std::string evaluator = "parallel(contention=ports)";
+  // Empty: what the model's file brings of its own, else the defaults of the problem factory.
+  std::string cluster;
+  std::string costs;
+  std::string evaluator;
+  std::string objective;  // empty: the evaluator's own
 };
 
 struct SearchArguments {
@@ -31,7 +35,7 @@ struct SearchArguments {
 struct PlanOverrides {
   std::optional<std::string> model;
   std::vector<std::string> shapes;
-  std::optional<std::string> format, cluster, costs, evaluator;
+  std::optional<std::string> format, mode, optimizer, cluster, costs, evaluator, objective;
 };
 
 struct InspectArguments {
@@ -73,6 +77,16 @@ struct ExplainArguments {
   bool json = false;
 };
 
+struct CheckArguments {
+  PlanOverrides overrides;
+  std::string plan;
+  std::string placement;  // "0,1,1" or "@file"
+  // Limits; empty: none.
+  std::string latency, transfers, energy, gap;
+  std::vector<std::string> memory;  // "gpu0=4GiB" or "4GiB"
+  bool json = false;
+};
+
 struct ClusterArguments {
   std::string cluster;  // empty: list them
   bool yaml = false;
@@ -92,7 +106,7 @@ struct TextArguments {
 };
 
 using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, SimulateArguments,
-                               ExplainArguments, ClusterArguments, ListArguments, DemoArguments>;
+                               ExplainArguments, CheckArguments, ClusterArguments, ListArguments, DemoArguments>;
 
 // Throws Error for what is no command line of Berth's.
 Arguments ParseArguments(int argc, const char* const* argv);

@@ -25,13 +25,16 @@ int ListModels(bool json, const Catalogs& catalogs) {
 }  // namespace
 
 int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
-  const std::vector<std::string> known = {"planners", "evaluators", "clusters", "models", "costs"};
+  const std::vector<std::string> known = {"planners", "evaluators", "objectives", "clusters",
+                                          "models",   "costs",      "groupings"};
   const auto print = [&](const std::vector<EntryInfo>& entries) {
     Print(arguments.json ? DumpJson(ListJson(entries)) : ListText(entries));
     return 0;
   };
   if (arguments.what == "planners") return print(InfoOf(catalogs.planners));
   if (arguments.what == "evaluators") return print(InfoOf(catalogs.evaluators));
+  if (arguments.what == "objectives") return print(InfoOf(catalogs.objectives));
+  if (arguments.what == "groupings") return print(InfoOf(catalogs.groupings));
   if (arguments.what == "clusters") return print(InfoOf(catalogs.clusters));
   if (arguments.what == "costs") return print(InfoOf(catalogs.costs));
   if (arguments.what == "models") return ListModels(arguments.json, catalogs);

@@ -12,6 +12,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs);
 int Compare(const CompareArguments& arguments, const Catalogs& catalogs);
 int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs);
 int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs);
+int Check(const CheckArguments& arguments, const Catalogs& catalogs);
 int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs);
 int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs);
 int Demo(const Catalogs& catalogs);

@@ -7,11 +7,24 @@
 namespace berth {
 namespace {
 
-std::vector<std::string> SimpleRules(const Cluster& cluster) {
+// Equally good for everything on its own.
+bool EquallyGood(const Problem& problem, DeviceId a, DeviceId b) {
+  return problem.memory_limit(a) == problem.memory_limit(b) && std::ranges::all_of(problem.graph().ops(), [&](OpId op) {
+           return problem.op_time(op, a) == problem.op_time(op, b);
+         });
+}
+
+std::vector<std::string> SimpleRules(const Setup& setup) {
+  const Cluster& cluster = setup.problem->cluster();
+  // With graph inputs on the host it matters which device is the host.
+  const bool all_differ = setup.evaluator->facts().io_on_host;
   std::vector<std::string> rules;
+  std::vector<DeviceId> tried;
   for (const DeviceId device : cluster.ids()) {
-    if (cluster.class_of(device) == device)
-      rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
+    const auto as_good = [&](DeviceId other) { return EquallyGood(*setup.problem, device, other); };
+    if (!all_differ && std::ranges::any_of(tried, as_good)) continue;
+    tried.push_back(device);
+    rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }
   if (cluster.num_devices() > 1) rules.push_back("one_cut");
   return rules;
@@ -33,7 +46,7 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
         std::any_of(all.begin(), all.end(), [&](const auto& other) { return other->name() == planner->name(); });
     if (!there) all.push_back(std::move(planner));
   };
-  for (const std::string& name : SimpleRules(setup.problem->cluster())) add(name);
+  for (const std::string& name : SimpleRules(setup)) add(name);
   for (const std::string& name : planners) add(name);
 
   const Bound bound = LowerBound(*setup.evaluator);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -52,10 +53,11 @@ void ProgressLine::Show(const std::string& text) {
   shown_ = true;
 }
 
-ProgressCallback ProgressLine::Callback(const Problem& problem, const std::string& planner) {
+ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::string& planner) {
   if (!terminal_) return {};
-  return [this, &problem, name = Shorten(planner, 32)](const Progress& progress) {
-    Show(fmt::format("{}: {:.1f} s, best {}, {}", name, progress.seconds, ToString(problem.ToSeconds(progress.best)),
+  return [this, &evaluator, name = Shorten(planner, 32)](const Progress& progress) {
+    Show(fmt::format("{}: {:.1f} s, best {}, {}", name, progress.seconds,
+                     ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best),
                      Counted(progress.evaluations, "evaluation")));
   };
 }

@@ -28,7 +28,7 @@ class ProgressLine {
 
   void Show(const std::string& text);
   // Shows time and best so far of a planner; empty where nobody would see it.
-  ProgressCallback Callback(const Problem& problem, const std::string& planner);
+  ProgressCallback Callback(const Evaluator& evaluator, const std::string& planner);
 
  private:
   bool terminal_;

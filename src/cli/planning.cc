@@ -14,7 +14,10 @@ ProblemStrings StringsOf(const ProblemArguments& arguments) {
           .format = arguments.model.format,
           .cluster = arguments.cluster,
           .costs = arguments.costs,
-          .evaluator = arguments.evaluator};
+          .evaluator = arguments.evaluator,
+          .mode = arguments.model.mode,
+          .optimizer = arguments.model.optimizer,
+          .objective = arguments.objective};
 }
 
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
@@ -26,9 +29,8 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
                                         .evaluator = *setup.evaluator,
                                         .budget = budget,
                                         .random = Random(search.seed),
-                                        .progress = line.Callback(*setup.problem, planner.name())});
-  PlanReport report = MakePlanReport(*setup.evaluator, std::move(result), bound);
-  report.planner = planner.name();
+                                        .progress = line.Callback(*setup.evaluator, planner.name())});
+  PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
   report.seed = search.seed;
   report.budget = budget_text;
   return report;

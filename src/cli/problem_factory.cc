@@ -1,23 +1,108 @@
 #include "cli/problem_factory.h"
 
-namespace berth {
+#include <algorithm>
 
-Graph MakeGraph(const Catalogs& catalogs, const std::string& model, const std::vector<std::string>& shapes,
-                const std::string& format) {
-  ImportOptions options{.format = format};
-  for (const std::string& shape : shapes) ParseShape(shape, options);
-  return ReadModel(model, catalogs.models, options);
+#include "import/training.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kDefaultEvaluator = "parallel(contention=ports)";
+
+Optimizer ParseOptimizer(const std::string& name) {
+  const auto found = std::ranges::find(kOptimizerNames, name);
+  if (found == kOptimizerNames.end()) {
+    ThrowUnknownName("optimizer", name, {kOptimizerNames.begin(), kOptimizerNames.end()});
+  }
+  return static_cast<Optimizer>(found - kOptimizerNames.begin());
+}
+
+// Mode and optimizer as they are meant, or an Error.
+void CompleteMode(ProblemStrings& strings) {
+  if (strings.mode.empty()) strings.mode = "inference";
+  if (strings.mode != "inference" && strings.mode != "training") {
+    ThrowUnknownName("mode", strings.mode, {"inference", "training"});
+  }
+  if (strings.mode == "inference" && !strings.optimizer.empty()) {
+    throw Error("--optimizer {}: there is one in training only; add --mode training", strings.optimizer);
+  }
+  if (strings.mode == "training" && strings.optimizer.empty()) strings.optimizer = kOptimizerNames.front();
+}
+
+// The data set's own rule where it answers what is asked: `pipeline` gives no latency and nothing else a throughput.
+// The data sets with staging costs have a rule for latency too (`pieces`).
+std::string DefaultEvaluator(const Instance& instance, const Problem& problem,
+                             const std::optional<ObjectiveRequest>& objective) {
+  if (objective && objective->throughput > 0) return "pipeline";
+  const bool steady = instance.evaluator.starts_with("pipeline");
+  if (steady && objective && objective->latency > 0)
+    return problem.has_staging() ? "pieces" : std::string(kDefaultEvaluator);
+  return instance.evaluator.empty() ? std::string(kDefaultEvaluator) : instance.evaluator;
+}
+
+}  // namespace
+
+Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
+  ProblemStrings complete = strings;
+  CompleteMode(complete);
+  const bool training = complete.mode == "training";
+  const Optimizer optimizer = training ? ParseOptimizer(complete.optimizer) : Optimizer::kSgd;
+  ImportOptions options{.format = strings.format};
+  for (const std::string& shape : strings.shapes) ParseShape(shape, options);
+  Instance instance = ReadInstance(strings.model, catalogs.models, options);
+  if (!training) return instance;
+  if (instance.times || !instance.times_by_kind.empty()) {
+    throw Error("{}: its costs are for the ops that it lists; --mode training is for models whose costs Berth predicts",
+                strings.model);
+  }
+  TrainingGraph step = MakeTrainingGraph(*instance.graph, optimizer);
+  instance.graph = std::make_shared<const Graph>(std::move(step.graph));
+  instance.options.constraints.colocate = std::move(step.colocate);
+  return instance;
 }
 
 Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
+  const bool names_cluster = !strings.cluster.empty() && strings.cluster != kOwn;
+  std::shared_ptr<const Cluster> cluster;
   // First what is quick to be wrong about.
-  auto cluster = std::make_shared<const Cluster>(ReadCluster(strings.cluster, catalogs.clusters));
-  auto graph = std::make_shared<const Graph>(MakeGraph(catalogs, strings.model, strings.shapes, strings.format));
-  OpTimes times = catalogs.costs.MakeTimes(strings.costs, *graph, *cluster);
-  Setup setup{.strings = strings,
-              .problem = std::make_unique<const Problem>(std::move(graph), std::move(cluster), std::move(times)),
-              .evaluator = nullptr};
-  setup.evaluator = catalogs.evaluators.Make(strings.evaluator, *setup.problem);
+  if (names_cluster) cluster = std::make_shared<const Cluster>(ReadCluster(strings.cluster, catalogs.clusters));
+  std::optional<ObjectiveRequest> objective;
+  if (!strings.objective.empty()) objective = catalogs.objectives.Make(strings.objective);
+  const Instance instance = MakeInstance(catalogs, strings);
+
+  Setup setup{.strings = strings, .problem = nullptr, .evaluator = nullptr};
+  CompleteMode(setup.strings);
+  if (!names_cluster) {
+    if (strings.cluster == kOwn && !instance.cluster)
+      throw Error("{}: describes no cluster of its own; name one with --cluster", strings.model);
+    // Placeto's costs are those of its simulator's machine.
+    setup.strings.cluster = instance.cluster ? kOwn : instance.evaluator == "placeto" ? "placeto" : "cpu_gpu";
+    cluster = instance.cluster ? instance.cluster
+                               : std::make_shared<const Cluster>(ReadCluster(setup.strings.cluster, catalogs.clusters));
+  }
+  const bool own_cluster = setup.strings.cluster == kOwn;
+  const bool has_times = own_cluster ? instance.times.has_value() : !instance.times_by_kind.empty();
+  if (strings.costs.empty() && !has_times && instance.times) {
+    throw Error(
+        "{}: its costs are for its own devices; leave --cluster out, or say with --costs where others come from",
+        strings.model);
+  }
+  if (strings.costs == kOwn && !has_times)
+    throw Error("{}: has no costs of its own for this cluster; name others with --costs", strings.model);
+  if (strings.costs.empty()) setup.strings.costs = has_times ? kOwn : "roofline";
+  if (setup.strings.costs == kOwn) {
+    setup.problem = std::make_unique<const Problem>(own_cluster ? instance.ToProblem() : instance.On(cluster));
+  } else {
+    OpTimes times = catalogs.costs.MakeTimes(setup.strings.costs, *instance.graph, *cluster);
+    setup.strings.costs = times.source;
+    setup.problem = std::make_unique<const Problem>(instance.graph, std::move(cluster), std::move(times),
+                                                    Problem::Options{.constraints = instance.options.constraints});
+  }
+  if (strings.evaluator.empty()) setup.strings.evaluator = DefaultEvaluator(instance, *setup.problem, objective);
+  setup.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *setup.problem);
+  if (objective) setup.evaluator = WithObjective(std::move(setup.evaluator), *objective);
+  setup.strings.objective = setup.evaluator->facts().objective.name;
+  setup.strings.evaluator = setup.evaluator->name();
   return setup;
 }
 
@@ -27,8 +112,11 @@ PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   file.shapes = setup.strings.shapes;
   file.format = setup.strings.format;
   file.cluster = setup.strings.cluster;
-  file.costs = setup.problem->cost_source();
-  file.evaluator = setup.evaluator->name();
+  file.costs = setup.strings.costs;
+  file.evaluator = setup.strings.evaluator;
+  file.mode = setup.strings.mode;
+  file.optimizer = setup.strings.optimizer;
+  file.objective = setup.strings.objective;
   return file;
 }
 

@@ -13,24 +13,31 @@
 
 namespace berth {
 
+// Published instances bring devices, costs and a rule of their own; this names them.
+inline constexpr std::string_view kOwn = "own";
+
 struct ProblemStrings {
-  std::string model;
-  std::vector<std::string> shapes;
-  std::string format;
-  std::string cluster;
-  std::string costs;
-  std::string evaluator;
+  std::string model{};
+  std::vector<std::string> shapes{};
+  std::string format{};
+  // "own" is what the model's file brings. Empty: its own where it brings one, else a default.
+  std::string cluster{};    // cpu_gpu
+  std::string costs{};      // roofline
+  std::string evaluator{};  // parallel(contention=ports), or pipeline for an objective of throughput
+  std::string mode{};       // inference; or training: one step of `optimizer`
+  std::string optimizer{};  // sgd; empty for inference
+  std::string objective{};  // latency, or throughput where the evaluator is one of steady states
 };
 
 // An evaluator refers to its problem; here they stay together.
 struct Setup {
-  ProblemStrings strings;
+  ProblemStrings strings;  // as they came out; plan files hold these
   std::unique_ptr<const Problem> problem;
   std::unique_ptr<const Evaluator> evaluator;
 };
 
-Graph MakeGraph(const Catalogs& catalogs, const std::string& model, const std::vector<std::string>& shapes,
-                const std::string& format);
+// The model alone, with backward and update ops in training.
+Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings);
 Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings);
 
 // A plan file of `plan`, with the strings of its setup.

@@ -26,6 +26,7 @@ struct Run {
   int operator()(const CompareArguments& arguments) const { return Compare(arguments, catalogs); }
   int operator()(const SimulateArguments& arguments) const { return Simulate(arguments, catalogs); }
   int operator()(const ExplainArguments& arguments) const { return ExplainPlan(arguments, catalogs); }
+  int operator()(const CheckArguments& arguments) const { return Check(arguments, catalogs); }
   int operator()(const ClusterArguments& arguments) const { return ShowCluster(arguments, catalogs); }
   int operator()(const ListArguments& arguments) const { return ListCatalog(arguments, catalogs); }
   int operator()(const DemoArguments&) const { return Demo(catalogs); }

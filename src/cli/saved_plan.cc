@@ -2,7 +2,10 @@
 
 #include <filesystem>
 
+#include "base/file.h"
 #include "cli/console.h"
+#include "import/split_file.h"
+#include "placement/placement_list.h"
 
 namespace berth {
 namespace {
@@ -16,16 +19,75 @@ std::string Located(const std::string& name, const std::string& plan_path) {
   return fs::is_regular_file(beside, ignored) ? beside.string() : name;
 }
 
+// The problem of a plan that names none itself.
+ProblemStrings StringsOf(const PlanOverrides& given) {
+  return {.model = *given.model,
+          .shapes = given.shapes,
+          .format = given.format.value_or(""),
+          .cluster = given.cluster.value_or(""),
+          .costs = given.costs.value_or(""),
+          .evaluator = given.evaluator.value_or(""),
+          .mode = given.mode.value_or(""),
+          .optimizer = given.optimizer.value_or(""),
+          .objective = given.objective.value_or("")};
+}
+
+SavedPlan Simulated(Setup setup, Plan plan) {
+  PlanResult result{.plan = std::move(plan), .evaluations = 1};
+  PlanReport report = MakePlanReport(*setup.evaluator, "given", std::move(result), LowerBound(*setup.evaluator));
+  return {.setup = std::move(setup), .report = std::move(report)};
+}
+
+// A plan keeps its objective, unless it is the time itself and another execution model was asked for, whose time may be
+// another.
+std::string ObjectiveFor(const PlanFile& file, const PlanOverrides& overrides) {
+  if (overrides.objective) return *overrides.objective;
+  const bool is_time = file.objective == "latency" || file.objective == "throughput";
+  return overrides.evaluator && is_time ? "" : file.objective;
+}
+
+SavedPlan OpenSplit(std::string_view content, const std::string& path, const PlanOverrides& overrides,
+                    const Catalogs& catalogs) {
+  if (!overrides.model)
+    throw Error("{}: is a split, which names no model: say with --model which instance it is of", path);
+  ProblemStrings strings = StringsOf(overrides);
+  // Splits that were made for latency say so.
+  if (strings.evaluator.empty() && content.find("\"totalLatency\"") != content.npos) strings.evaluator = "pieces";
+  const Instance instance = MakeInstance(catalogs, strings);
+  Plan plan = ReadSplit(content, path, instance);
+  Setup setup = MakeSetup(catalogs, strings);
+  if (setup.strings.cluster != kOwn) {
+    throw Error("{}: is a split over the devices of its instance; leave --cluster out", path);
+  }
+  return Simulated(std::move(setup), std::move(plan));
+}
+
 }  // namespace
 
+SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs) {
+  Setup setup = MakeSetup(catalogs, StringsOf(overrides));
+  const bool in_file = placement.starts_with('@');
+  const std::string path = in_file ? placement.substr(1) : "--placement";
+  Plan plan{.device = ParsePlacementList(in_file ? ReadFile(path) : placement, path, *setup.problem)};
+  if (const auto violation = FindViolation(*setup.problem, plan.view())) throw Error("{}: {}", path, *violation);
+  plan.SetCause("given");
+  return Simulated(std::move(setup), std::move(plan));
+}
+
 SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, const Catalogs& catalogs) {
-  const PlanFile file = ReadPlanFile(path);
+  const std::string content = ReadFile(path);
+  if (LooksLikeSplit(content)) return OpenSplit(content, path, overrides, catalogs);
+  const PlanFile file = ParsePlanFile(content, path);
+  const std::string mode = overrides.mode.value_or(file.mode);
   ProblemStrings strings = {.model = overrides.model.value_or(Located(file.model, path)),
                             .shapes = overrides.shapes.empty() ? file.shapes : overrides.shapes,
                             .format = overrides.format.value_or(file.format),
                             .cluster = overrides.cluster.value_or(Located(file.cluster, path)),
                             .costs = overrides.costs.value_or(file.costs),
-                            .evaluator = overrides.evaluator.value_or(file.evaluator)};
+                            .evaluator = overrides.evaluator.value_or(file.evaluator),
+                            .mode = mode,
+                            .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
+                            .objective = ObjectiveFor(file, overrides)};
   Setup setup = [&] {
     try {
       return MakeSetup(catalogs, strings);
@@ -43,10 +105,10 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
     result.plan.sequence.reset();
     Warn(fmt::format("{} has no use for the plan's order of ops", setup.evaluator->name()));
   }
-  result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == file.evaluator;
+  result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == file.evaluator &&
+                   setup.strings.objective == file.objective;
   result.evaluations = 1;
-  PlanReport report = MakePlanReport(*setup.evaluator, std::move(result), LowerBound(*setup.evaluator));
-  report.planner = file.planner;
+  PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), LowerBound(*setup.evaluator));
   report.seed = file.seed;
   return {.setup = std::move(setup), .report = std::move(report)};
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -15,11 +16,15 @@ std::string DeviceName(const Problem& problem, DeviceId device) {
   return Printable(problem.cluster().device(device).name);
 }
 
-// The first of each class of interchangeable devices: speed-ups over the others are the same.
-std::vector<DeviceId> DistinctDevices(const Cluster& cluster) {
+// The first of all devices that are equally fast on their own.
+std::vector<DeviceId> DistinctDevices(const Comparison& comparison) {
+  const std::vector<double>& time = comparison.single_device_time;
   std::vector<DeviceId> devices;
-  for (const DeviceId device : cluster.ids()) {
-    if (cluster.class_of(device) == device) devices.push_back(device);
+  for (size_t d = 0; d < time.size(); ++d) {
+    if (std::find(time.begin(), time.begin() + static_cast<std::ptrdiff_t>(d), time[d]) ==
+        time.begin() + static_cast<std::ptrdiff_t>(d)) {
+      devices.push_back(MakeId<DeviceId>(d));
+    }
   }
   return devices;
 }
@@ -101,14 +106,17 @@ std::string DescribeLoads(const Problem& problem, const RunSummary& summary) {
   return JoinAnd(parts);
 }
 
-bool FasterThan(double a, double b) { return a < b * (1 - 5e-4); }
+bool ClearlyLess(double a, double b) { return a < b * (1 - 5e-4); }
 
-std::string DescribeGap(const PlanReport& report) {
-  if (!(report.bound.time > 0)) return "No lower bound is known for this evaluator.";
-  if (report.result.optimal && report.gap() < 5e-4) return "It is optimal: it meets the lower bound.";
-  if (report.gap() < 5e-4) return "No plan is faster: it meets the lower bound.";
-  return fmt::format("No plan at all can save more than {} of its time (lower bound: {}).", Percent(report.gap()),
-                     report.bound.reason);
+std::string_view Superlative(const Objective& objective) { return objective.is_time() ? "fastest" : "best"; }
+
+std::string DescribeGap(const Objective& objective, const PlanReport& report) {
+  if (!(report.bound.value() > 0)) return "No lower bound is known for this evaluator.";
+  if (report.gap() < 5e-4) {
+    return fmt::format("No plan is {}: it meets the lower bound ({}).", BetterWord(objective), report.bound.reason);
+  }
+  return fmt::format("No plan at all can save more than {} of its {} (lower bound: {}).", Percent(report.gap()),
+                     objective.is_time() ? "time" : objective.name, report.bound.reason);
 }
 
 }  // namespace
@@ -125,7 +133,16 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
   std::stable_sort(rows.begin(), rows.end(), [](const ComparisonRow& a, const ComparisonRow& b) {
     return Better(a.report.timeline.score, b.report.timeline.score);
   });
-  Comparison comparison{.rows = std::move(rows), .refusals = std::move(refusals), .single_device_time = {}};
+  // One bound for all: the sharpest.
+  Bound bound;
+  for (const ComparisonRow& row : rows) {
+    if (row.report.bound.value() > bound.value()) bound = row.report.bound;
+  }
+  for (ComparisonRow& row : rows) row.report.bound = bound;
+  Comparison comparison{.rows = std::move(rows),
+                        .refusals = std::move(refusals),
+                        .single_device_time = {},
+                        .objective = evaluator.facts().objective};
   const auto workspace = evaluator.NewWorkspace();
   for (const DeviceId device : problem.cluster().ids()) {
     const std::vector<DeviceId> all(problem.num_ops(), device);
@@ -141,8 +158,12 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
 
 std::string ComparisonTable(const Problem& problem, const Comparison& comparison) {
   using enum Table::Align;
-  const std::vector<DeviceId> singles = DistinctDevices(problem.cluster());
-  std::vector<Table::Column> columns = {{"planner"}, {"time", kRight}, {"gap", kRight}};
+  const std::vector<DeviceId> singles = DistinctDevices(comparison);
+  const Objective& objective = comparison.objective;
+  std::vector<Table::Column> columns = {{"planner"}};
+  if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});
+  columns.push_back({"time", kRight});
+  columns.push_back({"gap", kRight});
   for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight});
   for (const char* title : {"energy", "transfers", "fullest memory", "evaluations", "planning"})
     columns.push_back({title, kRight});
@@ -151,19 +172,22 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   for (const ComparisonRow& row : comparison.rows) {
     const PlanReport& report = row.report;
     const Score& score = report.timeline.score;
-    std::vector<std::string> cells = {Shorten(report.planner, 40), ToString(problem.ToSeconds(score.time)),
-                                      report.bound.time > 0 ? Percent(report.gap()) : "-"};
+    std::vector<std::string> cells = {Shorten(report.planner, 40)};
+    if (objective.unit == Objective::Unit::kShare) cells.push_back(ObjectiveText(problem, objective, score.value()));
+    cells.push_back(ToString(problem.ToSeconds(score.time)));
+    cells.push_back(report.bound.value() > 0 ? Percent(report.gap()) : "-");
     for (const DeviceId device : singles) {
       const double single = comparison.single_device_time[Index(device)];
       cells.push_back(std::isfinite(single) && score.time > 0 ? Factor(single / score.time) : "-");
     }
-    cells.push_back(report.summary.joules > 0 ? WithPrefix(report.summary.joules, "J") : "-");
+    cells.push_back(report.summary.joules > 0 ? JoulesText(report.summary.joules) : "-");
     cells.push_back(Count(report.summary.transfers));
     cells.push_back(FullestDevice(problem, report.timeline));
     cells.push_back(Count(report.result.evaluations));
     cells.push_back(ToString(Seconds{report.result.wall_seconds}));
-    cells.push_back(!score.feasible                    ? "does not fit"
-                    : &row == &comparison.winner()     ? (row.simple ? "◀ fastest, and simple" : "◀ fastest")
+    cells.push_back(!score.feasible ? "does not fit"
+                    : &row == &comparison.winner()
+                        ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? ", and simple" : "")
                     : &row == comparison.best_simple() ? "best simple rule"
                     : report.result.optimal            ? "proven optimal"
                                                        : "");
@@ -180,8 +204,13 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
   const ComparisonRow& winner = comparison.winner();
   const ComparisonRow* simple = comparison.best_simple();
   const PlanReport& report = winner.report;
-  const std::string time = ToString(problem.ToSeconds(report.timeline.score.time));
+  const Objective& objective = comparison.objective;
+  const auto value = [&](const PlanReport& of) { return of.timeline.score.value(); };
+  const std::string achieved = ObjectiveText(problem, objective, value(report));
   const std::string name = Shorten(report.planner, 60);
+  const std::string head = objective.is_time()
+                               ? fmt::format("{} is fastest with {}", name, achieved)
+                               : fmt::format("{} is best with {} of objective {}", name, achieved, objective.name);
   if (!report.timeline.score.feasible) {
     return Wrap(fmt::format("No plan fits. The nearest is {}'s: {}", name,
                             Printable(report.timeline.infeasible_because))) +
@@ -189,25 +218,30 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
   }
   std::string text;
   if (simple == nullptr || !simple->report.timeline.score.feasible) {
-    text = Wrap(fmt::format("{} is fastest with {}; no simple rule gives a plan that fits.", name, time));
-  } else if (!FasterThan(report.timeline.score.time, simple->report.timeline.score.time)) {
-    text = Wrap(
-        fmt::format("{} is fastest with {}: no planner found anything that is faster than this simple rule by more "
-                    "than 0.05 %.",
-                    Shorten(simple->report.planner, 60), time));
+    text = Wrap(fmt::format("{}; no simple rule gives a plan that fits.", head));
+  } else if (winner.simple) {
+    text = Wrap(fmt::format("{}: nothing that was tried beats this simple rule.", head));
+  } else if (!ClearlyLess(value(report), value(simple->report))) {
+    text = Wrap(fmt::format("{}, but by less than 0.05 %: the simple rule {} is as good.", head,
+                            Shorten(simple->report.planner, 60)));
   } else {
-    text = Wrap(fmt::format("{} is fastest with {}: {} the speed of the best simple rule, {}, which takes {}.", name,
-                            time, Factor(simple->report.timeline.score.time / report.timeline.score.time),
-                            Shorten(simple->report.planner, 60),
-                            ToString(problem.ToSeconds(simple->report.timeline.score.time))));
-    text += Wrap(fmt::format(
-        "Why: against that rule it {}. It sends {} tensors ({}) instead of {}, and its devices compute {} of "
-        "the time, where the rule's compute {}.",
-        DescribeMoves(problem, simple->report.result.plan, report.result.plan), Count(report.summary.transfers),
-        ToString(Bytes{report.summary.transfer_bytes}), Count(simple->report.summary.transfers),
-        DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary)));
+    const std::string rule = Shorten(simple->report.planner, 60);
+    const std::string rule_value = ObjectiveText(problem, objective, value(simple->report));
+    text =
+        Wrap(objective.is_time() ? fmt::format("{}: {} the speed of the best simple rule, {}, which takes {}.", head,
+                                               Factor(value(simple->report) / value(report)), rule, rule_value)
+                                 : fmt::format("{}: {} less than the best simple rule, {}, which has {}.", head,
+                                               Percent(1 - value(report) / value(simple->report)), rule, rule_value));
+    text += Wrap(fmt::format("Why: against that rule it {}.",
+                             DescribeMoves(problem, simple->report.result.plan, report.result.plan)));
+    text += Wrap(fmt::format("Its devices compute {} of the time, the rule's {}; it sends {} ({}), the rule {} ({}).",
+                             DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary),
+                             Counted(report.summary.transfers, "tensor"),
+                             ToString(Bytes{report.summary.transfer_bytes}), Count(simple->report.summary.transfers),
+                             ToString(Bytes{simple->report.summary.transfer_bytes})));
   }
-  text += Wrap(fmt::format("What limits it now: {}. {}", DescribeLimit(problem, report.summary), DescribeGap(report)));
+  text += Wrap(fmt::format("What limits it now: {}. {}", DescribeLimit(problem, report.summary),
+                           DescribeGap(objective, report)));
   return text;
 }
 

@@ -19,6 +19,7 @@ struct Comparison {
   std::vector<std::pair<std::string, std::string>> refusals;
   // The score of everything on one device, per device; infinite where it cannot run everything or does not fit.
   std::vector<double> single_device_time;
+  Objective objective{};
 
   const ComparisonRow& winner() const { return rows.front(); }
   // The best row that is simple; null without one.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -15,17 +16,19 @@ std::string DeviceName(const Problem& problem, DeviceId device) {
 }
 
 // "cpu +1.21 ms", "cpu cannot", "cpu does not fit".
-std::string DescribeAlternative(const Problem& problem, const Alternative& alternative, double time) {
+std::string DescribeAlternative(const Evaluator& evaluator, const Alternative& alternative, double value) {
+  const Problem& problem = evaluator.problem();
   const std::string name = DeviceName(problem, alternative.device);
   if (!alternative.can_run) return name + " cannot";
   if (!alternative.score.feasible) return name + " does not fit";
-  const double delta = alternative.score.time - time;
+  const double delta = alternative.score.value() - value;
   if (delta == 0) return name + " ±0";
-  return fmt::format("{} {}{}", name, delta > 0 ? "+" : "-", ToString(problem.ToSeconds(std::abs(delta))));
+  return fmt::format("{} {}{}", name, delta > 0 ? "+" : "-",
+                     ObjectiveText(problem, evaluator.facts().objective, std::abs(delta)));
 }
 
 // The cheapest ones where there are many.
-std::string DescribeAlternatives(const Problem& problem, const OpExplanation& explained, double time) {
+std::string DescribeAlternatives(const Evaluator& evaluator, const OpExplanation& explained, double value) {
   std::vector<Alternative> sorted = explained.alternatives;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Alternative& a, const Alternative& b) {
     return a.can_run != b.can_run ? a.can_run : a.can_run && Better(a.score, b.score);
@@ -33,7 +36,7 @@ std::string DescribeAlternatives(const Problem& problem, const OpExplanation& ex
   constexpr size_t kShown = 4;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i)
-    parts.push_back(DescribeAlternative(problem, sorted[i], time));
+    parts.push_back(DescribeAlternative(evaluator, sorted[i], value));
   if (sorted.size() > kShown) parts.push_back(fmt::format("{} more", sorted.size() - kShown));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -104,7 +107,6 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
   using enum Table::Align;
   const Problem& problem = evaluator.problem();
   const Graph& graph = problem.graph();
-  const double time = report.timeline.score.time;
   std::vector<bool> on_path(problem.num_ops());
   for (const PathStep& step : report.summary.path) {
     if (!step.is_transfer) on_path[step.index] = true;
@@ -117,7 +119,8 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
     const OpRun& run = report.timeline.ops[Index(op)];
     table.Add({Shorten(graph.op_name(op), 40), Shorten(graph.op_type(op), 20), DeviceName(problem, run.device),
                ToString(problem.ToSeconds(run.end - run.start)), on_path[Index(op)] ? "*" : "",
-               Shorten(report.result.plan.cause_of(op), 40), DescribeAlternatives(problem, explained, time)});
+               Shorten(report.result.plan.cause_of(op), 40),
+               DescribeAlternatives(evaluator, explained, report.timeline.score.value())});
     better_elsewhere +=
         std::any_of(explained.alternatives.begin(), explained.alternatives.end(),
                     [&](const Alternative& a) { return a.can_run && Better(a.score, report.timeline.score); });
@@ -129,11 +132,12 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
         "first-come rule.");
   }
   const auto ops = static_cast<int64_t>(explanation.ops.size());
+  const std::string_view better = BetterWord(evaluator.facts().objective);
   text += better_elsewhere == 0
-              ? Wrap(fmt::format("No single move of {} makes this plan faster.",
-                                 ops == 1 ? "this op" : fmt::format("these {} ops", Count(ops))))
-              : Wrap(fmt::format("{} of {} would each make the plan faster if moved alone: a longer search may pay.",
-                                 Count(static_cast<int64_t>(better_elsewhere)), Counted(ops, "op")));
+              ? Wrap(fmt::format("No single move of {} makes this plan {}.",
+                                 ops == 1 ? "this op" : fmt::format("these {} ops", Count(ops)), better))
+              : Wrap(fmt::format("{} of {} would each make the plan {} if moved alone: a longer search may pay.",
+                                 Count(static_cast<int64_t>(better_elsewhere)), Counted(ops, "op"), better));
   return text;
 }
 

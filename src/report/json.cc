@@ -4,6 +4,7 @@
 #include <map>
 
 #include "report/notes.h"
+#include "report/objective_text.h"
 
 namespace berth {
 namespace {
@@ -49,6 +50,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
   const auto seconds = [&](double units) { return problem.ToSeconds(units).value; };
   const Score& score = report.timeline.score;
+  const Objective& objective = evaluator.facts().objective;
   Json devices = Json::array();
   for (const DeviceId device : problem.cluster().ids()) {
     const DeviceUse& use = report.summary.devices[Index(device)];
@@ -68,6 +70,9 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"score_seconds", seconds(score.time)},
           {"lower_bound_seconds", seconds(report.bound.time)},
           {"lower_bound_reason", report.bound.reason},
+          {"objective", objective.name},
+          {"objective_value", FiniteOrNull(ObjectiveNumber(problem, objective, score.value()))},
+          {"objective_bound", ObjectiveNumber(problem, objective, report.bound.value())},
           {"gap", report.gap()},
           {"optimal", report.result.optimal},
           {"energy_joules", report.summary.joules},
@@ -78,6 +83,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"transfer_count", report.summary.transfers},
           {"transfer_bytes", report.summary.transfer_bytes},
           {"excess_bytes", score.excess_bytes},
+          {"memory_rule", MemoryRule(evaluator.facts())},
           {"peak_memory_bytes", PeakMemory(problem, report.timeline)},
           {"devices", std::move(devices)},
           {"note", report.result.note},
@@ -156,6 +162,7 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
         entry["feasible"] = other.score.feasible;
         entry["score_seconds"] = problem.ToSeconds(other.score.time).value;
         entry["delta_seconds"] = problem.ToSeconds(other.score.time - report.timeline.score.time).value;
+        entry["objective_value"] = ObjectiveNumber(problem, evaluator.facts().objective, other.score.value());
       }
       alternatives.push_back(std::move(entry));
     }

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -21,12 +22,19 @@ std::string Traffic(int64_t transfers, int64_t bytes) {
 
 }  // namespace
 
-PlanReport MakePlanReport(const Evaluator& evaluator, PlanResult result, const Bound& bound) {
+PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound) {
   PlanReport report;
+  report.planner = std::move(planner);
   report.timeline = evaluator.Trace(result.plan.view());
   report.summary = Summarize(evaluator.problem(), report.timeline);
   report.result = std::move(result);
   report.bound = bound;
+  // The best placement is the best plan where an order of the ops changes nothing.
+  const Score& score = report.timeline.score;
+  if (report.result.optimal && score.feasible && !evaluator.facts().uses_priorities && score.value() > bound.value()) {
+    (score.objective ? report.bound.objective.emplace() : report.bound.time) = score.value();
+    report.bound.reason = fmt::format("proven by {}", report.planner);
+  }
   return report;
 }
 
@@ -106,17 +114,24 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += fmt::format("  planner      {}{}\n", report.planner,
                       report.result.optimal ? ", which proved this plan optimal" : "");
   text += fmt::format("  under        {}\n", evaluator.name());
-  text += fmt::format("  time         {}{}\n", seconds(score.time), score.feasible ? "" : "  (DOES NOT FIT)");
-  if (report.bound.time > 0) {
-    text += fmt::format(
-        "  lower bound  {}: {} ({})\n", seconds(report.bound.time),
-        report.gap() < 5e-4 ? "no plan is faster" : fmt::format("no plan can save more than {}", Percent(report.gap())),
-        report.bound.reason);
+  const Objective& objective = evaluator.facts().objective;
+  text += fmt::format("  time         {}{}{}\n", seconds(score.time),
+                      objective.name == "throughput" ? " per sample of a full pipeline" : "",
+                      score.feasible ? "" : "  (DOES NOT FIT)");
+  if (!objective.is_time()) {
+    text += fmt::format("  objective    {}: {}{}\n", objective.name, ObjectiveText(problem, objective, score.value()),
+                        objective.unit == Objective::Unit::kShare ? ", where the best single device has 1" : "");
+  }
+  if (report.bound.value() > 0) {
+    text += fmt::format("  lower bound  {}: {} ({})\n", ObjectiveText(problem, objective, report.bound.value()),
+                        report.gap() < 5e-4 ? fmt::format("no plan is {}", BetterWord(objective))
+                                            : fmt::format("no plan can save more than {}", Percent(report.gap())),
+                        report.bound.reason);
   } else {
     text += "  lower bound  none is known for this evaluator\n";
   }
   text += fmt::format("  energy       {}\n",
-                      report.summary.joules > 0 ? WithPrefix(report.summary.joules, "J") : "no watts known");
+                      report.summary.joules > 0 ? JoulesText(report.summary.joules) : "no watts known");
   text += fmt::format("  transfers    {}\n", Traffic(report.summary.transfers, report.summary.transfer_bytes));
   if (report.timeline.subgraphs > 0)
     text += fmt::format("  subgraphs    {}\n", Count(static_cast<int64_t>(report.timeline.subgraphs)));
@@ -125,6 +140,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
         fmt::format("  search       {} in {}, seed {}, budget {}\n", Counted(report.result.evaluations, "evaluation"),
                     ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget);
   }
+  if (!report.timeline.memory.empty()) text += fmt::format("  memory rule  {}\n", MemoryRule(evaluator.facts()));
   text += "\n" + DeviceTable(problem, report) + "\n";
   if (!score.feasible) {
     text += Wrap("It does not fit: " + Printable(report.timeline.infeasible_because));

@@ -20,11 +20,11 @@ struct PlanReport {
   RunSummary summary;
   Bound bound;
 
-  double gap() const { return Gap(timeline.score.time, bound.time); }
+  double gap() const { return Gap(timeline.score.value(), bound.value()); }
 };
 
-// Traces result.plan. `bound` is the problem's, which reports of one problem share.
-PlanReport MakePlanReport(const Evaluator& evaluator, PlanResult result, const Bound& bound);
+// Traces result.plan. `bound` is the problem's, which reports of one problem share; a proof of optimality sharpens it.
+PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound);
 
 // "resnet50: 230 ops, 8.18 GFLOP, 97.5 MiB of weights, on cpu_gpu (cpu, gpu)".
 std::string DescribeProblem(const Problem& problem);

@@ -169,7 +169,11 @@ std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
   std::string result, line(indent);
   bool fresh = true;
   while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
+    size_t end = std::min(text.find(' '), text.size());
+    // A number stays with what it counts.
+    while (end > 0 && end < text.size() && text[end - 1] >= '0' && text[end - 1] <= '9') {
+      end = std::min(text.find(' ', end + 1), text.size());
+    }
     const std::string_view word = text.substr(0, end);
     if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
       result += line + '\n';

@@ -51,7 +51,10 @@ TEST(Numbers, ReadAsPeopleWriteThem) {
   EXPECT_EQ(JoinAnd({"a", "b", "c"}), "a, b and c");
 }
 
-TEST(Wrap, BreaksAtSpaces) { EXPECT_EQ(Wrap("one two three", "  ", 9), "  one two\n  three\n"); }
+TEST(Wrap, BreaksAtSpaces) {
+  EXPECT_EQ(Wrap("one two three", "  ", 9), "  one two\n  three\n");
+  EXPECT_EQ(Wrap("about 81 % of it", "", 9), "about\n81 % of\nit\n");
+}
 
 }  // namespace
 }  // namespace berth

@@ -1,0 +1,63 @@
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/saved_plan.h"
+#include "report/limits.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// `parse` of an option's text, with the option in its errors.
+template <typename Parse>
+auto Parsed(std::string_view option, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const Error& error) {
+    throw Error("{}: {}", option, error.what());
+  }
+}
+
+int64_t ParseCount(std::string_view text) {
+  int64_t count = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (code != std::errc() || end != text.data() + text.size() || count < 0)
+    throw Error("'{}' is no number of transfers: write 6", text);
+  return count;
+}
+
+Limits LimitsOf(const CheckArguments& arguments) {
+  Limits limits;
+  if (!arguments.latency.empty()) limits.seconds = Parsed("--max-latency", arguments.latency, ParseSeconds).value;
+  for (const std::string& list : arguments.memory) {
+    for (const std::string& memory : SplitList(list))
+      limits.memory.push_back(Parsed("--max-memory", memory, ParseMemoryLimit));
+  }
+  if (!arguments.transfers.empty()) limits.transfers = Parsed("--max-transfers", arguments.transfers, ParseCount);
+  if (!arguments.energy.empty()) limits.joules = Parsed("--max-energy", arguments.energy, ParseJoules);
+  if (!arguments.gap.empty()) limits.gap = Parsed("--max-gap", arguments.gap, ParseShare);
+  return limits;
+}
+
+}  // namespace
+
+int Check(const CheckArguments& arguments, const Catalogs& catalogs) {
+  const Limits limits = LimitsOf(arguments);
+  if (arguments.plan.empty() && (arguments.placement.empty() || !arguments.overrides.model)) {
+    throw Error("check: give a plan file, a split with --model, or --placement with --model");
+  }
+  const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
+                                                 : OpenPlan(arguments.plan, arguments.overrides, catalogs);
+  const Evaluator& evaluator = *saved.setup.evaluator;
+  const std::vector<LimitResult> results = CheckLimits(evaluator, saved.report, limits);
+  if (arguments.json) {
+    Print(DumpJson(CheckJson(evaluator, saved.report, results)));
+  } else {
+    Print(
+        fmt::format("{}\nunder {}\n\n{}", DescribeProblem(evaluator.problem()), evaluator.name(), LimitLines(results)));
+  }
+  return AllHeld(results) ? 0 : 1;
+}
+
+}  // namespace berth

@@ -1,0 +1,165 @@
+// Summaries, explanations and comparisons against what can be counted by hand or scored again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "placement/testing.h"
+#include "report/comparison.h"
+#include "report/explanation.h"
+#include "report/json.h"
+#include "report/model_page.h"
+#include "report/notes.h"
+#include "report/summary.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+EvaluatorCatalog Simulators() {
+  EvaluatorCatalog catalog{"evaluator"};
+  RegisterParallel(catalog);
+  RegisterSerial(catalog);
+  return catalog;
+}
+
+PlanReport Report(const Evaluator& evaluator, const std::string& name, std::vector<DeviceId> device) {
+  PlanResult result;
+  result.plan.device = std::move(device);
+  result.plan.SetCause("given");
+  result.evaluations = 1;
+  return MakePlanReport(evaluator, name, std::move(result), LowerBound(evaluator));
+}
+
+TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {
+  const EvaluatorCatalog catalog = Simulators();
+  Random random(11);
+  for (int i = 0; i < 60; ++i) {
+    const Problem problem = testing::RandomProblem(random, {.ties = i % 2 == 0});
+    for (const char* name : {"parallel(contention=none)", "parallel(contention=ports)", "parallel(io=host)"}) {
+      const auto evaluator = catalog.Make(name, problem);
+      const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+      const Timeline timeline = evaluator->Trace({.device = device});
+      const RunSummary summary = Summarize(problem, timeline);
+      if (timeline.score.time == 0) continue;
+      ASSERT_FALSE(summary.path.empty());
+      EXPECT_EQ(summary.path.front().start, 0);
+      EXPECT_EQ(summary.path.back().end, timeline.score.time);
+      for (size_t s = 1; s < summary.path.size(); ++s)
+        EXPECT_EQ(summary.path[s].start, summary.path[s - 1].end) << name;
+      EXPECT_NEAR(summary.path_other, 0, 1e-9 * timeline.score.time);
+    }
+  }
+}
+
+TEST(Summary, CountsWhatEachDeviceDoes) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel", problem);
+  const PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{1}, DeviceId{1}});
+  const RunSummary& summary = report.summary;
+  EXPECT_EQ(summary.makespan, 4);
+  EXPECT_EQ(summary.devices[0].busy, 1);
+  EXPECT_EQ(summary.devices[1].busy, 2);
+  EXPECT_EQ(summary.devices[0].bytes_out, 1);
+  EXPECT_EQ(summary.devices[1].bytes_in, 1);
+  EXPECT_EQ(summary.transfers, 1);
+  EXPECT_EQ(summary.path.size(), 4u);
+  EXPECT_EQ(summary.path_transfers, 1);
+  EXPECT_EQ(summary.busiest(), 1u);
+  EXPECT_THAT(DescribeLimit(problem, summary), HasSubstr("d1, computes only 50 %"));
+}
+
+TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {
+  const EvaluatorCatalog catalog = Simulators();
+  Random random(5);
+  for (int i = 0; i < 10; ++i) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 20, .forbidden = 0.2});
+    const auto evaluator = catalog.Make("parallel(contention=ports)", problem);
+    const auto workspace = evaluator->NewWorkspace();
+    const Plan plan{.device = testing::RandomPlacement(problem, random)};
+    std::vector<OpId> ops;
+    for (const OpId op : problem.graph().ops()) ops.push_back(op);
+    const Explanation explanation = Explain(*evaluator, plan, ops);
+    ASSERT_EQ(explanation.ops.size(), problem.num_ops());
+    for (const auto& [op, alternatives] : explanation.ops) {
+      EXPECT_EQ(alternatives.size(), problem.num_devices() - 1);
+      for (const Alternative& alternative : alternatives) {
+        EXPECT_EQ(alternative.can_run, problem.can_run(op, alternative.device));
+        if (!alternative.can_run) continue;
+        std::vector<DeviceId> moved = plan.device;
+        moved[Index(op)] = alternative.device;
+        EXPECT_EQ(alternative.score, evaluator->ScorePlan({.device = moved}, *workspace));
+      }
+    }
+  }
+}
+
+TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel(contention=none)", problem);
+  const DeviceId a{0}, b{1};
+  std::vector<ComparisonRow> rows;
+  rows.push_back({.report = Report(*evaluator, "one", {a, a, a, a, a, a}), .simple = true});
+  rows.push_back({.report = Report(*evaluator, "bad", {a, b, a, b, a, b}), .simple = false});
+  rows.push_back({.report = Report(*evaluator, "good", {a, a, a, a, b, a}), .simple = false});
+  const Comparison comparison = MakeComparison(*evaluator, std::move(rows), {{"shy", "it is shy"}});
+  EXPECT_EQ(comparison.winner().report.planner, "good");
+  EXPECT_EQ(comparison.best_simple()->report.planner, "one");
+  EXPECT_EQ(comparison.single_device_time, (std::vector<double>{6, 6}));
+  const std::string table = ComparisonTable(problem, comparison);
+  EXPECT_THAT(table, HasSubstr("◀ fastest"));
+  EXPECT_THAT(table, HasSubstr("vs d0"));
+  EXPECT_THAT(table, Not(HasSubstr("vs d1")));  // as fast as d0
+  EXPECT_THAT(table, HasSubstr("shy does not answer this: it is shy"));
+  const std::string verdict = Verdict(problem, comparison);
+  EXPECT_THAT(
+      verdict,
+      HasSubstr("good is fastest with 5.00 s: 1.20x the speed of the best simple rule, one, which takes 6.00 s."));
+  EXPECT_THAT(verdict, HasSubstr("moves 1 of 6 ops: 1 from d0 to d1 (1 Unit)"));
+}
+
+TEST(Comparison, AProofSharpensTheBoundOfAll) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("serial", problem);
+  const DeviceId a{0}, b{1};
+  PlanResult proven;
+  proven.plan.device.assign(6, a);
+  proven.optimal = true;
+  std::vector<ComparisonRow> rows;
+  rows.push_back({.report = Report(*evaluator, "split", {a, a, a, a, b, a}), .simple = false});
+  rows.push_back({.report = MakePlanReport(*evaluator, "oracle", std::move(proven), {}), .simple = false});
+  const Comparison comparison = MakeComparison(*evaluator, std::move(rows), {});
+  EXPECT_EQ(comparison.rows[0].report.gap(), 0);
+  EXPECT_DOUBLE_EQ(comparison.rows[1].report.gap(), 0.25);
+  EXPECT_THAT(Verdict(problem, comparison), HasSubstr("proven by oracle"));
+}
+
+TEST(Json, NamesThatAreNotUtf8AreStillJson) {
+  GraphBuilder builder("g\xff");
+  builder.AddOp("x\xfe\"", "T", {});
+  const Problem problem = testing::UnitProblem(builder.Build(), 1);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel", problem);
+  const PlanReport report = Report(*evaluator, "given", {DeviceId{0}});
+  EXPECT_EQ(Json::parse(DumpJson(SimulationJson(*evaluator, report))).at("score_seconds"), 1.0);
+  EXPECT_EQ(Json::parse(DumpJson(GraphJson(problem.graph()))).at("ops"), 1);
+  EXPECT_THAT(ModelPage(problem.graph()), HasSubstr("g?"));
+}
+
+TEST(Notes, CountGuesses) {
+  const Problem problem = testing::Chain(2, 2);
+  const ProvenanceCount count = CountProvenance(problem.cluster());
+  EXPECT_EQ(count.guess, count.all());
+  EXPECT_THAT(HonestyNotes(problem).front(), HasSubstr("are guesses"));
+}
+
+}  // namespace
+}  // namespace berth

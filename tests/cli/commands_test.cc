@@ -1,0 +1,317 @@
+// What each command answers, on the built program.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "tests/cli/run_berth.h"
+
+namespace berth::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+// A small graph and two small machines of our own, so that answers can be worked out.
+constexpr const char* kModel = "fork_join(width=6,depth=2)";
+
+std::string SmallCluster(const std::string& memory = "1GiB") {
+  const std::string both = "memory: " + memory + ", op_overhead: 10us, watts: {idle: 10, busy: 100}}\n";
+  return "name: pair\ndevices:\n"
+         "  slow: {kind: cpu, peak: {f32: 1TFLOP/s}, memory_bandwidth: 10GB/s, " +
+         both + "  fast: {kind: gpu, peak: {f32: 9TFLOP/s}, memory_bandwidth: 90GB/s, " + both +
+         "links:\n  - {latency: 1us, bandwidth: 10GB/s}\n";
+}
+
+void ExpectFine(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // Standard error is no terminal here: no progress, and nothing is wrong.
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+void ExpectPlanFields(const json& plan) {
+  EXPECT_TRUE(plan.at("planner").is_string());
+  EXPECT_TRUE(plan.at("evaluator").is_string());
+  EXPECT_TRUE(plan.at("feasible").is_boolean());
+  EXPECT_GT(plan.at("score_seconds").get<double>(), 0);
+  EXPECT_GT(plan.at("lower_bound_seconds").get<double>(), 0);
+  EXPECT_LE(plan.at("lower_bound_seconds").get<double>(), plan.at("score_seconds").get<double>());
+  EXPECT_GE(plan.at("gap").get<double>(), 0);
+  EXPECT_LT(plan.at("gap").get<double>(), 1);
+  EXPECT_GE(plan.at("evaluations").get<int64_t>(), 1);
+  EXPECT_GE(plan.at("wall_seconds").get<double>(), 0);
+  EXPECT_TRUE(plan.at("seed").is_number_unsigned());
+  EXPECT_TRUE(plan.at("assignment").is_object());
+}
+
+TEST(Program, HelpAndVersionAreNoMistakes) {
+  for (const char* command : {"", "inspect", "plan", "compare", "simulate", "explain", "cluster", "list", "demo"}) {
+    std::vector<std::string> arguments = {"--help"};
+    if (*command != '\0') arguments.insert(arguments.begin(), command);
+    const Outcome outcome = Run(arguments);
+    ExpectFine(outcome);
+    EXPECT_THAT(outcome.out, HasSubstr(command));
+  }
+  EXPECT_THAT(Run({"--version"}).out, HasSubstr("berth 0."));
+}
+
+TEST(Inspect, CountsWhatAModelConsistsOf) {
+  const Outcome outcome = Run({"inspect", "resnet50", "--json"});
+  ExpectFine(outcome);
+  const json model = outcome.json();
+  int64_t ops = 0;
+  for (const auto& [type, count] : model.at("op_types").items()) ops += count.get<int64_t>();
+  EXPECT_EQ(model.at("ops"), ops);
+  EXPECT_EQ(model.at("op_types").at("Conv"), 53);
+  // 4.1 billion multiply-adds, 25.6 million weights.
+  EXPECT_NEAR(model.at("flops").get<double>(), 8.2e9, 0.1e9);
+  EXPECT_NEAR(model.at("parameter_bytes").get<double>(), 102e6, 1e6);
+  EXPECT_NEAR(model.at("average_degree").get<double>(), model.at("edges").get<double>() / static_cast<double>(ops),
+              1e-9);
+  const Outcome page = Run({"inspect", "resnet50"});
+  ExpectFine(page);
+  EXPECT_THAT(page.out, AllOf(HasSubstr("resnet50"), HasSubstr("Conv"), HasSubstr("GFLOP"), HasSubstr("97.")));
+}
+
+TEST(Inspect, ScalesWithTheShapeThatIsAskedFor) {
+  const double one = Run({"inspect", "resnet50", "--json"}).json().at("flops");
+  const Outcome outcome = Run({"inspect", "resnet50", "--shape", "input=8,3,224,224", "--json"});
+  ExpectFine(outcome);
+  EXPECT_NEAR(outcome.json().at("flops").get<double>() / one, 8, 0.01);
+}
+
+TEST(Inspect, WritesAGraphThatReadsBackEqual) {
+  const Folder folder;
+  ExpectFine(Run({"inspect", "squeezenet1_1", "-o", folder / "net.json"}));
+  const json original = Run({"inspect", "squeezenet1_1", "--json"}).json();
+  const json again = Run({"inspect", folder / "net.json", "--json"}).json();
+  EXPECT_EQ(again.at("fingerprint"), original.at("fingerprint"));
+  EXPECT_EQ(again.at("op_types"), original.at("op_types"));
+}
+
+TEST(Plan, NamesADeviceForEachOp) {
+  const Outcome outcome = Run({"plan", "resnet50", "--budget", "100evals", "--json"});
+  ExpectFine(outcome);
+  const json plan = outcome.json();
+  ExpectPlanFields(plan);
+  EXPECT_EQ(plan.at("seed"), 1);
+  EXPECT_EQ(plan.at("assignment").size(), Run({"inspect", "resnet50", "--json"}).json().at("ops").get<size_t>());
+  for (const auto& [op, device] : plan.at("assignment").items()) EXPECT_TRUE(device == "cpu" || device == "gpu");
+}
+
+TEST(Plan, PrintsAPageForPeople) {
+  const Outcome outcome = Run({"plan", "resnet50", "--planner", "heft", "--budget", "100evals"});
+  ExpectFine(outcome);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("heft"), HasSubstr("lower bound"), HasSubstr("peak memory"),
+                                 HasSubstr("Limited by"), HasSubstr("are guesses")));
+}
+
+TEST(Plan, TheSameSeedGivesTheSameBytes) {
+  const Folder folder;
+  for (const char* planner : {"best_of", "annealing", "local_search", "random"}) {
+    for (const char* name : {"a.json", "b.json"}) {
+      ExpectFine(
+          Run({"plan", kModel, "--planner", planner, "--budget", "300evals", "--seed", "7", "-o", folder / name}));
+    }
+    EXPECT_EQ(Content(folder / "a.json"), Content(folder / "b.json")) << planner;
+  }
+  EXPECT_THAT(folder.files(), UnorderedElementsAre("a.json", "b.json"));
+}
+
+TEST(Plan, SimulateAndExplainNeedNothingButThePlan) {
+  const Folder folder;
+  const json plan = Run({"plan", "squeezenet1_1", "--budget", "200evals", "-o", folder / "p.json", "--json"}).json();
+  const Outcome simulated = Run({"simulate", "--plan", folder / "p.json", "--trace", folder / "t.json", "--json"});
+  ExpectFine(simulated);
+  const json run = simulated.json();
+  ExpectPlanFields(run);
+  EXPECT_EQ(run.at("score_seconds"), plan.at("score_seconds"));
+  EXPECT_EQ(run.at("assignment"), plan.at("assignment"));
+  EXPECT_EQ(run.at("planner"), plan.at("planner"));
+
+  double last = 0;
+  for (const json& op : run.at("ops")) {
+    EXPECT_EQ(op.at("device"), plan.at("assignment").at(op.at("name").get<std::string>()));
+    EXPECT_LE(op.at("start_seconds"), op.at("end_seconds"));
+    last = std::max(last, op.at("end_seconds").get<double>());
+  }
+  EXPECT_EQ(last, run.at("score_seconds").get<double>());
+  for (const json& transfer : run.at("transfers")) {
+    EXPECT_TRUE(transfer.at("tensor").is_string());
+    EXPECT_NE(transfer.at("from"), transfer.at("to"));
+    EXPECT_LE(transfer.at("start"), transfer.at("end"));
+  }
+  EXPECT_EQ(run.at("peak_memory_bytes").size(), 2u);
+
+  const json trace = json::parse(Content(folder / "t.json"));
+  size_t slices = 0;
+  for (const json& event : trace.at("traceEvents")) slices += event.at("ph") == "X" ? 1 : 0;
+  EXPECT_EQ(slices, run.at("ops").size() + run.at("transfers").size());
+
+  const Outcome explained = Run({"explain", folder / "p.json", "--json"});
+  ExpectFine(explained);
+  const json why = explained.json();
+  EXPECT_EQ(why.at("ops").size(), run.at("ops").size());
+  for (const json& op : why.at("ops")) {
+    EXPECT_THAT(op.at("cause").get<std::string>(), Not(IsEmpty()));
+    ASSERT_EQ(op.at("alternatives").size(), 1u);
+    EXPECT_GE(op.at("alternatives")[0].at("score_seconds").get<double>(), run.at("lower_bound_seconds").get<double>());
+  }
+  const Outcome page = Run({"explain", folder / "p.json", "--op", "*Conv_0*"});
+  EXPECT_EQ(page.code, 0) << page.err;
+}
+
+TEST(Plan, IsReadFromWhereItLies) {
+  const Folder folder;
+  ExpectFine(Run({"inspect", kModel, "-o", folder / "net.json"}));
+  Write(folder / "pair.yaml", SmallCluster());
+  ExpectFine(Run({"plan", "net.json", "--cluster", "pair.yaml", "--budget", "50evals", "-o", "p.json"},
+                 {.directory = folder.path()}));
+  // From elsewhere the relative paths of model and cluster follow the plan.
+  ExpectFine(Run({"simulate", "--plan", folder / "p.json"}, {.directory = "/"}));
+}
+
+TEST(Plan, DrawsAPicture) {
+  const Folder folder;
+  ExpectFine(Run({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg"}));
+  EXPECT_THAT(Content(folder / "p.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
+  const Outcome without =
+      Run({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.svg"}, {.without_path = true});
+  EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.err, HasSubstr("install graphviz"));
+  EXPECT_THAT(folder.files(), UnorderedElementsAre("p.svg"));
+}
+
+TEST(Plan, OneThatDoesNotFitIsSaidAndIsNoMistake) {
+  const Folder folder;
+  Write(folder / "tiny.yaml", SmallCluster("1MiB"));
+  const Outcome outcome =
+      Run({"plan", "resnet50", "--cluster", folder / "tiny.yaml", "--budget", "100evals", "-o", folder / "p.json"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("1.00 MiB"), HasSubstr("weight")));
+  const Outcome simulated = Run({"simulate", "--plan", folder / "p.json", "--json"});
+  EXPECT_EQ(simulated.code, 1);
+  EXPECT_EQ(simulated.json().at("feasible"), false);
+  EXPECT_EQ(
+      Run({"compare", "resnet50", "--cluster", folder / "tiny.yaml", "--planners", "heft", "--budget", "50evals"}).code,
+      1);
+}
+
+TEST(Compare, AlwaysHasTheSimpleRulesAndMarksTheFastest) {
+  const Outcome outcome =
+      Run({"compare", "inception_v3", "--planners", "heft,random", "--budget", "100evals", "--json"});
+  ExpectFine(outcome);
+  const json comparison = outcome.json();
+  ExpectPlanFields(comparison);
+  std::map<std::string, double> score;
+  double best = 1e300, best_simple = 1e300;
+  for (const json& row : comparison.at("results")) {
+    ExpectPlanFields(row);
+    const double seconds = row.at("score_seconds");
+    score[row.at("planner")] = seconds;
+    best = std::min(best, seconds);
+    if (row.at("simple")) best_simple = std::min(best_simple, seconds);
+    EXPECT_NEAR(row.at("speedup_over").at("cpu").get<double>(),
+                comparison.at("single_device_seconds").at("cpu").get<double>() / seconds, 1e-9);
+  }
+  for (const char* name : {"single(device=cpu)", "single(device=gpu)", "one_cut", "heft", "random"})
+    EXPECT_TRUE(score.contains(name)) << name;
+  EXPECT_EQ(comparison.at("score_seconds").get<double>(), best);
+  EXPECT_EQ(score.at(comparison.at("best_simple")), best_simple);
+
+  const Outcome page = Run({"compare", "inception_v3", "--planners", "heft,random", "--budget", "100evals"});
+  ExpectFine(page);
+  EXPECT_THAT(page.out, AllOf(HasSubstr("planner"), HasSubstr("gap"), HasSubstr("vs gpu"), HasSubstr("transfers"),
+                              HasSubstr("◀ fastest"), HasSubstr("is fastest with"), HasSubstr("What limits it now")));
+}
+
+TEST(Compare, TheProvenOptimumBoundsTheOthers) {
+  const json comparison = Run({"compare", "bert_base_s128", "--evaluator", "serial", "--planners", "mincut", "--budget",
+                               "500evals", "--json"})
+                              .json();
+  EXPECT_EQ(comparison.at("gap").get<double>(), 0);
+  for (const json& row : comparison.at("results")) EXPECT_GE(row.at("score_seconds"), comparison.at("score_seconds"));
+}
+
+TEST(Simulate, TakesABarePlacement) {
+  const Folder folder;
+  const size_t ops = Run({"inspect", kModel, "--json"}).json().at("ops");
+  std::string list;
+  for (size_t i = 0; i < ops; ++i) list += i == 0 ? "0" : i % 2 == 0 ? ",0" : ",1";
+  const Outcome text = Run({"simulate", kModel, "--placement", list, "--json"});
+  ExpectFine(text);
+  Write(folder / "placement.txt", list);
+  const Outcome file = Run({"simulate", kModel, "--placement", "@" + folder / "placement.txt", "--json"});
+  ExpectFine(file);
+  EXPECT_EQ(file.json().at("score_seconds"), text.json().at("score_seconds"));
+  const json run = text.json();
+  std::set<std::string> used;
+  for (const json& op : run.at("ops")) used.insert(op.at("device"));
+  EXPECT_THAT(used, UnorderedElementsAre("cpu", "gpu"));
+  EXPECT_EQ(Run({"simulate", kModel, "--placement", list + ",0"}).code, 2);
+}
+
+TEST(Simulate, AnotherClusterIsAWhatIf) {
+  const Folder folder;
+  ExpectFine(Run({"plan", kModel, "--budget", "50evals", "-o", folder / "p.json"}));
+  const Outcome outcome = Run({"simulate", "--plan", folder / "p.json", "--cluster", "cpu_igpu_gpu", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("berth: warning: "), HasSubstr("what-if")));
+  const Outcome serial = Run({"simulate", "--plan", folder / "p.json", "--evaluator", "serial", "--json"});
+  EXPECT_EQ(serial.json().at("evaluator"), "serial");
+}
+
+TEST(List, ShowsEverythingThatCanBeNamed) {
+  for (const auto& [what, name] : std::map<std::string, std::string>{{"planners", "heft"},
+                                                                     {"evaluators", "parallel"},
+                                                                     {"clusters", "cpu_gpu"},
+                                                                     {"models", "resnet50"},
+                                                                     {"costs", "roofline"}}) {
+    const Outcome text = Run({"list", what});
+    ExpectFine(text);
+    EXPECT_THAT(text.out, HasSubstr(name));
+    const Outcome outcome = Run({"list", what, "--json"});
+    ExpectFine(outcome);
+    EXPECT_THAT(outcome.json().dump(), HasSubstr('"' + name + '"'));
+  }
+}
+
+TEST(ClusterCommand, ShowsAPresetThatReadsBackEqual) {
+  const Folder folder;
+  const Outcome list = Run({"cluster", "list"});
+  ExpectFine(list);
+  EXPECT_THAT(list.out, HasSubstr("k80x4"));
+  const Outcome page = Run({"cluster", "show", "cpu_gpu"});
+  ExpectFine(page);
+  EXPECT_THAT(page.out, AllOf(HasSubstr("bandwidth"), HasSubstr("guesses (?)")));
+  const Outcome yaml = Run({"cluster", "show", "cpu_gpu", "--yaml"});
+  ExpectFine(yaml);
+  Write(folder / "copy.yaml", yaml.out);
+  const json copy = Run({"cluster", "show", folder / "copy.yaml", "--json"}).json();
+  EXPECT_EQ(copy.at("fingerprint"), Run({"cluster", "show", "cpu_gpu", "--json"}).json().at("fingerprint"));
+}
+
+TEST(Demo, ShowsWhichIsFastestAndWhy) {
+  const Outcome outcome = Run({"demo"});
+  ExpectFine(outcome);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("planner"), HasSubstr("is fastest with"), HasSubstr("Why:"),
+                                 HasSubstr("best simple rule"), HasSubstr("optimum")));
+}
+
+TEST(CtrlC, KeepsTheBestSoFar) {
+  const Folder folder;
+  const Outcome outcome =
+      Run({"plan", "gnmt_4l_t20_b64", "--planner", "local_search", "--budget", "600s", "-o", folder / "p.json"},
+          {.interrupt_after = 5});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Stopped by Ctrl-C"));
+  EXPECT_EQ(Run({"simulate", "--plan", folder / "p.json"}).code, 0);
+}
+
+}  // namespace
+}  // namespace berth::testing

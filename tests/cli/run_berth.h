@@ -1,0 +1,101 @@
+// Runs the built program as a user would.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace berth::testing {
+
+// A new folder that is gone with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "berth_cli_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string Content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+inline void Write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+struct Outcome {
+  int code = -1;  // 128 + the signal that ended it
+  std::string out, err;
+
+  nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+struct RunOptions {
+  std::string directory = ".";
+  double interrupt_after = 0;  // seconds until Ctrl-C; 0: never
+  bool without_path = false;   // no other program is found
+};
+
+inline Outcome Run(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
+  const Folder folder;
+  const std::string out = folder / "out", err = folder / "err";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(options.directory.c_str()) != 0 || std::freopen("/dev/null", "r", stdin) == nullptr ||
+        std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr) {
+      ::_exit(99);
+    }
+    if (options.without_path) ::setenv("PATH", "/nowhere", 1);
+    std::vector<char*> list;
+    std::string program = BERTH_BINARY;
+    list.push_back(program.data());
+    for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
+    list.push_back(nullptr);
+    ::execv(program.c_str(), list.data());
+    ::_exit(98);
+  }
+  if (options.interrupt_after > 0) {
+    ::usleep(static_cast<useconds_t>(options.interrupt_after * 1e6));
+    ::kill(child, SIGINT);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          .out = Content(out),
+          .err = Content(err)};
+}
+
+}  // namespace berth::testing
