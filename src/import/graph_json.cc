@@ -19,8 +19,7 @@ constexpr std::string_view kFormat = "berth-graph";
 constexpr int64_t kVersion = 1;
 constexpr int64_t kMostBytes = int64_t{1} << 46;  // of one tensor, parameter or input; keeps all sums far from overflow
 
-// --- Writing
-// ---------------------------------------------------------------------------------------------------------------
+// --- Writing -----------------------------------------------------------------------------------------------
 
 std::string Quoted(std::string_view text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -82,8 +81,7 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
   return text + "]}";
 }
 
-// --- Reading
-// ---------------------------------------------------------------------------------------------------------------
+// --- Reading -----------------------------------------------------------------------------------------------
 
 using Positions = std::unordered_map<std::string, size_t>;
 

@@ -14,8 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --- Formats
-// ---------------------------------------------------------------------------------------------------------------
+// --- Formats -----------------------------------------------------------------------------------------------
 
 // A kind of model file. The first whose test says yes reads it, so the strictest tests stand first.
 struct Format {
@@ -170,8 +169,7 @@ Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
                      options);
 }
 
-// --- The models that ship
-// ----------------------------------------------------------------------------------------------------
+// --- The models that ship ----------------------------------------------------------------------------------
 
 fs::path ModelsFolder() {
   if (const char* folder = std::getenv("BERTH_MODELS"); folder != nullptr && *folder != '\0') return folder;

@@ -18,8 +18,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>, std::less<>>;
 
-// --- Parsing
-// ---------------------------------------------------------------------------------------------------------------
+// --- Parsing -----------------------------------------------------------------------------------------------
 
 onnx::ModelProto Parse(std::string_view content, const std::string& path) {
   if (content.empty()) throw Error("{}: is empty; an ONNX model was expected", path);
@@ -61,8 +60,7 @@ std::map<std::string, int64_t, std::less<>> ReadVersions(const onnx::ModelProto&
   return opsets;
 }
 
-// --- Sizes of the inputs
-// ---------------------------------------------------------------------------------------------------
+// --- Sizes of the inputs -----------------------------------------------------------------------------------
 
 // Declares what is fed from outside: the graph's inputs without initialisers, which files of IR version 3 list too.
 class Inputs {
@@ -158,8 +156,7 @@ SizeChanges Changes(const OnnxWalk& walk, const std::vector<size_t>& inputs) {
   return changes;
 }
 
-// --- From walk to graph
-// ----------------------------------------------------------------------------------------------------
+// --- From walk to graph ------------------------------------------------------------------------------------
 
 // Ops whose results nobody uses are left out: what is only asked for its shape never runs.
 std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std::set<size_t>& outputs) {

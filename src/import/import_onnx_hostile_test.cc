@@ -204,11 +204,21 @@ TEST(ImportOnnxHostile, BodiesWithinBodiesEnd) {
 void Mutate(std::string& bytes, Random& random) {
   const size_t at = random.Below(bytes.size()), length = std::min(1 + random.Below(12), bytes.size() - at);
   switch (random.Below(5)) {
-    case 0: bytes[at] = static_cast<char>(random.Below(256)); break;
-    case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.Below(8))); break;
-    case 2: bytes.erase(at, std::min(length, bytes.size() - 1)); break;
-    case 3: bytes.insert(random.Below(bytes.size()), bytes.substr(at, length)); break;
-    default: bytes.replace(at, length, std::string(length, '\xff')); break;
+    case 0:
+      bytes[at] = static_cast<char>(random.Below(256));
+      break;
+    case 1:
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.Below(8)));
+      break;
+    case 2:
+      bytes.erase(at, std::min(length, bytes.size() - 1));
+      break;
+    case 3:
+      bytes.insert(random.Below(bytes.size()), bytes.substr(at, length));
+      break;
+    default:
+      bytes.replace(at, length, std::string(length, '\xff'));
+      break;
   }
 }
 
@@ -220,16 +230,20 @@ void MutateNode(onnx::GraphProto& graph, Random& random) {
   switch (random.Below(6)) {
     case 0:
       if (node.attribute_size() > 0) {
-        onnx::AttributeProto& attribute = *node.mutable_attribute(static_cast<int>(random.Below(static_cast<size_t>(node.attribute_size()))));
-        if (attribute.ints_size() > 0) attribute.set_ints(static_cast<int>(random.Below(static_cast<size_t>(attribute.ints_size()))), number());
+        onnx::AttributeProto& attribute =
+            *node.mutable_attribute(static_cast<int>(random.Below(static_cast<size_t>(node.attribute_size()))));
+        if (attribute.ints_size() > 0)
+          attribute.set_ints(static_cast<int>(random.Below(static_cast<size_t>(attribute.ints_size()))), number());
         if (attribute.has_i()) attribute.set_i(number());
         if (random.Chance(0.3)) attribute.add_ints(number());
       }
       break;
     case 1:
       if (graph.initializer_size() > 0) {
-        onnx::TensorProto& tensor = *graph.mutable_initializer(static_cast<int>(random.Below(static_cast<size_t>(graph.initializer_size()))));
-        if (tensor.dims_size() > 0) tensor.set_dims(static_cast<int>(random.Below(static_cast<size_t>(tensor.dims_size()))), number());
+        onnx::TensorProto& tensor =
+            *graph.mutable_initializer(static_cast<int>(random.Below(static_cast<size_t>(graph.initializer_size()))));
+        if (tensor.dims_size() > 0)
+          tensor.set_dims(static_cast<int>(random.Below(static_cast<size_t>(tensor.dims_size()))), number());
         if (tensor.int64_data_size() > 0) tensor.set_int64_data(0, number());
         if (random.Chance(0.2)) tensor.add_dims(number());
         if (random.Chance(0.2)) tensor.set_data_type(static_cast<int32_t>(random.Below(30)));
@@ -237,19 +251,87 @@ void MutateNode(onnx::GraphProto& graph, Random& random) {
       break;
     case 2:
       if (node.input_size() > 0) {
-        const onnx::NodeProto& other = graph.node(static_cast<int>(random.Below(static_cast<size_t>(graph.node_size()))));
-        if (other.output_size() > 0) node.set_input(static_cast<int>(random.Below(static_cast<size_t>(node.input_size()))), other.output(0));
+        const onnx::NodeProto& other =
+            graph.node(static_cast<int>(random.Below(static_cast<size_t>(graph.node_size()))));
+        if (other.output_size() > 0)
+          node.set_input(static_cast<int>(random.Below(static_cast<size_t>(node.input_size()))), other.output(0));
       }
       break;
     case 3: {
-      constexpr const char* kTypes[] = {"Conv", "MatMul", "Gemm", "Reshape", "Split", "Slice", "Concat", "Gather", "LSTM", "GRU", "Resize", "Pad", "Expand", "Tile",
-                                        "TopK", "OneHot", "Range", "ConvTranspose", "Einsum", "ScatterND", "GatherND", "GatherElements", "DepthToSpace",
-                                        "SpaceToDepth", "Upsample", "MaxPool", "MaxUnpool", "AveragePool", "BatchNormalization", "Flatten", "Squeeze", "Transpose",
-                                        "ReduceSum", "ArgMax", "NonMaxSuppression", "RoiAlign", "MaxRoiPool", "QLinearConv", "QLinearMatMul", "ConvInteger",
-                                        "MatMulInteger", "CumSum", "EyeLike", "Multinomial", "Compress", "Unique", "Where", "Attention", "SkipLayerNormalization",
-                                        "If", "Loop", "Scan", "GridSample", "STFT", "DFT", "MelWeightMatrix", "SequenceConstruct", "SequenceAt", "SplitToSequence",
-                                        "ConcatFromSequence", "Optional", "StringNormalizer", "TfIdfVectorizer", "Det", "InstanceNormalization", "Dropout", "Shape",
-                                        "Size", "ConstantOfShape", "Constant", "RandomNormalLike", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "Momentum"};
+      constexpr const char* kTypes[] = {"Conv",
+                                        "MatMul",
+                                        "Gemm",
+                                        "Reshape",
+                                        "Split",
+                                        "Slice",
+                                        "Concat",
+                                        "Gather",
+                                        "LSTM",
+                                        "GRU",
+                                        "Resize",
+                                        "Pad",
+                                        "Expand",
+                                        "Tile",
+                                        "TopK",
+                                        "OneHot",
+                                        "Range",
+                                        "ConvTranspose",
+                                        "Einsum",
+                                        "ScatterND",
+                                        "GatherND",
+                                        "GatherElements",
+                                        "DepthToSpace",
+                                        "SpaceToDepth",
+                                        "Upsample",
+                                        "MaxPool",
+                                        "MaxUnpool",
+                                        "AveragePool",
+                                        "BatchNormalization",
+                                        "Flatten",
+                                        "Squeeze",
+                                        "Transpose",
+                                        "ReduceSum",
+                                        "ArgMax",
+                                        "NonMaxSuppression",
+                                        "RoiAlign",
+                                        "MaxRoiPool",
+                                        "QLinearConv",
+                                        "QLinearMatMul",
+                                        "ConvInteger",
+                                        "MatMulInteger",
+                                        "CumSum",
+                                        "EyeLike",
+                                        "Multinomial",
+                                        "Compress",
+                                        "Unique",
+                                        "Where",
+                                        "Attention",
+                                        "SkipLayerNormalization",
+                                        "If",
+                                        "Loop",
+                                        "Scan",
+                                        "GridSample",
+                                        "STFT",
+                                        "DFT",
+                                        "MelWeightMatrix",
+                                        "SequenceConstruct",
+                                        "SequenceAt",
+                                        "SplitToSequence",
+                                        "ConcatFromSequence",
+                                        "Optional",
+                                        "StringNormalizer",
+                                        "TfIdfVectorizer",
+                                        "Det",
+                                        "InstanceNormalization",
+                                        "Dropout",
+                                        "Shape",
+                                        "Size",
+                                        "ConstantOfShape",
+                                        "Constant",
+                                        "RandomNormalLike",
+                                        "NegativeLogLikelihoodLoss",
+                                        "SoftmaxCrossEntropyLoss",
+                                        "Momentum"};
       node.set_op_type(kTypes[random.Below(std::size(kTypes))]);
       break;
     }
@@ -264,7 +346,8 @@ void MutateNode(onnx::GraphProto& graph, Random& random) {
       if (graph.input_size() > 0) {
         auto* shape = graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
         if (shape->dim_size() > 0 && random.Chance(0.7)) {
-          shape->mutable_dim(static_cast<int>(random.Below(static_cast<size_t>(shape->dim_size()))))->set_dim_value(number());
+          shape->mutable_dim(static_cast<int>(random.Below(static_cast<size_t>(shape->dim_size()))))
+              ->set_dim_value(number());
         } else {
           shape->add_dim()->set_dim_value(number());
         }

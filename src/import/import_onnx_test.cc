@@ -33,8 +33,7 @@ ImportOptions At(std::string_view shape) {
   return options;
 }
 
-// --- Weights
-// -----------------------------------------------------------------------------------------------------------------
+// --- Weights -----------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, InitialisersAmongTheInputsAreParametersAsInIrVersion3) {
   TestOnnxModel model(9, 3);
@@ -143,8 +142,7 @@ TEST(ImportOnnx, EightBitOperandsComputeInEightBits) {
   EXPECT_EQ(graph.work(FindOp(graph, "mixed")).data_type, DataType::kF32);
 }
 
-// --- Folding
-// -----------------------------------------------------------------------------------------------------------------
+// --- Folding -----------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, ShapeArithmeticIsFoldedAway) {
   TestOnnxModel model;
@@ -215,8 +213,7 @@ TEST(ImportOnnx, NamesAreKeptAndGivenToTheAnonymous) {
   EXPECT_TRUE(graph.is_output(TensorId{2}));
 }
 
-// --- Control flow
-// ------------------------------------------------------------------------------------------------------------
+// --- Control flow ------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, ALoopIsOneOpThatCountsItsBodyOncePerRound) {
   TestOnnxModel model;
@@ -335,8 +332,7 @@ TEST(ImportOnnx, FunctionsOfTheFileAreInlined) {
   EXPECT_THROW(model.Read(), Error) << "a function that calls itself";
 }
 
-// --- Sizes
-// -------------------------------------------------------------------------------------------------------------------
+// --- Sizes -------------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, OpenSizesAreOneAndNotedUnlessAskedFor) {
   TestOnnxModel model;
@@ -410,8 +406,7 @@ TEST(ImportOnnx, SizesThatDoNotGoTogetherAreAMistake) {
   EXPECT_THROW(model.Read(At("x=4,8,1")), Error);
 }
 
-// --- Newer files and unknown ops
-// ---------------------------------------------------------------------------------------------
+// --- Newer files and unknown ops ---------------------------------------------------------------------------
 
 TEST(ImportOnnx, ReadsWhatItCanOfNewerFilesAndSaysSo) {
   TestOnnxModel model(23, 11);

@@ -53,8 +53,7 @@ bool Broadcasts(const Dims& dims, const Dims& over) {
   return true;
 }
 
-// --- Elementwise
-// ---------------------------------------------------------------------------------------------------------
+// --- Elementwise -------------------------------------------------------------------------------------------
 
 // Integers are computed modulo 2^64, as ONNX runtimes do.
 Number Wrapped(uint64_t value) { return static_cast<Number>(static_cast<int64_t>(value)); }
@@ -157,8 +156,7 @@ std::optional<Content> FoldCast(const OnnxNode& node, const Value& output) {
   return content;
 }
 
-// --- Pieces
-// --------------------------------------------------------------------------------------------------------------
+// --- Pieces ------------------------------------------------------------------------------------------------
 
 std::optional<Content> FoldGather(const OnnxNode& node, const Value& output) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1);
@@ -252,8 +250,7 @@ std::optional<Content> FoldSlice(const OnnxNode& node, const Value& output) {
   return cut ? Pick(node, output, *cut) : std::nullopt;
 }
 
-// --- Others
-// --------------------------------------------------------------------------------------------------------------
+// --- Others ------------------------------------------------------------------------------------------------
 
 std::optional<Content> FoldExpand(const OnnxNode& node, const Value& output) {
   const Content* input = node.InputContent(0);

@@ -65,8 +65,7 @@ Value ReadDeclared(const onnx::ValueInfoProto& info) {
   return value;
 }
 
-// --- Names
-// -----------------------------------------------------------------------------------------------------------------
+// --- Names -------------------------------------------------------------------------------------------------
 
 std::string OnnxScope::Where(const NodeProto& proto) const {
   if (!proto.name().empty()) return fmt::format("{}: node '{}' ({})", walk_.path, proto.name(), proto.op_type());
@@ -110,8 +109,7 @@ size_t OnnxScope::Find(std::string_view name) const {
   throw Error("{}: nothing makes the tensor '{}'", walk_.path, name);
 }
 
-// --- Order
-// -----------------------------------------------------------------------------------------------------------------
+// --- Order -------------------------------------------------------------------------------------------------
 
 // The file's order where that is a topological one, as ONNX asks for, else the nearest.
 std::vector<size_t> OnnxScope::Order() const {
@@ -194,8 +192,7 @@ void OnnxScope::ThrowCycle(const std::vector<std::vector<size_t>>& next, const s
               fmt::join(names, " -> "), walk.size() > names.size() ? " -> ..." : "", names.front());
 }
 
-// --- The walk
-// --------------------------------------------------------------------------------------------------------------
+// --- The walk ----------------------------------------------------------------------------------------------
 
 void OnnxScope::Run() {
   for (const auto* list : {&graph_.value_info(), &graph_.output()}) {
@@ -373,8 +370,7 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
   }
 }
 
-// --- Costs
-// -----------------------------------------------------------------------------------------------------------------
+// --- Costs -------------------------------------------------------------------------------------------------
 
 namespace {
 

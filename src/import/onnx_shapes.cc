@@ -45,11 +45,12 @@ int64_t DimAt(const Dims& dims, int axis) {
 
 int64_t Multiply(int64_t a, int64_t b, const OnnxNode& node) {
   int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) throw Error("{}: a dimension of its output is above 2^63; check the sizes of the inputs", node.where);
+  if (__builtin_mul_overflow(a, b, &product))
+    throw Error("{}: a dimension of its output is above 2^63; check the sizes of the inputs", node.where);
   return product;
 }
 
-// --- Shapes that follow the first input ------------------------------------------------------------------------------------
+// --- Shapes that follow the first input --------------------------------------------------------------------
 
 bool LikeFirst(Inference& i) {
   if (i.In(0) == nullptr) return false;
@@ -88,7 +89,7 @@ bool TypeOfSecond(Inference& i) {
   return i.Set(0, i.TypeOf(1), i.In(0)->dims);
 }
 
-// --- Shapes that a file has fixed --------------------------------------------------------------------------------------------
+// --- Shapes that a file has fixed --------------------------------------------------------------------------
 
 bool Reshape(Inference& i) {
   if (i.In(0) == nullptr) return false;
@@ -106,9 +107,11 @@ bool Reshape(Inference& i) {
   const std::optional<Dims> literal = ResolveReshape(i.node, input, target);
   std::optional<Dims> followed;
   if (i.file.input != nullptr && i.file.output != nullptr && IsFixedAs(target, *i.file.output)) {
-    followed = FollowReshape({.file_input = *i.file.input, .file_output = *i.file.output, .input = input, .changes = *i.file.changes});
+    followed = FollowReshape(
+        {.file_input = *i.file.input, .file_output = *i.file.output, .input = input, .changes = *i.file.changes});
   }
-  if (followed && followed != literal) i.notes.Add("fixed shapes in the file that follow the sizes asked for", i.node.proto.output(0));
+  if (followed && followed != literal)
+    i.notes.Add("fixed shapes in the file that follow the sizes asked for", i.node.proto.output(0));
   if (!followed && !literal) {
     i.problem = fmt::format("{} does not go into {}", ToString(input), ToString(target));
     return false;
@@ -123,7 +126,8 @@ bool Expand(Inference& i) {
   const Dims &input = i.In(0)->dims, target = ToInts(*content);
   Dims dims(std::max(input.size(), target.size()), 1);
   for (size_t back = 1; back <= dims.size(); ++back) {
-    const int64_t from = back <= input.size() ? input[input.size() - back] : 1, to = back <= target.size() ? target[target.size() - back] : 1;
+    const int64_t from = back <= input.size() ? input[input.size() - back] : 1,
+                  to = back <= target.size() ? target[target.size() - back] : 1;
     if (from != to && from != 1 && to != 1) {
       if (!i.In(0)->constant || i.file.changes == nullptr) return false;
       i.notes.Add("constants whose fixed sizes do not follow the sizes asked for", i.node.proto.output(0));
@@ -147,7 +151,8 @@ bool Agree(Inference& i, int64_t& size, bool& constant, int64_t other, bool othe
 }
 
 bool Broadcast(Inference& i) {
-  constexpr std::string_view kToBool[] = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor"};
+  constexpr std::string_view kToBool[] = {"Equal",          "Less", "LessOrEqual", "Greater",
+                                          "GreaterOrEqual", "And",  "Or",          "Xor"};
   size_t rank = 0;
   for (const Value* input : i.node.inputs) rank = std::max(rank, input != nullptr ? input->dims.size() : 0);
   Dims dims(rank, 1);
@@ -190,7 +195,8 @@ bool Concat(Inference& i) {
       if (at == axis) {
         if (__builtin_add_overflow(dims[at], input->dims[at], &dims[at])) return false;
       } else if (!Agree(i, dims[at], is_constant, input->dims[at], input->constant)) {
-        i.problem = fmt::format("{} and {} cannot be joined along axis {}", ToString(dims), ToString(input->dims), axis);
+        i.problem =
+            fmt::format("{} and {} cannot be joined along axis {}", ToString(dims), ToString(input->dims), axis);
         return false;
       }
       constant[at] = is_constant;
@@ -199,7 +205,7 @@ bool Concat(Inference& i) {
   return i.Set(0, first->type, std::move(dims));
 }
 
-// --- Ops whose newer versions take as inputs what was an attribute ----------------------------------------------------------
+// --- Ops whose newer versions take as inputs what was an attribute -----------------------------------------
 
 bool Reduce(Inference& i) {
   if (i.In(0) == nullptr) return false;
@@ -254,7 +260,8 @@ bool Pad(Inference& i) {
   }
   for (size_t k = 0; k < axes.size(); ++k) {
     int64_t& dim = dims[Axis(i.node, axes[k], dims.size())];
-    if (__builtin_add_overflow(dim, pads[k], &dim) || __builtin_add_overflow(dim, pads[k + axes.size()], &dim)) return false;
+    if (__builtin_add_overflow(dim, pads[k], &dim) || __builtin_add_overflow(dim, pads[k + axes.size()], &dim))
+      return false;
   }
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
@@ -274,13 +281,16 @@ bool Resize(Inference& i) {
     axes.assign(attribute.begin(), attribute.end());
   }
   if (given->size() != axes.size()) return false;
-  // The policies other than stretch keep the proportions: one scale for all, the smallest or the largest that was asked for.
+  // The policies other than stretch keep the proportions: one scale for all, the smallest or the largest that was asked
+  // for.
   const std::string_view policy = i.node.attributes.Text("keep_aspect_ratio_policy", "stretch");
   std::vector<long double> factors;
   Dims dims = input;
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t axis = Axis(i.node, axes[k], input.size());
-    factors.push_back(by_scales ? (*given)[k] : input[axis] == 0 ? 1 : (*given)[k] / static_cast<long double>(input[axis]));
+    factors.push_back(by_scales          ? (*given)[k]
+                      : input[axis] == 0 ? 1
+                                         : (*given)[k] / static_cast<long double>(input[axis]));
   }
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t axis = Axis(i.node, axes[k], input.size());
@@ -297,13 +307,15 @@ bool Resize(Inference& i) {
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
-// --- Windows ---------------------------------------------------------------------------------------------------------------
+// --- Windows -----------------------------------------------------------------------------------------------
 
 template <size_t kWeight>
 bool Convolution(Inference& i) {
   std::optional<Dims> dims = WindowShape(i.node, kWeight, i.problem);
   if (!dims) return false;
-  const int32_t type = i.node.type == "ConvInteger" ? TensorProto::INT32 : i.node.type == "QLinearConv" ? i.TypeOf(7) : i.TypeOf(0);
+  const int32_t type = i.node.type == "ConvInteger"   ? TensorProto::INT32
+                       : i.node.type == "QLinearConv" ? i.TypeOf(7)
+                                                      : i.TypeOf(0);
   return i.Set(0, type, std::move(*dims));
 }
 
@@ -325,7 +337,7 @@ bool GlobalPooling(Inference& i) {
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
-// --- Products and attention of other domains and newer opsets ----------------------------------------------------------------
+// --- Products and attention of other domains and newer opsets ----------------------------------------------
 
 bool FusedMatMul(Inference& i) {
   if (i.In(0) == nullptr || i.In(1) == nullptr) return false;
@@ -361,10 +373,12 @@ bool Attention(Inference& i) {
   if (query == nullptr || query->dims.size() < 3) return false;
   Dims dims = query->dims;
   const bool of_heads = dims.size() == 4;
-  const int64_t heads = std::max<int64_t>(1, i.node.attributes.Int("q_num_heads", i.node.attributes.Int("num_heads", 1)));
+  const int64_t heads =
+      std::max<int64_t>(1, i.node.attributes.Int("q_num_heads", i.node.attributes.Int("num_heads", 1)));
   const int64_t key_heads = std::max<int64_t>(1, i.node.attributes.Int("kv_num_heads", heads));
   if (of_heads && value != nullptr) dims[3] = DimAt(value->dims, 3);
-  if (!of_heads && value != nullptr && value->dims.size() == 3) dims[2] = Multiply(value->dims[2] / key_heads, heads, i.node);
+  if (!of_heads && value != nullptr && value->dims.size() == 3)
+    dims[2] = Multiply(value->dims[2] / key_heads, heads, i.node);
   i.Set(0, i.TypeOf(0), std::move(dims));
   for (size_t output = 1; output < 3; ++output) {
     const Value *fresh = output == 1 ? key : value, *past = i.In(kPastKey + output - 1);
@@ -382,7 +396,8 @@ bool Attention(Inference& i) {
 bool GatherNd(Inference& i) {
   const Value *data = i.In(0), *indices = i.In(1);
   if (data == nullptr || indices == nullptr || indices->dims.empty()) return false;
-  const int64_t rank = static_cast<int64_t>(data->dims.size()), batch = i.node.attributes.Int("batch_dims", 0), walked = indices->dims.back();
+  const int64_t rank = static_cast<int64_t>(data->dims.size()), batch = i.node.attributes.Int("batch_dims", 0),
+                walked = indices->dims.back();
   if (batch < 0 || batch > rank || walked > rank - batch) {
     i.problem = fmt::format("indices of {} walk out of {}", ToString(indices->dims), ToString(data->dims));
     return false;
@@ -392,9 +407,11 @@ bool GatherNd(Inference& i) {
   return i.Set(0, data->type, std::move(dims));
 }
 
-// --- Sizes that only the data decides: the largest possible ------------------------------------------------------------------
+// --- Sizes that only the data decides: the largest possible ------------------------------------------------
 
-void NoteLargest(Inference& i) { i.notes.Add("sizes that only a run can tell, taken as the largest possible", i.node.proto.output(0)); }
+void NoteLargest(Inference& i) {
+  i.notes.Add("sizes that only a run can tell, taken as the largest possible", i.node.proto.output(0));
+}
 
 bool NonZero(Inference& i) {
   if (i.In(0) == nullptr) return false;
@@ -436,7 +453,7 @@ bool Compress(Inference& i) {
   return i.Set(0, i.TypeOf(0), {CheckedElements(i.In(0)->dims, i.node.where)});
 }
 
-// --- Constants -------------------------------------------------------------------------------------------------------------
+// --- Constants ---------------------------------------------------------------------------------------------
 
 bool ConstantOfShape(Inference& i) {
   const Content* shape = i.node.InputContent(0);

@@ -9,8 +9,7 @@
 namespace berth {
 namespace {
 
-// --- Operands
-// ------------------------------------------------------------------------------------------------------------
+// --- Operands ----------------------------------------------------------------------------------------------
 
 const Dims& DimsOf(const std::vector<const Dims*>& list, size_t i) {
   static const Dims none = {0};
@@ -43,9 +42,8 @@ double AllOutputs(const OpShapes& op) {
   return sum;
 }
 
-// --- Formulas
-// ------------------------------------------------------------------------------------------------------------ A
-// multiply-add is two operations; an elementary function (exp, tanh, erf, sqrt) and a comparison are one each.
+// --- Formulas ----------------------------------------------------------------------------------------------
+// A multiply-add is two operations; an elementary function (exp, tanh, erf, sqrt) and a comparison are one each.
 
 double Nothing(const OpShapes&) { return 0; }
 
@@ -183,8 +181,7 @@ double PackedAttention(const OpShapes& op) {
          AttentionOver(op, Elements(Out(op)), Dim(input, 0) * length, length, heads);
 }
 
-// --- The table
-// -----------------------------------------------------------------------------------------------------------
+// --- The table ---------------------------------------------------------------------------------------------
 
 constexpr uint32_t Inputs(std::initializer_list<int> which) {
   uint32_t bits = 0;
