@@ -80,8 +80,13 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
       others -= types[t].second;
     }
     if (others > 0) names.push_back(Counted(others, "other"));
-    parts.push_back(fmt::format("{} from {} to {} ({})", Count(group.ops), DeviceName(problem, route.first),
-                                DeviceName(problem, route.second), JoinAnd(names)));
+    const std::string route_text = fmt::format("from {} to {} ({})", DeviceName(problem, route.first),
+                                               DeviceName(problem, route.second), JoinAnd(names));
+    if (sorted.size() == 1) {
+      return fmt::format("moves {} of {} {}", Count(moved), Counted(static_cast<int64_t>(graph.num_ops()), "op"),
+                         route_text);
+    }
+    parts.push_back(fmt::format("{} {}", Count(group.ops), route_text));
     shown += group.ops;
   }
   if (shown < moved) parts.push_back(fmt::format("{} elsewhere", Count(moved - shown)));

@@ -69,9 +69,10 @@ struct RunOptions {
   bool without_path = false;   // no other program is found
 };
 
-inline Outcome Run(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
+inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
   const Folder folder;
   const std::string out = folder / "out", err = folder / "err";
+  std::fflush(nullptr);  // or the child prints what this process still holds
   const pid_t child = ::fork();
   if (child == 0) {
     if (::chdir(options.directory.c_str()) != 0 || std::freopen("/dev/null", "r", stdin) == nullptr ||
