@@ -1,0 +1,73 @@
+// Evaluators: one ScorePlan of a uniformly random placement, by size, contention and memory.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/catalogs.h"
+
+namespace berth {
+namespace {
+
+const Catalogs& All() {
+  static const Catalogs catalogs;
+  return catalogs;
+}
+
+// A plan is only known to fit by counting where not everything fits everywhere: limits of one byte make sure of that.
+Problem MakeProblem(const std::string& model, const std::string& cluster_name, bool memory) {
+  const auto graph = std::make_shared<const Graph>(ReadModel(model, All().models));
+  const auto cluster = std::make_shared<const Cluster>(All().clusters.Make(cluster_name));
+  return Problem(graph, cluster, All().costs.MakeTimes("roofline", *graph, *cluster),
+                 {.memory_limits = std::vector<int64_t>(cluster->num_devices(), memory ? 1 : INT64_MAX)});
+}
+
+void Score(benchmark::State& state, const std::string& model, const std::string& cluster,
+           const std::string& evaluator_name, bool memory) {
+  const Problem problem = MakeProblem(model, cluster, memory);
+  const auto evaluator = All().evaluators.Make(evaluator_name, problem);
+  const auto workspace = evaluator->NewWorkspace();
+  Random random(1);
+  std::vector<DeviceId> device;
+  for (size_t v = 0; v < problem.num_ops(); ++v)
+    device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+  evaluator->ScorePlan({.device = device}, *workspace);
+  for (auto _ : state) benchmark::DoNotOptimize(evaluator->ScorePlan({.device = device}, *workspace));
+
+  using benchmark::Counter;
+  const auto size = static_cast<double>(problem.num_ops() + problem.graph().num_edges());
+  state.counters["ops"] = static_cast<double>(problem.num_ops());
+  state.counters["edges"] = static_cast<double>(problem.graph().num_edges());
+  state.counters["scores/s"] = Counter(1, Counter::kIsIterationInvariantRate);
+  state.counters["s/(op+edge)"] = Counter(size, Counter::kIsIterationInvariantRate | Counter::kInvert);
+}
+
+// A layered random graph with two edges per op on eight devices.
+void BM_Score(benchmark::State& state, const std::string& evaluator, bool memory) {
+  const int64_t ops = state.range(0);
+  Score(state, fmt::format("layered(ops={},width={})", ops, ops < 1000 ? 16 : 400), "k80x8", evaluator, memory);
+}
+
+void BM_ScoreResnet50(benchmark::State& state, const std::string& evaluator, bool memory) {
+  Score(state, "resnet50", "cpu_gpu", evaluator, memory);
+}
+
+void Sizes(benchmark::internal::Benchmark* benchmark) {
+  for (const int64_t ops : {230, 6'000, 80'000, 1'000'000}) benchmark->Arg(ops);
+  benchmark->Unit(benchmark::kMicrosecond);
+}
+
+BENCHMARK_CAPTURE(BM_Score, none, "parallel(contention=none)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, none_memory, "parallel(contention=none)", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, egress, "parallel(contention=egress)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports)", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, serial, "serial", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, serial_memory, "serial", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports)", false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports)", true)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace berth
