@@ -172,7 +172,7 @@ MoveShape ShapeChooser::Draw(Random& random) const {
 }
 
 void ShapeChooser::Report(MoveShape shape, bool helped) {
-  // A slow mean of what each try brought, never below a twentieth, so that no shape is forgotten.
+  // A slow mean of what each try brought, never near zero, so that no shape is forgotten.
   double& weight = weight_[static_cast<size_t>(shape)];
   weight = std::max(0.2, 0.98 * weight + (helped ? 0.4 : 0));
 }
