@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/saved_plan.h"
@@ -7,8 +9,12 @@
 namespace berth {
 namespace {
 
-// A table for people ends somewhere; --op and --json reach the rest.
-constexpr size_t kTableOps = 1000;
+// A table for people ends somewhere, and soon enough; --op and --json reach the rest. Every alternative costs a
+// simulation, which takes about 0.1 us per op.
+size_t TableOps(const Problem& problem) {
+  constexpr size_t kMost = 1000, kLeast = 20, kWork = 20'000'000;
+  return std::clamp(kWork / (problem.num_ops() * problem.num_devices()), kLeast, kMost);
+}
 
 }  // namespace
 
@@ -24,7 +30,7 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
                 graph.num_ops() > 0 ? graph.op_name(OpId{0}) : "none");
   }
   const size_t matching = ops.size();
-  if (!arguments.json && matching > kTableOps) ops.resize(kTableOps);
+  if (!arguments.json && matching > TableOps(*saved.setup.problem)) ops.resize(TableOps(*saved.setup.problem));
 
   const Explanation explanation = [&] {
     ProgressLine line;

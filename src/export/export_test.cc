@@ -110,7 +110,7 @@ TEST(Picture, FoldsFurtherWhenGroupsAreTooMany) {
   const Problem problem = testing::Chain(5000, 2);
   const Plan plan = Alternating(problem);
   const std::string dot = PictureDot(problem, plan, OneAfterAnother(problem, plan));
-  EXPECT_THAT(dot, HasSubstr("n299 ["));
+  EXPECT_THAT(dot, HasSubstr("n149 ["));
   EXPECT_THAT(dot, Not(HasSubstr("n300 [")));
 }
 

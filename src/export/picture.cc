@@ -29,6 +29,8 @@ constexpr std::array<Colour, 9> kColours = {{{"#BBCC33", "#76811F"},
                                              {"#AAAA00", "#666600"},
                                              {"#DDDDDD", "#777777"}}};
 
+constexpr size_t kPictureArrows = 800;
+
 const Colour& ColourOf(DeviceId device) { return kColours[Index(device) % kColours.size()]; }
 
 // Inside a DOT string: quotes and backslashes are escaped, and what is not printable ASCII or UTF-8 is left out.
@@ -108,11 +110,11 @@ class Picture {
   Picture(const Problem& problem, const Plan& plan, const Timeline& timeline)
       : problem_(problem), graph_(problem.graph()), plan_(plan), timeline_(timeline) {}
 
-  std::string Draw() {
+  std::string Dot() {
     Grouping groups = PhaseGroups(graph_, plan_);
     Line("digraph berth {{");
     Line(
-        "  graph [rankdir=TB, nodesep=0.25, ranksep=0.35, fontname=\"Helvetica\", fontsize=11, labelloc=t, "
+        "  graph [rankdir=TB, nodesep=0.25, ranksep=0.35, fontname=\"Helvetica\", fontsize=24, labelloc=t, "
         "label=\"{}\"];",
         Title());
     Line("  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=10, margin=\"0.08,0.04\"];");
@@ -122,12 +124,18 @@ class Picture {
       Ops(groups);
       std::vector<size_t> own(graph_.num_ops());
       std::iota(own.begin(), own.end(), size_t{0});
-      Edges({.group = own, .count = own.size()});
+      Draw(ArrowsOf({.group = own, .count = own.size()}));
     } else {
-      if (groups.count > kPictureOps)
-        groups = StretchGroups(problem_, plan_, std::max<size_t>(1, kPictureOps / problem_.num_devices()));
+      // Graphviz takes minutes for thousands of arrows, and nobody can follow them.
+      Arrows arrows = ArrowsOf(groups);
+      for (size_t stretches = kPictureOps / problem_.num_devices() + 1;
+           (groups.count > kPictureOps || arrows.size() > kPictureArrows) && stretches > 1;) {
+        stretches /= 2;
+        groups = StretchGroups(problem_, plan_, stretches);
+        arrows = ArrowsOf(groups);
+      }
       Boxes(groups);
-      Edges(groups);
+      Draw(arrows);
     }
     Line("}}");
     return std::move(text_);
@@ -154,7 +162,7 @@ class Picture {
       ++ops[Index(run.device)];
       busy[Index(run.device)] += run.end - run.start;
     }
-    Line("  subgraph cluster_legend {{ label=\"devices\"; color=\"#CCCCCC\"; style=rounded;");
+    Line("  subgraph cluster_legend {{ label=\"devices\"; fontsize=14; color=\"#CCCCCC\"; style=rounded;");
     for (const DeviceId device : problem_.cluster().ids()) {
       Line("    device{} [fillcolor=\"{}\", color=\"{}\", label=\"{}\\n{} ops, {}\"];", Index(device),
            ColourOf(device).fill, ColourOf(device).line, Escaped(problem_.cluster().device(device).name),
@@ -213,13 +221,15 @@ class Picture {
     }
   }
 
-  // One arrow per pair of boxes; `boxes` numbers the nodes.
-  void Edges(const Grouping& boxes) {
-    struct Edge {
-      int64_t bytes = 0;
-      bool crosses = false;
-    };
-    std::map<std::pair<size_t, size_t>, Edge> edges;
+  // All tensors from one box to another; boxes by number.
+  struct Arrow {
+    int64_t bytes = 0;
+    bool crosses = false;
+  };
+  using Arrows = std::map<std::pair<size_t, size_t>, Arrow>;
+
+  Arrows ArrowsOf(const Grouping& boxes) const {
+    Arrows arrows;
     for (const TensorId tensor : graph_.tensors()) {
       const size_t producer = Index(graph_.producer(tensor));
       std::vector<size_t> reached;  // a tensor that several ops of a box read goes there once
@@ -227,15 +237,19 @@ class Picture {
         const size_t from = boxes.group[producer], to = boxes.group[Index(consumer)];
         if (from == to || std::find(reached.begin(), reached.end(), to) != reached.end()) continue;
         reached.push_back(to);
-        Edge& edge = edges[{from, to}];
-        edge.bytes += graph_.tensor_bytes(tensor);
-        edge.crosses = plan_.device[producer] != plan_.device[Index(consumer)];
+        Arrow& arrow = arrows[{from, to}];
+        arrow.bytes += graph_.tensor_bytes(tensor);
+        arrow.crosses = plan_.device[producer] != plan_.device[Index(consumer)];
       }
     }
-    for (const auto& [ends, edge] : edges) {
-      if (edge.crosses) {
+    return arrows;
+  }
+
+  void Draw(const Arrows& arrows) {
+    for (const auto& [ends, arrow] : arrows) {
+      if (arrow.crosses) {
         Line("  n{} -> n{} [color=\"#CC3311\", penwidth=1.8, fontcolor=\"#CC3311\", label=\"{}\"];", ends.first,
-             ends.second, ToString(Bytes{edge.bytes}));
+             ends.second, ToString(Bytes{arrow.bytes}));
       } else {
         Line("  n{} -> n{};", ends.first, ends.second);
       }
@@ -252,7 +266,7 @@ class Picture {
 }  // namespace
 
 std::string PictureDot(const Problem& problem, const Plan& plan, const Timeline& timeline) {
-  return Picture(problem, plan, timeline).Draw();
+  return Picture(problem, plan, timeline).Dot();
 }
 
 }  // namespace berth

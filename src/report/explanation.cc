@@ -15,6 +15,9 @@ std::string DeviceName(const Problem& problem, DeviceId device) {
   return Printable(problem.cluster().device(device).name);
 }
 
+// Sums in another order differ by less.
+constexpr double kRounding = 1e-12;
+
 // "cpu +1.21 ms", "cpu cannot", "cpu does not fit".
 std::string DescribeAlternative(const Evaluator& evaluator, const Alternative& alternative, double value) {
   const Problem& problem = evaluator.problem();
@@ -22,7 +25,7 @@ std::string DescribeAlternative(const Evaluator& evaluator, const Alternative& a
   if (!alternative.can_run) return name + " cannot";
   if (!alternative.score.feasible) return name + " does not fit";
   const double delta = alternative.score.value() - value;
-  if (delta == 0) return name + " ±0";
+  if (std::abs(delta) <= kRounding * value) return name + " ±0";
   return fmt::format("{} {}{}", name, delta > 0 ? "+" : "-",
                      ObjectiveText(problem, evaluator.facts().objective, std::abs(delta)));
 }
@@ -119,11 +122,13 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
     const OpRun& run = report.timeline.ops[Index(op)];
     table.Add({Shorten(graph.op_name(op), 40), Shorten(graph.op_type(op), 20), DeviceName(problem, run.device),
                ToString(problem.ToSeconds(run.end - run.start)), on_path[Index(op)] ? "*" : "",
-               Shorten(report.result.plan.cause_of(op), 40),
+               Shorten(report.result.plan.cause_of(op), 50),
                DescribeAlternatives(evaluator, explained, report.timeline.score.value())});
-    better_elsewhere +=
-        std::any_of(explained.alternatives.begin(), explained.alternatives.end(),
-                    [&](const Alternative& a) { return a.can_run && Better(a.score, report.timeline.score); });
+    better_elsewhere += std::ranges::any_of(explained.alternatives, [&](const Alternative& a) {
+      const Score& now = report.timeline.score;
+      return a.can_run && Better(a.score, now) &&
+             (a.score.feasible != now.feasible || a.score.value() < now.value() * (1 - kRounding));
+    });
   }
   std::string text = table.ToString() + "\n  * on the critical path\n";
   if (explanation.without_sequence) {
