@@ -133,4 +133,16 @@ double ParseFlopsPerSecond(std::string_view text) {
 
 double ParseJoules(std::string_view text) { return ParseQuantity(text, kEnergyUnits, "an energy", "2J or 350mJ"); }
 
+double ParseShare(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  std::string_view number = percent ? text.substr(0, text.size() - 1) : text;
+  while (number.ends_with(' ')) number.remove_suffix(1);
+  double value = 0;
+  const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (code != std::errc() || end != number.data() + number.size() || !(value >= 0) || !std::isfinite(value)) {
+    throw Error("'{}' is no share: write 5% or 0.05", text);
+  }
+  return percent ? value / 100 : value;
+}
+
 }  // namespace berth

@@ -97,5 +97,7 @@ double ParseBytesPerSecond(std::string_view text);
 double ParseFlopsPerSecond(std::string_view text);
 // "2J", "350mJ", "1.5kJ", "0.2Wh" -> joules.
 double ParseJoules(std::string_view text);
+// "5%" or "0.05" -> 0.05; of any size.
+double ParseShare(std::string_view text);
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "placement/constraint_file.h"
 
 namespace berth {
 namespace {
@@ -41,6 +42,32 @@ void AddObjective(CLI::App& command, std::string& objective) {
       ->type_name("OBJECTIVE");
 }
 
+// One option per kind of constraint, each as often as one likes.
+void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std::string& instead) {
+  struct Help {
+    std::string_view type, text;
+  };
+  constexpr std::array<Help, kConstraintNames.size()> kHelp = {{
+      {"OPS=DEVICES", "Ops that may be on these devices only"},
+      {"OPS=DEVICES", "Ops that may not be on these devices"},
+      {"OPS", "Ops that share a device"},
+      {"OPS,OPS", "Ops that do not share a device with those of another pattern"},
+      {"DEVICE=BYTES", "The most memory that a plan may need"},
+      {"[DEVICE=]SHARE", "The share of the memory that stays free, like 10%"},
+      {"TENSORS=FROM>TO", "Tensors that are never sent over this link"},
+  }};
+  for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
+    command.add_option(fmt::format("--{}", kConstraintNames[kind]), arguments.stated[kind], std::string(kHelp[kind].text))
+        ->allow_extra_args(false)
+        ->group("Constraints (may be repeated; docs/constraints.md)" + instead)
+        ->type_name(std::string(kHelp[kind].type));
+  }
+  command.add_option("--constraints", arguments.files, "A file of constraints")
+      ->allow_extra_args(false)
+      ->group("Constraints (may be repeated; docs/constraints.md)" + instead)
+      ->type_name("FILE");
+}
+
 void AddProblem(CLI::App& command, ProblemArguments& arguments) {
   AddModel(command, arguments.model);
   command
@@ -58,6 +85,7 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments) {
           "The execution model: berth list evaluators (default: parallel(contention=ports), or the data set's own)")
       ->type_name("EVALUATOR");
   AddObjective(command, arguments.objective);
+  AddConstraints(command, arguments.constraints, "");
 }
 
 void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
@@ -81,6 +109,7 @@ void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
   command.add_option("--optimizer", overrides.optimizer, "Of training, instead of the plan's")->type_name("NAME");
   command.add_option("--objective", overrides.objective, "What shall be small, instead of the plan's")
       ->type_name("OBJECTIVE");
+  AddConstraints(command, overrides.constraints, ", instead of all of the plan's");
 }
 
 void AddLimits(CLI::App& command, CheckArguments& check) {
@@ -130,6 +159,20 @@ uint64_t ParseSeed(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
+  std::vector<ConstraintText> texts;
+  for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
+    for (const std::string& text : arguments.stated[kind]) {
+      texts.push_back({.kind = static_cast<ConstraintKind>(kind), .text = text, .place = "command line"});
+    }
+  }
+  for (const std::string& file : arguments.files) {
+    const std::vector<ConstraintText> more = ReadConstraintFile(file);
+    texts.insert(texts.end(), more.begin(), more.end());
+  }
+  return texts;
+}
 
 Arguments ParseArguments(int argc, const char* const* argv) {
   CLI::App app("Berth decides which device runs which op of a neural network.", "berth");

@@ -1,11 +1,14 @@
 // The command line as data: one struct per command.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "placement/constraints.h"
 
 namespace berth {
 
@@ -17,6 +20,12 @@ struct ModelArguments {
   std::string optimizer;  // of training only
 };
 
+// Constraints as they were stated.
+struct ConstraintArguments {
+  std::array<std::vector<std::string>, kConstraintNames.size()> stated;  // by kind
+  std::vector<std::string> files;
+};
+
 struct ProblemArguments {
   ModelArguments model;
   // Empty: what the model's file brings of its own, else the defaults of the problem factory.
@@ -24,6 +33,7 @@ struct ProblemArguments {
   std::string costs;
   std::string evaluator;
   std::string objective;  // empty: the evaluator's own
+  ConstraintArguments constraints;
 };
 
 struct SearchArguments {
@@ -36,6 +46,7 @@ struct PlanOverrides {
   std::optional<std::string> model;
   std::vector<std::string> shapes;
   std::optional<std::string> format, mode, optimizer, cluster, costs, evaluator, objective;
+  ConstraintArguments constraints;  // any of them replaces all of the plan's
 };
 
 struct InspectArguments {
@@ -107,6 +118,9 @@ struct TextArguments {
 
 using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, SimulateArguments,
                                ExplainArguments, CheckArguments, ClusterArguments, ListArguments, DemoArguments>;
+
+// All of them, files read; throws Error for a file.
+std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments);
 
 // Throws Error for what is no command line of Berth's.
 Arguments ParseArguments(int argc, const char* const* argv);

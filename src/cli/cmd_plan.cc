@@ -12,6 +12,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   CheckWritable(arguments.picture);
   const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  CheckMemory(setup);
   if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
     throw Error("{} does not answer this problem: {}; `berth list planners` shows others", planner->name(), *reason);
   }

@@ -63,6 +63,9 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
           {.report = RunPlanner(setup, *planner, search, bound, cancelled, line), .simple = IsSimple(planner->name())});
     }
   }
+  if (rows.empty()) {
+    throw Error("no planner answers this problem; {}: {}", refusals.front().first, refusals.front().second);
+  }
   return MakeComparison(*setup.evaluator, std::move(rows), std::move(refusals));
 }
 

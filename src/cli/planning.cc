@@ -17,7 +17,8 @@ ProblemStrings StringsOf(const ProblemArguments& arguments) {
           .evaluator = arguments.evaluator,
           .mode = arguments.model.mode,
           .optimizer = arguments.model.optimizer,
-          .objective = arguments.objective};
+          .objective = arguments.objective,
+          .constraints = TextsOf(arguments.constraints)};
 }
 
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,

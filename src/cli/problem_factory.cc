@@ -40,6 +40,17 @@ std::string DefaultEvaluator(const Instance& instance, const Problem& problem,
   return instance.evaluator.empty() ? std::string(kDefaultEvaluator) : instance.evaluator;
 }
 
+// The problem with the constraints of setup.strings.
+void Constrain(Setup& setup, std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times,
+               Problem::Options options) {
+  std::vector<Constraint> constraints = ResolveConstraints(setup.strings.constraints, *graph, *cluster, options);
+  setup.check = std::make_unique<const ConstraintCheck>(graph, cluster, times, options, constraints);
+  if (auto diagnosis = setup.check->Diagnose("none")) throw NoPlan(std::move(*diagnosis));
+  ApplyConstraints(constraints, *graph, *cluster, times, options);
+  setup.problem =
+      std::make_unique<const Problem>(std::move(graph), std::move(cluster), std::move(times), std::move(options));
+}
+
 }  // namespace
 
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
@@ -70,7 +81,7 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
   if (!strings.objective.empty()) objective = catalogs.objectives.Make(strings.objective);
   const Instance instance = MakeInstance(catalogs, strings);
 
-  Setup setup{.strings = strings, .problem = nullptr, .evaluator = nullptr};
+  Setup setup{.strings = strings, .problem = nullptr, .evaluator = nullptr, .check = nullptr};
   CompleteMode(setup.strings);
   if (!names_cluster) {
     if (strings.cluster == kOwn && !instance.cluster)
@@ -90,20 +101,27 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
   if (strings.costs == kOwn && !has_times)
     throw Error("{}: has no costs of its own for this cluster; name others with --costs", strings.model);
   if (strings.costs.empty()) setup.strings.costs = has_times ? kOwn : "roofline";
+  OpTimes times;
+  Problem::Options options;
   if (setup.strings.costs == kOwn) {
-    setup.problem = std::make_unique<const Problem>(own_cluster ? instance.ToProblem() : instance.On(cluster));
+    times = own_cluster ? *instance.times : instance.TimesOn(*cluster);
+    options = instance.options;
   } else {
-    OpTimes times = catalogs.costs.MakeTimes(setup.strings.costs, *instance.graph, *cluster);
+    times = catalogs.costs.MakeTimes(setup.strings.costs, *instance.graph, *cluster);
     setup.strings.costs = times.source;
-    setup.problem = std::make_unique<const Problem>(instance.graph, std::move(cluster), std::move(times),
-                                                    Problem::Options{.constraints = instance.options.constraints});
+    options.constraints = instance.options.constraints;
   }
+  Constrain(setup, instance.graph, std::move(cluster), std::move(times), std::move(options));
   if (strings.evaluator.empty()) setup.strings.evaluator = DefaultEvaluator(instance, *setup.problem, objective);
   setup.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *setup.problem);
   if (objective) setup.evaluator = WithObjective(std::move(setup.evaluator), *objective);
   setup.strings.objective = setup.evaluator->facts().objective.name;
   setup.strings.evaluator = setup.evaluator->name();
   return setup;
+}
+
+void CheckMemory(const Setup& setup) {
+  if (auto diagnosis = setup.check->Diagnose(MemoryRule(setup.evaluator->facts()))) throw NoPlan(std::move(*diagnosis));
 }
 
 PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
@@ -113,6 +131,7 @@ PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   file.format = setup.strings.format;
   file.cluster = setup.strings.cluster;
   file.costs = setup.strings.costs;
+  for (const ConstraintText& constraint : setup.strings.constraints) file.constraints.push_back(constraint.ToString());
   file.evaluator = setup.strings.evaluator;
   file.mode = setup.strings.mode;
   file.optimizer = setup.strings.optimizer;

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/catalogs.h"
+#include "placement/diagnosis.h"
 #include "placement/evaluator.h"
 #include "placement/plan_file.h"
 #include "placement/problem.h"
@@ -27,6 +29,14 @@ struct ProblemStrings {
   std::string mode{};       // inference; or training: one step of `optimizer`
   std::string optimizer{};  // sgd; empty for inference
   std::string objective{};  // latency, or throughput where the evaluator is one of steady states
+  std::vector<ConstraintText> constraints{};
+};
+
+// There is no plan at all: the answer to a question, thrown so that whoever asks for a problem need not ask for this.
+class NoPlan : public Error {
+ public:
+  explicit NoPlan(Diagnosis found) : Error("{}", found.summary), diagnosis(std::move(found)) {}
+  Diagnosis diagnosis;
 };
 
 // An evaluator refers to its problem; here they stay together.
@@ -34,11 +44,16 @@ struct Setup {
   ProblemStrings strings;  // as they came out; plan files hold these
   std::unique_ptr<const Problem> problem;
   std::unique_ptr<const Evaluator> evaluator;
+  std::unique_ptr<const ConstraintCheck> check;
 };
 
 // The model alone, with backward and update ops in training.
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings);
+// Throws NoPlan when the constraints contradict one another.
 Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings);
+
+// Throws NoPlan when it is certain that no plan fits into memory.
+void CheckMemory(const Setup& setup);
 
 // A plan file of `plan`, with the strings of its setup.
 PlanFile MakePlanFile(const Setup& setup, const Plan& plan);

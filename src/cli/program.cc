@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/problem_factory.h"
+#include "report/diagnosis_page.h"
 #include "report/table.h"
 
 namespace berth {
@@ -32,12 +34,33 @@ struct Run {
   int operator()(const DemoArguments&) const { return Demo(catalogs); }
 };
 
+// 1, as for a plan that does not fit.
+int ShowNoPlan(const Diagnosis& diagnosis, const Arguments& arguments) {
+  const bool json = std::visit(
+      [](const auto& command) {
+        if constexpr (requires { command.json; }) return command.json;
+        return false;
+      },
+      arguments);
+  Print(json ? DumpJson(DiagnosisJson(diagnosis)) : DiagnosisPage(diagnosis));
+  return 1;
+}
+
+// Throws Error.
+int RunArguments(const Arguments& arguments) {
+  const Catalogs catalogs;
+  try {
+    return std::visit(Run{catalogs}, arguments);
+  } catch (const NoPlan& no_plan) {
+    return ShowNoPlan(no_plan.diagnosis, arguments);
+  }
+}
+
 }  // namespace
 
 int RunProgram(int argc, const char* const* argv) {
   try {
-    const Catalogs catalogs;
-    return std::visit(Run{catalogs}, ParseArguments(argc, argv));
+    return RunArguments(ParseArguments(argc, argv));
   } catch (const Error& error) {
     fmt::print(stderr, "berth: {}\n", Printable(error.what()));
   } catch (const std::bad_alloc&) {

@@ -29,7 +29,8 @@ ProblemStrings StringsOf(const PlanOverrides& given) {
           .evaluator = given.evaluator.value_or(""),
           .mode = given.mode.value_or(""),
           .optimizer = given.optimizer.value_or(""),
-          .objective = given.objective.value_or("")};
+          .objective = given.objective.value_or(""),
+          .constraints = TextsOf(given.constraints)};
 }
 
 SavedPlan Simulated(Setup setup, Plan plan) {
@@ -44,6 +45,15 @@ std::string ObjectiveFor(const PlanFile& file, const PlanOverrides& overrides) {
   if (overrides.objective) return *overrides.objective;
   const bool is_time = file.objective == "latency" || file.objective == "throughput";
   return overrides.evaluator && is_time ? "" : file.objective;
+}
+
+std::vector<ConstraintText> ConstraintsFor(const PlanFile& file, const PlanOverrides& overrides) {
+  std::vector<ConstraintText> constraints = TextsOf(overrides.constraints);
+  if (!constraints.empty()) return constraints;
+  for (const std::string& text : file.constraints) {
+    constraints.push_back(ParseConstraint(text, fmt::format("{}: constraints", file.path)));
+  }
+  return constraints;
 }
 
 SavedPlan OpenSplit(std::string_view content, const std::string& path, const PlanOverrides& overrides,
@@ -87,10 +97,13 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
                             .evaluator = overrides.evaluator.value_or(file.evaluator),
                             .mode = mode,
                             .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
-                            .objective = ObjectiveFor(file, overrides)};
+                            .objective = ObjectiveFor(file, overrides),
+                            .constraints = ConstraintsFor(file, overrides)};
   Setup setup = [&] {
     try {
       return MakeSetup(catalogs, strings);
+    } catch (const NoPlan&) {
+      throw;
     } catch (const Error& error) {
       if (overrides.model || overrides.cluster || overrides.costs || overrides.evaluator) throw;
       throw Error("{}: {}", path, error.what());

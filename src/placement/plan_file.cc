@@ -208,6 +208,7 @@ std::string WritePlanFile(const PlanFile& file) {
       {"cluster",
        {{"name", file.cluster}, {"fingerprint", fingerprint(file.cluster_fingerprint)}, {"devices", file.devices}}},
       {"costs", {{"name", file.costs}, {"problem_fingerprint", fingerprint(file.problem_fingerprint)}}},
+      {"constraints", file.constraints},
       {"evaluator", file.evaluator},
       {"objective", file.objective},
       {"planner", file.planner},
@@ -265,6 +266,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   file.problem_fingerprint = costs.Fingerprint("problem_fingerprint");
   costs.Finish();
 
+  file.constraints = Texts(top, "constraints");
   file.evaluator = top.Text("evaluator");
   file.objective = top.Text("objective");
   file.planner = top.Text("planner");
@@ -303,7 +305,8 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
         fmt::format("{} was made for another cluster than {}: this is a what-if", file.path, problem.cluster().name()));
   } else if (file.problem_fingerprint != problem.fingerprint()) {
     warnings.push_back(
-        fmt::format("{} was made with other op times than {}: this is a what-if", file.path, problem.cost_source()));
+        fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
+                    problem.cost_source()));
   }
 
   const std::vector<size_t> position_of = PositionsInFile(file, graph);

@@ -23,6 +23,7 @@ struct PlanFile {
   std::string format;
   std::string cluster;
   std::string costs;
+  std::vector<std::string> constraints;  // as they were stated: ParseConstraint
   std::string evaluator;
   std::string mode;       // "inference" or "training"
   std::string optimizer;  // of training, else empty

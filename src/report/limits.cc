@@ -157,18 +157,6 @@ class Checker {
 
 }  // namespace
 
-double ParseShare(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  std::string_view number = percent ? text.substr(0, text.size() - 1) : text;
-  while (number.ends_with(' ')) number.remove_suffix(1);
-  double value = 0;
-  const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (code != std::errc() || end != number.data() + number.size() || !(value >= 0) || !std::isfinite(value)) {
-    throw Error("'{}' is no share: write 5% or 0.05", text);
-  }
-  return percent ? value / 100 : value;
-}
-
 Limits::Memory ParseMemoryLimit(std::string_view text) {
   const size_t equals = text.rfind('=');
   if (equals == 0) throw Error("'{}' names no device: write gpu0=4GiB, or 4GiB for each device", text);

@@ -24,8 +24,7 @@ struct Limits {
   std::optional<double> gap;  // a share of the objective's value
 };
 
-// "5%" or "0.05" -> 0.05; "gpu0=4GiB" or "4GiB". Each throws Error with an example.
-double ParseShare(std::string_view text);
+// "gpu0=4GiB" or "4GiB". Throws Error with an example.
 Limits::Memory ParseMemoryLimit(std::string_view text);
 
 // How a plan stands to one limit.

@@ -1,0 +1,64 @@
+#include "report/diagnosis_page.h"
+
+#include <algorithm>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kShownOps = 8;
+constexpr size_t kShownConstraints = 20;
+
+// A title and its lines, the first `most` of them.
+std::string Block(const std::string& title, std::vector<std::string> lines, size_t most) {
+  if (lines.empty()) return {};
+  const size_t all = lines.size();
+  lines.resize(std::min(all, most));
+  if (all > most) lines.push_back(fmt::format("and {} more (--json names them all)", all - most));
+  std::string text = "\n" + title + "\n";
+  for (const std::string& line : lines) text += Wrap("- " + Printable(line), "    ");
+  return text;
+}
+
+}  // namespace
+
+std::string DiagnosisPage(const Diagnosis& diagnosis) {
+  std::string text = Wrap(Printable("No plan exists: " + diagnosis.summary + "."), "");
+  std::vector<std::string> constraints;
+  for (const ConstraintText& constraint : diagnosis.constraints) {
+    constraints.push_back(constraint.place.empty() ? constraint.ToString()
+                                                   : fmt::format("{}  ({})", constraint.ToString(), constraint.place));
+  }
+  const size_t count = constraints.size();
+  text += Block(count == 1 ? "It is this constraint:" : fmt::format("It is these {} constraints together:", count),
+                std::move(constraints), kShownConstraints);
+  text += Block("Where ops may be:", diagnosis.reasons, kShownOps);
+  if (diagnosis.ops.size() > 1) {
+    text += Block(fmt::format("It is about these {} ops:", diagnosis.ops.size()), diagnosis.ops, kShownOps);
+  }
+  text += Block(diagnosis.remedies.size() > 1 ? "What to do, one of these:" : "What to do:", diagnosis.remedies,
+                kShownConstraints);
+  return text;
+}
+
+Json DiagnosisJson(const Diagnosis& diagnosis) {
+  Json constraints = Json::array();
+  for (const ConstraintText& constraint : diagnosis.constraints) {
+    constraints.push_back({{"constraint", constraint.ToString()}, {"place", constraint.place}});
+  }
+  Json json = {{"kind", diagnosis.kind == Diagnosis::Kind::kMemory ? "memory" : "placement"},
+               {"summary", diagnosis.summary},
+               {"constraints", std::move(constraints)},
+               {"ops", diagnosis.ops},
+               {"reasons", diagnosis.reasons},
+               {"remedies", diagnosis.remedies}};
+  if (diagnosis.kind == Diagnosis::Kind::kMemory) {
+    json["devices"] = diagnosis.devices;
+    json["needed_bytes"] = diagnosis.needed_bytes;
+    json["available_bytes"] = diagnosis.available_bytes;
+  }
+  return {{"feasible", false}, {"impossible", std::move(json)}};
+}
+
+}  // namespace berth
