@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -104,33 +103,12 @@ double WorkBound(const Problem& problem) {
   return RoundDown(LeastWork(problem, nothing, 1), 2 * problem.num_ops());
 }
 
-// Ops that tensors join, directly or not: ops of different components are never in one subgraph.
-size_t Components(const Graph& graph) {
-  std::vector<size_t> parent(graph.num_ops());
-  std::iota(parent.begin(), parent.end(), size_t{0});
-  const auto root = [&](size_t v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-  };
-  size_t components = graph.num_ops();
-  for (const TensorId tensor : graph.tensors()) {
-    for (const OpId consumer : graph.consumers(tensor)) {
-      const size_t a = root(Index(graph.producer(tensor))), b = root(Index(consumer));
-      if (a == b) continue;
-      parent[std::max(a, b)] = std::min(a, b);
-      --components;
-    }
-  }
-  return components;
-}
-
 Bound SerialBound(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   // The evaluator adds in the same order, and transfers besides: no rounding can make this larger.
   double time = 0;
   for (const OpId op : problem.graph().ops()) time += std::ranges::min(problem.op_times(op));
-  const double overhead = evaluator.facts().subgraph_overhead;
-  if (overhead > 0) time += overhead * static_cast<double>(Components(problem.graph()));
+  time += LeastOverhead(evaluator);
   return {.time = time, .reason = "every op on its fastest device"};
 }
 

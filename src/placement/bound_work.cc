@@ -35,6 +35,20 @@ double RatedWork(const Problem& problem, const std::vector<double>& rate, std::v
   return sum;
 }
 
+// The most that one op costs, run where it costs least.
+double DearestOp(const Problem& problem, std::span<const double> rate) {
+  double most = 0;
+  for (const OpId op : problem.graph().ops()) {
+    const std::span<const double> times = problem.op_times(op);
+    double least = kForever;
+    for (size_t p = 0; p < times.size(); ++p) {
+      if (times[p] < kForever) least = std::min(least, rate[p] * times[p]);
+    }
+    most = std::max(most, least);
+  }
+  return most;
+}
+
 // With two devices the dual is a concave function of one number, whose slope is the difference of the loads.
 double TwoDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
   std::vector<double> loads(2);
@@ -69,11 +83,36 @@ double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, dou
   return best;
 }
 
+// Ops that tensors join, directly or not: ops of different components are never in one subgraph.
+size_t Components(const Graph& graph) {
+  std::vector<size_t> parent(graph.num_ops());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  const auto root = [&](size_t v) {
+    while (parent[v] != v) v = parent[v] = parent[parent[v]];
+    return v;
+  };
+  size_t components = graph.num_ops();
+  for (const TensorId tensor : graph.tensors()) {
+    for (const OpId consumer : graph.consumers(tensor)) {
+      const size_t a = root(Index(graph.producer(tensor))), b = root(Index(consumer));
+      if (a == b) continue;
+      parent[std::max(a, b)] = std::min(a, b);
+      --components;
+    }
+  }
+  return components;
+}
+
 }  // namespace
 
 double RoundDown(double sum, size_t additions) {
   const double share = (static_cast<double>(additions) + 8) * 4 * std::numeric_limits<double>::epsilon();
   return std::max(0.0, sum * (1 - share));
+}
+
+double LeastOverhead(const Evaluator& evaluator) {
+  const double overhead = evaluator.facts().subgraph_overhead;
+  return overhead > 0 ? overhead * static_cast<double>(Components(evaluator.problem().graph())) : 0;
 }
 
 double LeastWork(const Problem& problem, std::span<const double> fixed, double shared) {
@@ -99,18 +138,20 @@ void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {
     return;
   }
   if (facts.model == EvaluatorFacts::Model::kPieces) {
-    // A host's cores compute side by side: its op times say little about how long it is busy.
+    // A host's cores compute side by side: of their ops, the host is busy for the longest one at least.
+    const double dearest = DearestOp(problem, fixed);
     for (const DeviceId id : problem.cluster().ids()) fixed[Index(id)] *= problem.on_host(id) ? 0 : 1;
-    bound.objective = RoundDown(RatedWork(problem, fixed, loads) + shared * bound.time, additions);
+    const double computing = std::max(dearest, RatedWork(problem, fixed, loads));
+    bound.objective = RoundDown(computing + shared * bound.time, additions);
     bound.reason = "least energy of each op, and the least time: " + bound.reason;
     return;
   }
   const double apart = RoundDown(RatedWork(problem, fixed, loads) + shared * bound.time, additions);
   double together = 0;
   if (facts.model == EvaluatorFacts::Model::kSerial) {
-    // One op after another: every op takes of the whole time.
+    // One op after another: every op takes of the whole time, and so does the overhead of each subgraph.
     for (double& rate : fixed) rate += shared;
-    together = RatedWork(problem, fixed, loads);
+    together = RatedWork(problem, fixed, loads) + shared * LeastOverhead(evaluator);
   } else {
     together = LeastWork(problem, fixed, shared);
   }

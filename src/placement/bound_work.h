@@ -15,6 +15,9 @@ double RoundDown(double sum, size_t additions);
 // O(ops x devices) up to sixty times.
 double LeastWork(const Problem& problem, std::span<const double> fixed, double shared);
 
+// The least time that a serial run spends between subgraphs: there is one per connected part of the graph at least.
+double LeastOverhead(const Evaluator& evaluator);
+
 // Sets bound.objective of an evaluator whose objective is not the time, from bound.time.
 void AddObjectiveBound(const Evaluator& evaluator, Bound& bound);
 
