@@ -57,7 +57,8 @@ void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std
       {"TENSORS=FROM>TO", "Tensors that are never sent over this link"},
   }};
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
-    command.add_option(fmt::format("--{}", kConstraintNames[kind]), arguments.stated[kind], std::string(kHelp[kind].text))
+    command
+        .add_option(fmt::format("--{}", kConstraintNames[kind]), arguments.stated[kind], std::string(kHelp[kind].text))
         ->allow_extra_args(false)
         ->group("Constraints (may be repeated; docs/constraints.md)" + instead)
         ->type_name(std::string(kHelp[kind].type));
@@ -164,7 +165,7 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   std::vector<ConstraintText> texts;
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
     for (const std::string& text : arguments.stated[kind]) {
-      texts.push_back({.kind = static_cast<ConstraintKind>(kind), .text = text, .place = "command line"});
+      texts.push_back({.kind = static_cast<ConstraintKind>(kind), .text = text, .place = {}});
     }
   }
   for (const std::string& file : arguments.files) {

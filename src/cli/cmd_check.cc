@@ -40,17 +40,34 @@ Limits LimitsOf(const CheckArguments& arguments) {
   return limits;
 }
 
-}  // namespace
+// Of a plan that cannot be judged further.
+int ShowBroken(const BrokenPlan& plan, bool json) {
+  std::vector<LimitResult> results;
+  for (const auto& [constraint, how] : plan.broken) {
+    results.push_back(
+        {.limit = "constraints", .device = {}, .held = false, .text = constraint.ToString(), .reason = Printable(how)});
+  }
+  Print(json ? DumpJson({{"passed", false}, {"limits", LimitsJson(results)}}) : LimitLines(results));
+  return 1;
+}
 
-int Check(const CheckArguments& arguments, const Catalogs& catalogs) {
-  const Limits limits = LimitsOf(arguments);
+// After "fits".
+void AddConstraints(const Setup& setup, std::vector<LimitResult>& results) {
+  const size_t count = setup.strings.constraints.size();
+  if (count == 0) return;
+  results.insert(results.begin() + 1,
+                 {.limit = "constraints", .device = {}, .text = fmt::format("{} kept", count), .reason = {}});
+}
+
+int CheckPlan(const CheckArguments& arguments, const Limits& limits, const Catalogs& catalogs) {
   if (arguments.plan.empty() && (arguments.placement.empty() || !arguments.overrides.model)) {
     throw Error("check: give a plan file, a split with --model, or --placement with --model");
   }
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                                  : OpenPlan(arguments.plan, arguments.overrides, catalogs);
   const Evaluator& evaluator = *saved.setup.evaluator;
-  const std::vector<LimitResult> results = CheckLimits(evaluator, saved.report, limits);
+  std::vector<LimitResult> results = CheckLimits(evaluator, saved.report, limits);
+  AddConstraints(saved.setup, results);
   if (arguments.json) {
     Print(DumpJson(CheckJson(evaluator, saved.report, results)));
   } else {
@@ -58,6 +75,17 @@ int Check(const CheckArguments& arguments, const Catalogs& catalogs) {
         fmt::format("{}\nunder {}\n\n{}", DescribeProblem(evaluator.problem()), evaluator.name(), LimitLines(results)));
   }
   return AllHeld(results) ? 0 : 1;
+}
+
+}  // namespace
+
+int Check(const CheckArguments& arguments, const Catalogs& catalogs) {
+  const Limits limits = LimitsOf(arguments);
+  try {
+    return CheckPlan(arguments, limits, catalogs);
+  } catch (const BrokenPlan& plan) {
+    return ShowBroken(plan, arguments.json);
+  }
 }
 
 }  // namespace berth

@@ -29,6 +29,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   } else {
     std::string text = PlanPage(*setup.evaluator, report);
     if (const std::string ended = HowItEnded(report, cancelled); !ended.empty()) text += Wrap(ended);
+    if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
       text +=

@@ -34,6 +34,7 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
   PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
   report.seed = search.seed;
   report.budget = budget_text;
+  report.constraints = StatedConstraints(setup);
   return report;
 }
 
@@ -55,6 +56,21 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
   file.feasible = report.timeline.score.feasible;
   file.optimal = report.result.optimal;
   return file;
+}
+
+std::string HowToFit(const Problem& problem, const PlanReport& report) {
+  std::vector<std::string> enough;
+  for (const DeviceId device : problem.cluster().ids()) {
+    if (report.timeline.memory.empty()) break;
+    const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
+    if (peak > problem.memory_limit(device))
+      enough.push_back(
+          fmt::format("{} on {}", ToString(Bytes{peak}), Printable(problem.cluster().device(device).name)));
+  }
+  const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
+  return "No plan that fits was found, and nothing proves that there is none: give the search a larger --budget or "
+         "another --planner" +
+         relax + ".";
 }
 
 std::string HintLines(const Problem& problem) {

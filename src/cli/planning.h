@@ -24,6 +24,9 @@ std::string HowItEnded(const PlanReport& report, const std::atomic<bool>* cancel
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 
+// Of a plan that a search ended with and that lacks memory: what is known, and what would be enough.
+std::string HowToFit(const Problem& problem, const PlanReport& report);
+
 // Each hint on a line of its own, under a title; empty without hints.
 std::string HintLines(const Problem& problem);
 

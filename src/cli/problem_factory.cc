@@ -124,6 +124,12 @@ void CheckMemory(const Setup& setup) {
   if (auto diagnosis = setup.check->Diagnose(MemoryRule(setup.evaluator->facts()))) throw NoPlan(std::move(*diagnosis));
 }
 
+std::vector<std::string> StatedConstraints(const Setup& setup) {
+  std::vector<std::string> texts;
+  for (const ConstraintText& constraint : setup.strings.constraints) texts.push_back(constraint.ToString());
+  return texts;
+}
+
 PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   PlanFile file = MakePlanFile(*setup.problem, plan);
   file.model = setup.strings.model;
@@ -131,7 +137,7 @@ PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   file.format = setup.strings.format;
   file.cluster = setup.strings.cluster;
   file.costs = setup.strings.costs;
-  for (const ConstraintText& constraint : setup.strings.constraints) file.constraints.push_back(constraint.ToString());
+  file.constraints = StatedConstraints(setup);
   file.evaluator = setup.strings.evaluator;
   file.mode = setup.strings.mode;
   file.optimizer = setup.strings.optimizer;

@@ -55,6 +55,9 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings);
 // Throws NoPlan when it is certain that no plan fits into memory.
 void CheckMemory(const Setup& setup);
 
+// As plan files and reports have them.
+std::vector<std::string> StatedConstraints(const Setup& setup);
+
 // A plan file of `plan`, with the strings of its setup.
 PlanFile MakePlanFile(const Setup& setup, const Plan& plan);
 

@@ -33,9 +33,19 @@ ProblemStrings StringsOf(const PlanOverrides& given) {
           .constraints = TextsOf(given.constraints)};
 }
 
-SavedPlan Simulated(Setup setup, Plan plan) {
+// Throws for a plan that `setup` does not allow.
+void CheckPlan(const Setup& setup, const std::string& path, const Plan& plan) {
+  const auto violation = FindViolation(*setup.problem, plan.view());
+  if (!violation) return;
+  if (auto broken = setup.check->Broken(plan.device); !broken.empty()) throw BrokenPlan(path, std::move(broken));
+  throw Error("{}: {}", path, *violation);
+}
+
+SavedPlan Simulated(Setup setup, const std::string& path, Plan plan) {
+  CheckPlan(setup, path, plan);
   PlanResult result{.plan = std::move(plan), .evaluations = 1};
   PlanReport report = MakePlanReport(*setup.evaluator, "given", std::move(result), LowerBound(*setup.evaluator));
+  report.constraints = StatedConstraints(setup);
   return {.setup = std::move(setup), .report = std::move(report)};
 }
 
@@ -69,19 +79,24 @@ SavedPlan OpenSplit(std::string_view content, const std::string& path, const Pla
   if (setup.strings.cluster != kOwn) {
     throw Error("{}: is a split over the devices of its instance; leave --cluster out", path);
   }
-  return Simulated(std::move(setup), std::move(plan));
+  return Simulated(std::move(setup), path, std::move(plan));
 }
 
 }  // namespace
+
+BrokenPlan::BrokenPlan(const std::string& path, Broken how)
+    : Error("{}: breaks constraint `{}`: {}{}; `berth plan` makes a plan that keeps it", path,
+            how.front().first.ToString(), how.front().second,
+            how.size() > 1 ? fmt::format("; it breaks {} more", how.size() - 1) : ""),
+      broken(std::move(how)) {}
 
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs) {
   Setup setup = MakeSetup(catalogs, StringsOf(overrides));
   const bool in_file = placement.starts_with('@');
   const std::string path = in_file ? placement.substr(1) : "--placement";
   Plan plan{.device = ParsePlacementList(in_file ? ReadFile(path) : placement, path, *setup.problem)};
-  if (const auto violation = FindViolation(*setup.problem, plan.view())) throw Error("{}: {}", path, *violation);
   plan.SetCause("given");
-  return Simulated(std::move(setup), std::move(plan));
+  return Simulated(std::move(setup), path, std::move(plan));
 }
 
 SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, const Catalogs& catalogs) {
@@ -112,6 +127,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   std::vector<std::string> warnings;
   PlanResult result;
   result.plan = BindPlan(file, *setup.problem, warnings);
+  CheckPlan(setup, path, result.plan);
   for (const std::string& warning : warnings) Warn(warning);
   if (!setup.evaluator->facts().uses_priorities && (!result.plan.priority.empty() || result.plan.sequence)) {
     result.plan.priority.clear();
@@ -123,6 +139,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   result.evaluations = 1;
   PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), LowerBound(*setup.evaluator));
   report.seed = file.seed;
+  report.constraints = StatedConstraints(setup);
   return {.setup = std::move(setup), .report = std::move(report)};
 }
 

@@ -14,8 +14,16 @@ struct SavedPlan {
   PlanReport report;
 };
 
+// The plan is not what the constraints demand. Not the command line's mistake where the question was just that.
+class BrokenPlan : public Error {
+ public:
+  using Broken = std::vector<std::pair<ConstraintText, std::string>>;
+  BrokenPlan(const std::string& path, Broken how);
+  Broken broken;  // which constraints, and how
+};
+
 // Reads the plan, makes its problem again with what `overrides` replaces, and simulates it. Warns of what is a what-if.
-// A split file of the MSR data set does as well, with overrides.model as its instance.
+// A split file of the MSR data set does as well, with overrides.model as its instance. Throws BrokenPlan.
 SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, const Catalogs& catalogs);
 
 // The same for a placement as people hold it: "0,1,1" or "@file", of overrides.model, which must be there.

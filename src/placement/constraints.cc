@@ -299,6 +299,7 @@ class Reader {
     const auto [list, amount] =
         everywhere ? std::pair<std::string_view, std::string_view>("*", text_.text) : SplitAtLast(text_.text, '=');
     std::vector<std::pair<DeviceId, int64_t>> limits;
+    bool lowers = false;
     for (const DeviceId device : Devices(list)) {
       const int64_t memory = memory_[Index(device)];
       const std::string& name = cluster_.device(device).name;
@@ -306,12 +307,15 @@ class Reader {
         if (everywhere) continue;
         throw Mistake("the size of {}'s memory is not known; state an absolute budget: memory {}=4GiB", name, name);
       }
-      const int64_t limit = share ? static_cast<int64_t>(static_cast<double>(memory) * (1 - Share(amount))) : Budget(amount);
-      if (limit > memory) {
-        throw Mistake("{} has {}; a budget is at most that (a larger memory is another device file)", name,
-                      ToString(Bytes{memory}));
-      }
-      limits.emplace_back(device, limit);
+      const int64_t limit =
+          share ? static_cast<int64_t>(static_cast<double>(memory) * (1 - Share(amount))) : Budget(amount);
+      lowers |= limit < memory;
+      limits.emplace_back(device, std::min(limit, memory));
+    }
+    if (!share && !lowers) {
+      const auto& [device, memory] = limits.front();
+      throw Mistake("{} has {}; a budget only lowers that, a device file can raise it", cluster_.device(device).name,
+                    ToString(Bytes{memory}));
     }
     if (limits.empty()) throw Mistake("no device's memory has a known size; state absolute budgets: memory gpu0=4GiB");
     return limits;
@@ -332,7 +336,7 @@ class Reader {
     } catch (const Error& error) {
       throw Mistake("{}", error.what());
     }
-    if (share > 1) throw Mistake("'{}' is no share from 0% to 100%", Trimmed(text));
+    if (share > 1) throw Mistake("'{}' is no share of the whole: write 10% or 0.1", Trimmed(text));
     return share;
   }
 
@@ -398,6 +402,45 @@ std::vector<std::pair<OpId, OpId>> Constraint::Pairs() const {
   }
   std::ranges::sort(pairs);
   return pairs;
+}
+
+std::optional<std::string> Breach(const Constraint& constraint, const Graph& graph, const Cluster& cluster,
+                                  std::span<const DeviceId> device) {
+  const auto place = [&](OpId op) { return device[Index(op)]; };
+  const auto name = [&](OpId op) { return cluster.device(place(op)).name; };
+  const ConstraintKind kind = constraint.text.kind;
+  if (kind == ConstraintKind::kPin || kind == ConstraintKind::kForbid) {
+    size_t wrong = 0;
+    std::optional<OpId> first;
+    for (const OpId op : constraint.ops[0]) {
+      const bool named = std::ranges::binary_search(constraint.devices, place(op));
+      if (named == (kind == ConstraintKind::kPin)) continue;
+      if (wrong++ == 0) first = op;
+    }
+    if (!first) return std::nullopt;
+    const std::string others = wrong > 1 ? fmt::format(", and {} more are where they may not be", wrong - 1) : "";
+    return fmt::format("op {} is on {}{}", graph.op_name(*first), name(*first), others);
+  }
+  if (kind == ConstraintKind::kColocate) {
+    const OpId first = constraint.ops[0].front();
+    for (const OpId op : constraint.ops[0]) {
+      if (place(op) == place(first)) continue;
+      return fmt::format("op {} is on {}, op {} on {}", graph.op_name(first), name(first), graph.op_name(op), name(op));
+    }
+  }
+  for (const auto& [a, b] : constraint.Pairs()) {
+    if (place(a) == place(b))
+      return fmt::format("ops {} and {} are both on {}", graph.op_name(a), graph.op_name(b), name(a));
+  }
+  for (const auto& [tensor, from, to] : constraint.forbidden_transfers) {
+    const OpId producer = graph.producer(tensor);
+    for (const OpId op : graph.consumers(tensor)) {
+      if (place(producer) != from || place(op) != to) continue;
+      return fmt::format("tensor {} goes from op {} on {} to op {} on {}", graph.tensor_name(tensor),
+                         graph.op_name(producer), name(producer), graph.op_name(op), name(op));
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<int64_t> MemoryOf(const Cluster& cluster, const Problem::Options& options) {

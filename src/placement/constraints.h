@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ struct Constraint {
   // The pairs that a separate constraint keeps apart, each once.
   std::vector<std::pair<OpId, OpId>> Pairs() const;
 };
+
+// How a placement breaks a constraint: "op a is on gpu0"; nothing where it keeps it. Memory is left to evaluators.
+std::optional<std::string> Breach(const Constraint& constraint, const Graph& graph, const Cluster& cluster,
+                                  std::span<const DeviceId> device);
 
 // Bytes per device before any constraint: what `options` says, else the cluster; INT64_MAX where there is no limit.
 std::vector<int64_t> MemoryOf(const Cluster& cluster, const Problem::Options& options);

@@ -140,6 +140,15 @@ std::optional<Diagnosis> ConstraintCheck::Diagnose(std::string_view memory_rule)
   return diagnosis;
 }
 
+std::vector<std::pair<ConstraintText, std::string>> ConstraintCheck::Broken(std::span<const DeviceId> device) const {
+  std::vector<std::pair<ConstraintText, std::string>> broken;
+  for (const Constraint& constraint : model_.constraints) {
+    if (auto breach = Breach(constraint, *model_.graph, *model_.cluster, device))
+      broken.emplace_back(constraint.text, std::move(*breach));
+  }
+  return broken;
+}
+
 // --- In words --------------------------------------------------------------------------------------------------------
 
 std::string ConstraintCheck::DeviceNames(std::span<const DeviceId> devices) const {

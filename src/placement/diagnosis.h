@@ -45,6 +45,9 @@ class ConstraintCheck {
   // outputs and workspace lie beside the parameters of its unit; "none" looks at devices alone.
   std::optional<Diagnosis> Diagnose(std::string_view memory_rule) const;
 
+  // The constraints that a placement does not keep, each with its Breach.
+  std::vector<std::pair<ConstraintText, std::string>> Broken(std::span<const DeviceId> device) const;
+
  private:
   bool Impossible(std::span<const size_t> chosen, std::string_view memory_rule) const;
   std::vector<size_t> SmallestConflict(std::string_view memory_rule) const;

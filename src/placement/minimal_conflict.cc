@@ -11,8 +11,8 @@ class QuickXplain {
   using Question = std::function<std::optional<bool>(std::span<const size_t>)>;
   explicit QuickXplain(const Question& impossible) : impossible_(impossible) {}
 
-  // The members of `candidates` that a minimal conflict needs beside the background, which has `grown` since it was last
-  // asked about.
+  // The members of `candidates` that a minimal conflict needs beside the background, which has `grown` since it was
+  // last asked about.
   std::vector<size_t> Explain(bool grown, std::span<const size_t> candidates) {
     if (given_up_ || (grown && Ask())) return {};
     if (candidates.size() == 1) return {candidates.front()};

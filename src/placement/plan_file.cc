@@ -304,9 +304,8 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
     warnings.push_back(
         fmt::format("{} was made for another cluster than {}: this is a what-if", file.path, problem.cluster().name()));
   } else if (file.problem_fingerprint != problem.fingerprint()) {
-    warnings.push_back(
-        fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
-                    problem.cost_source()));
+    warnings.push_back(fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
+                                   problem.cost_source()));
   }
 
   const std::vector<size_t> position_of = PositionsInFile(file, graph);
@@ -322,7 +321,6 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
     if (!file.plan.priority.empty()) plan.priority.push_back(file.plan.priority[i]);
   }
   if (file.sequence) plan.sequence = BindSequence(file, graph, op_of, device_of);
-  if (const auto violation = FindViolation(problem, plan.view())) throw Error("{}: {}", file.path, *violation);
   return plan;
 }
 

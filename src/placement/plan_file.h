@@ -69,9 +69,9 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path);
 PlanFile ReadPlanFile(const std::string& path);
 
 // The plan in the numbers of `problem`: by op names, or by position where the ops were renamed. Throws Error when the
-// graph has changed (its structural fingerprint), or when a device that the plan uses is not in the cluster or cannot
-// run its ops. `warnings` receives what differs but does not matter for the plan's validity: another cluster, other
-// costs.
+// graph has changed (its structural fingerprint), or when a device that the plan uses is not in the cluster. Whether
+// `problem` allows the plan is for FindViolation to say. `warnings` receives what makes it a what-if: another cluster,
+// other costs.
 Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings);
 
 }  // namespace berth

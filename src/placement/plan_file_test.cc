@@ -34,6 +34,7 @@ PlanFile SomeFile(const Problem& problem, const Plan& plan) {
   file.shapes = {"input=1,3,224,224"};
   file.cluster = "two";
   file.costs = "roofline";
+  file.constraints = {"pin a=d0", "keep-free 10%"};
   file.evaluator = "parallel(contention=ports)";
   file.planner = "annealing";
   file.seed = 18446744073709551615ull;
@@ -91,6 +92,7 @@ TEST(PlanFile, KeepsItsStringsAndNumbers) {
   const PlanFile file = ParsePlanFile(WritePlanFile(SomeFile(problem, plan)), "p.json");
   EXPECT_EQ(file.model, "net.onnx");
   EXPECT_EQ(file.shapes, std::vector<std::string>{"input=1,3,224,224"});
+  EXPECT_EQ(file.constraints, (std::vector<std::string>{"pin a=d0", "keep-free 10%"}));
   EXPECT_EQ(file.seed, 18446744073709551615ull);
   EXPECT_EQ(file.score_seconds, 0.1 + 0.2);
   EXPECT_EQ(file.lower_bound_seconds, 1e-300);

@@ -18,28 +18,73 @@ std::string DeviceName(const Problem& problem, DeviceId device) {
 // Sums in another order differ by less.
 constexpr double kRounding = 1e-12;
 
-// "cpu +1.21 ms", "cpu cannot", "cpu does not fit".
-std::string DescribeAlternative(const Evaluator& evaluator, const Alternative& alternative, double value) {
+// Which single moves the constraints allow that join ops.
+class JointRules {
+ public:
+  JointRules(const Problem& problem, std::span<const DeviceId> device)
+      : problem_(problem), device_(device), joined_(problem.num_ops(), 0), apart_(problem.num_ops()) {
+    for (const std::vector<OpId>& group : problem.constraints().colocate) {
+      if (group.size() < 2) continue;
+      for (const OpId op : group) joined_[Index(op)] = 1;
+    }
+    for (const auto& [a, b] : problem.constraints().separate) {
+      apart_[Index(a)].push_back(b);
+      apart_[Index(b)].push_back(a);
+    }
+  }
+
+  bool Allow(OpId op, DeviceId to) const {
+    if (joined_[Index(op)] != 0) return false;
+    const auto place = [&](OpId other) { return device_[Index(other)]; };
+    if (std::ranges::any_of(apart_[Index(op)], [&](OpId other) { return place(other) == to; })) return false;
+    const Graph& graph = problem_.graph();
+    const Constraints& constraints = problem_.constraints();
+    for (const TensorId tensor : graph.inputs_of(op)) {
+      if (constraints.forbids(tensor, place(graph.producer(tensor)), to)) return false;
+    }
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      const auto tensor = MakeId<TensorId>(t);
+      const auto forbidden = [&](OpId consumer) { return constraints.forbids(tensor, to, place(consumer)); };
+      if (std::ranges::any_of(graph.consumers(tensor), forbidden)) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Problem& problem_;
+  std::span<const DeviceId> device_;
+  std::vector<uint8_t> joined_;
+  std::vector<std::vector<OpId>> apart_;
+};
+
+// "cpu +1.21 ms", "cpu cannot", "cpu does not fit", "cpu -0.31 ms (not allowed)".
+std::string DescribeAlternative(const Evaluator& evaluator, OpId op, const Alternative& alternative, double value) {
   const Problem& problem = evaluator.problem();
   const std::string name = DeviceName(problem, alternative.device);
-  if (!alternative.can_run) return name + " cannot";
-  if (!alternative.score.feasible) return name + " does not fit";
+  if (!alternative.can_run) {
+    const bool ruled_out = std::ranges::binary_search(problem.constraints().narrowed, op);
+    return name + (ruled_out ? " not allowed" : " cannot");
+  }
+  const std::string rule = alternative.allowed ? "" : " (not allowed)";
+  if (!alternative.score.feasible) return name + " does not fit" + rule;
   const double delta = alternative.score.value() - value;
-  if (std::abs(delta) <= kRounding * value) return name + " ±0";
-  return fmt::format("{} {}{}", name, delta > 0 ? "+" : "-",
-                     ObjectiveText(problem, evaluator.facts().objective, std::abs(delta)));
+  if (std::abs(delta) <= kRounding * value) return name + " ±0" + rule;
+  return fmt::format("{} {}{}{}", name, delta > 0 ? "+" : "-",
+                     ObjectiveText(problem, evaluator.facts().objective, std::abs(delta)), rule);
 }
 
 // The cheapest ones where there are many.
 std::string DescribeAlternatives(const Evaluator& evaluator, const OpExplanation& explained, double value) {
   std::vector<Alternative> sorted = explained.alternatives;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Alternative& a, const Alternative& b) {
-    return a.can_run != b.can_run ? a.can_run : a.can_run && Better(a.score, b.score);
+    if (a.can_run != b.can_run) return a.can_run;
+    if (a.allowed != b.allowed) return a.allowed;
+    return a.can_run && Better(a.score, b.score);
   });
   constexpr size_t kShown = 4;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i)
-    parts.push_back(DescribeAlternative(evaluator, sorted[i], value));
+    parts.push_back(DescribeAlternative(evaluator, explained.op, sorted[i], value));
   if (sorted.size() > kShown) parts.push_back(fmt::format("{} more", sorted.size() - kShown));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -83,12 +128,14 @@ Explanation Explain(const Evaluator& evaluator, const Plan& plan, const std::vec
   const Problem& problem = evaluator.problem();
   Explanation explanation{.ops = {}, .without_sequence = plan.sequence.has_value()};
   const auto session = evaluator.NewSession({.device = plan.device, .priority = plan.priority});
+  const JointRules rules(problem, plan.device);
   for (const OpId op : ops) {
     OpExplanation& explained = explanation.ops.emplace_back(OpExplanation{.op = op, .alternatives = {}});
     for (const DeviceId device : problem.cluster().ids()) {
       if (device == plan.device[Index(op)]) continue;
-      Alternative& alternative = explained.alternatives.emplace_back(
-          Alternative{.device = device, .can_run = problem.can_run(op, device), .score = {}});
+      const bool can_run = problem.can_run(op, device);
+      Alternative& alternative = explained.alternatives.emplace_back(Alternative{
+          .device = device, .can_run = can_run, .allowed = can_run && rules.Allow(op, device), .score = {}});
       if (alternative.can_run) alternative.score = session->Try(op, device);
     }
     if (progress) progress(explanation.ops.size());
@@ -126,7 +173,7 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
                DescribeAlternatives(evaluator, explained, report.timeline.score.value())});
     better_elsewhere += std::ranges::any_of(explained.alternatives, [&](const Alternative& a) {
       const Score& now = report.timeline.score;
-      return a.can_run && Better(a.score, now) &&
+      return a.allowed && Better(a.score, now) &&
              (a.score.feasible != now.feasible || a.score.value() < now.value() * (1 - kRounding));
     });
   }

@@ -12,8 +12,9 @@ namespace berth {
 // One other device for one op.
 struct Alternative {
   DeviceId device{};
-  bool can_run = false;
-  Score score{};  // of the plan with only this op moved there
+  bool can_run = false;  // also false where a pin or a forbid says so
+  bool allowed = false;  // by all constraints, with the other ops where they are
+  Score score{};         // of the plan with only this op moved there, allowed or not
 };
 
 struct OpExplanation {

@@ -80,6 +80,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"wall_seconds", report.result.wall_seconds},
           {"seed", report.seed},
           {"budget", report.budget},
+          {"constraints", report.constraints},
           {"transfer_count", report.summary.transfers},
           {"transfer_bytes", report.summary.transfer_bytes},
           {"excess_bytes", score.excess_bytes},
@@ -157,7 +158,8 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
   for (const auto& [op, others] : explanation.ops) {
     Json alternatives = Json::array();
     for (const Alternative& other : others) {
-      Json entry = {{"device", DeviceName(problem, other.device)}, {"can_run", other.can_run}};
+      Json entry = {
+          {"device", DeviceName(problem, other.device)}, {"can_run", other.can_run}, {"allowed", other.allowed}};
       if (other.can_run) {
         entry["feasible"] = other.score.feasible;
         entry["score_seconds"] = problem.ToSeconds(other.score.time).value;

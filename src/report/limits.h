@@ -17,11 +17,11 @@ struct Limits {
     std::string device;  // a name or number; empty: each device
     int64_t bytes;
   };
-  std::optional<double> seconds;  // of the score
-  std::vector<Memory> memory;     // peaks, by the evaluator's memory rule
-  std::optional<int64_t> transfers;
-  std::optional<double> joules;
-  std::optional<double> gap;  // a share of the objective's value
+  std::optional<double> seconds{};  // of the score
+  std::vector<Memory> memory{};     // peaks, by the evaluator's memory rule
+  std::optional<int64_t> transfers{};
+  std::optional<double> joules{};
+  std::optional<double> gap{};  // a share of the objective's value
 };
 
 // "gpu0=4GiB" or "4GiB". Throws Error with an example.
@@ -29,7 +29,9 @@ Limits::Memory ParseMemoryLimit(std::string_view text);
 
 // How a plan stands to one limit.
 struct LimitResult {
-  std::string limit;   // "latency", "memory", "transfers", "energy", "gap", and "fits": what the problem itself demands
+  // "latency", "memory", "transfers", "energy", "gap", and without numbers "fits" and "constraints": what the problem
+  // itself demands
+  std::string limit;
   std::string device;  // of memory only
   double value = 0;    // seconds, bytes, transfers, joules, a share
   double most = 0;
@@ -46,6 +48,7 @@ bool AllHeld(const std::vector<LimitResult>& results);
 
 // A line per limit, with its reason below it where it is missed.
 std::string LimitLines(const std::vector<LimitResult>& results);
+Json LimitsJson(const std::vector<LimitResult>& results);
 // PlanJson with "passed" and "limits".
 Json CheckJson(const Evaluator& evaluator, const PlanReport& report, const std::vector<LimitResult>& results);
 

@@ -106,6 +106,16 @@ std::string MemoryHolders(const Problem& problem, const Timeline& timeline, size
   return text;
 }
 
+std::string ConstraintLines(std::span<const std::string> constraints) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(constraints.size(), kShown); ++i)
+    text += fmt::format("  {:<11}  {}\n", i == 0 ? "keeps" : "", Printable(constraints[i]));
+  if (constraints.size() > kShown)
+    text += fmt::format("  {:<11}  and {} constraints more\n", "", constraints.size() - kShown);
+  return text;
+}
+
 std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
   const Score& score = report.timeline.score;
@@ -122,6 +132,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text += fmt::format("  objective    {}: {}{}\n", objective.name, ObjectiveText(problem, objective, score.value()),
                         objective.unit == Objective::Unit::kShare ? ", where the best single device has 1" : "");
   }
+  text += ConstraintLines(report.constraints);
   if (report.bound.value() > 0) {
     text += fmt::format("  lower bound  {}: {} ({})\n", ObjectiveText(problem, objective, report.bound.value()),
                         report.gap() < 5e-4 ? fmt::format("no plan is {}", BetterWord(objective))

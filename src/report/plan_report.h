@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "placement/bound.h"
 #include "placement/evaluator.h"
@@ -15,6 +16,7 @@ struct PlanReport {
   std::string planner;  // canonical, or "given" where no planner made it
   uint64_t seed = 0;
   std::string budget;
+  std::vector<std::string> constraints;  // that it keeps, as they were stated
   PlanResult result;
   Timeline timeline;
   RunSummary summary;

@@ -152,7 +152,7 @@ TEST(Mistakes, ADeviceWithoutMemoryForAnythingDoesNotFit) {
         "watts: {idle: 1, busy: 2}}\n");
   const Outcome outcome = RunBerth({"plan", kModel, "--cluster", folder / "c.yaml", "--budget", "5evals"});
   EXPECT_EQ(outcome.code, 1) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("does not fit"));
+  EXPECT_THAT(outcome.out, HasSubstr("a, the only device for them, has\n1 B."));
 }
 
 TEST(Mistakes, NamesFromFilesCannotSteerTheTerminal) {
