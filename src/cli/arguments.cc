@@ -186,7 +186,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
       "  berth simulate --plan plan.json --trace trace.json\n"
       "  berth explain plan.json --op 'Conv*'\n"
-      "Exit codes: 0 fine, 1 the plan does not fit, 2 a mistake in what was asked.");
+      "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
 
   std::string seed = "1";
 

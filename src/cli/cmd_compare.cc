@@ -24,9 +24,10 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Print(DumpJson(ComparisonJson(*setup.evaluator, comparison)));
   } else {
-    std::string text = fmt::format("{}\nunder {}, budget {} each, seed {}\n\n", DescribeProblem(problem),
+    std::string text = fmt::format("{}\nunder {}, budget {} each, seed {}\n", DescribeProblem(problem),
                                    setup.evaluator->name(), winner.budget, winner.seed);
-    text += ComparisonTable(problem, comparison) + "\n" + Verdict(problem, comparison);
+    text += ConstraintLines(winner.constraints) + "\n" + ComparisonTable(problem, comparison) + "\n" +
+            Verdict(problem, comparison);
     const auto by_clock = std::find_if(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
       return !HowItEnded(row.report, cancelled).empty();
     });

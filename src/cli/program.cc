@@ -42,7 +42,13 @@ int ShowNoPlan(const Diagnosis& diagnosis, const Arguments& arguments) {
         return false;
       },
       arguments);
-  Print(json ? DumpJson(DiagnosisJson(diagnosis)) : DiagnosisPage(diagnosis));
+  if (!json) {
+    Print(DiagnosisPage(diagnosis));
+    return 1;
+  }
+  Json answer = DiagnosisJson(diagnosis);
+  if (std::holds_alternative<CheckArguments>(arguments)) answer["passed"] = false;
+  Print(DumpJson(answer));
   return 1;
 }
 

@@ -121,6 +121,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
       throw;
     } catch (const Error& error) {
       if (overrides.model || overrides.cluster || overrides.costs || overrides.evaluator) throw;
+      if (std::string_view(error.what()).starts_with(path)) throw;
       throw Error("{}: {}", path, error.what());
     }
   }();

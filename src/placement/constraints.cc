@@ -418,7 +418,7 @@ std::optional<std::string> Breach(const Constraint& constraint, const Graph& gra
       if (wrong++ == 0) first = op;
     }
     if (!first) return std::nullopt;
-    const std::string others = wrong > 1 ? fmt::format(", and {} more are where they may not be", wrong - 1) : "";
+    const std::string others = wrong > 1 ? fmt::format(" (the first of {} such ops)", wrong) : "";
     return fmt::format("op {} is on {}{}", graph.op_name(*first), name(*first), others);
   }
   if (kind == ConstraintKind::kColocate) {

@@ -158,6 +158,27 @@ TEST(Constraints, ForbiddenTransfersNameTensorsAndLinks) {
   EXPECT_NE(net.With({}).fingerprint(), problem.fingerprint());
 }
 
+TEST(Constraints, SayHowAPlacementBreaksThem) {
+  const Net net;
+  const auto breach = [&](const std::string& text, std::vector<int> where) {
+    std::vector<DeviceId> device;
+    for (const int d : where) device.push_back(DeviceId{d});
+    return Breach(net.Resolve({text})[0], *net.graph, *net.cluster, device).value_or("kept");
+  };
+  EXPECT_EQ(breach("pin encoder/*=gpu*", {1, 2, 0, 0, 0}), "kept");
+  EXPECT_EQ(breach("pin encoder/*=gpu1", {1, 2, 0, 0, 0}), "op encoder/0 is on gpu0");
+  EXPECT_EQ(breach("forbid *coder*=cpu", {1, 0, 0, 0, 0}), "op encoder/1 is on cpu (the first of 3 such ops)");
+  EXPECT_EQ(breach("forbid *coder*=cpu", {1, 1, 1, 1, 0}), "kept");
+  EXPECT_EQ(breach("colocate *coder*", {1, 1, 2, 1, 0}), "op encoder/0 is on gpu0, op decoder/0 on gpu1");
+  EXPECT_EQ(breach("colocate *coder*", {1, 1, 1, 1, 0}), "kept");
+  EXPECT_EQ(breach("separate encoder/*,decoder/*", {0, 1, 2, 1, 0}), "ops encoder/1 and decoder/1 are both on gpu0");
+  EXPECT_EQ(breach("separate encoder/*,decoder/*", {0, 0, 2, 1, 0}), "kept");
+  EXPECT_EQ(breach("forbid-transfer t1=cpu>gpu0", {0, 0, 1, 0, 0}),
+            "tensor t1 goes from op encoder/1 on cpu to op decoder/0 on gpu0");
+  EXPECT_EQ(breach("forbid-transfer t1=cpu>gpu0", {0, 1, 0, 0, 1}), "kept");
+  EXPECT_EQ(breach("memory gpu0=1B", {1, 1, 1, 1, 1}), "kept") << "memory is the evaluators'";
+}
+
 TEST(Constraints, ComeBackFromTheirText) {
   for (const std::string text :
        {"pin encoder/*=gpu0", "keep-free 10%", "forbid-transfer t0=cpu>gpu0", "separate a, b"}) {

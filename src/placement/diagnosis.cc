@@ -214,7 +214,7 @@ Diagnosis ConstraintCheck::DescribePlacement(std::span<const size_t> chosen) con
   std::ranges::sort(possible);
   possible.erase(std::ranges::unique(possible).begin(), possible.end());
 
-  const std::string names = Names(*model_.graph, ops, 4);
+  const std::string names = Names(*model_.graph, ops, kNamedOps);
   if (ops.size() == 1) {
     diagnosis.summary = fmt::format("op {} ({}) may be on no device", names, model_.graph->op_type(ops[0]));
     diagnosis.reasons.push_back(fmt::format("{}: {}", names, WhyNowhere(chosen, ops[0])));

@@ -15,6 +15,9 @@
 
 namespace berth {
 
+// How many ops the summary of a kPlacement names; of more, these and their count.
+inline constexpr size_t kNamedOps = 4;
+
 // A certain answer. Names instead of numbers: it outlives the graph.
 struct Diagnosis {
   enum class Kind : uint8_t {

@@ -22,10 +22,6 @@ std::vector<DeviceId> ParsePlacementList(std::string_view text, const std::strin
     } catch (const Error& error) {
       throw Error("{}: entry {} (op {}): {}", path, count + 1, graph.op_name(op), error.what());
     }
-    if (!problem.can_run(op, placement[Index(op)])) {
-      throw Error("{}: entry {}: op {} ({}) cannot run on {}", path, count + 1, graph.op_name(op), graph.op_type(op),
-                  word);
-    }
   }
   if (count != graph.num_ops()) {
     throw Error(

@@ -34,7 +34,9 @@ std::string DiagnosisPage(const Diagnosis& diagnosis) {
   text += Block(count == 1 ? "It is this constraint:" : fmt::format("It is these {} constraints together:", count),
                 std::move(constraints), kShownConstraints);
   text += Block("Where ops may be:", diagnosis.reasons, kShownOps);
-  if (diagnosis.ops.size() > 1) {
+  // The summary names a few.
+  const size_t named = diagnosis.kind == Diagnosis::Kind::kPlacement ? kNamedOps : 1;
+  if (diagnosis.ops.size() > named) {
     text += Block(fmt::format("It is about these {} ops:", diagnosis.ops.size()), diagnosis.ops, kShownOps);
   }
   text += Block(diagnosis.remedies.size() > 1 ? "What to do, one of these:" : "What to do:", diagnosis.remedies,

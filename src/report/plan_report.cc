@@ -107,12 +107,11 @@ std::string MemoryHolders(const Problem& problem, const Timeline& timeline, size
 }
 
 std::string ConstraintLines(std::span<const std::string> constraints) {
-  constexpr size_t kShown = 5;
+  constexpr size_t kShown = 8;
   std::string text;
   for (size_t i = 0; i < std::min(constraints.size(), kShown); ++i)
     text += fmt::format("  {:<11}  {}\n", i == 0 ? "keeps" : "", Printable(constraints[i]));
-  if (constraints.size() > kShown)
-    text += fmt::format("  {:<11}  and {} constraints more\n", "", constraints.size() - kShown);
+  if (constraints.size() > kShown) text += fmt::format("  {:<11}  and {} more\n", "", constraints.size() - kShown);
   return text;
 }
 
@@ -124,6 +123,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += fmt::format("  planner      {}{}\n", report.planner,
                       report.result.optimal ? ", which proved this plan optimal" : "");
   text += fmt::format("  under        {}\n", evaluator.name());
+  text += ConstraintLines(report.constraints);
   const Objective& objective = evaluator.facts().objective;
   text += fmt::format("  time         {}{}{}\n", seconds(score.time),
                       objective.name == "throughput" ? " per sample of a full pipeline" : "",
@@ -132,7 +132,6 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text += fmt::format("  objective    {}: {}{}\n", objective.name, ObjectiveText(problem, objective, score.value()),
                         objective.unit == Objective::Unit::kShare ? ", where the best single device has 1" : "");
   }
-  text += ConstraintLines(report.constraints);
   if (report.bound.value() > 0) {
     text += fmt::format("  lower bound  {}: {} ({})\n", ObjectiveText(problem, objective, report.bound.value()),
                         report.gap() < 5e-4 ? fmt::format("no plan is {}", BetterWord(objective))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
 
 // "resnet50: 230 ops, 8.18 GFLOP, 97.5 MiB of weights, on cpu_gpu (cpu, gpu)".
 std::string DescribeProblem(const Problem& problem);
+
+// The constraints that a plan keeps, the first few of them; empty without any.
+std::string ConstraintLines(std::span<const std::string> constraints);
 
 // The page: score, bound and gap, a line per device, what limits the run, and why it does not fit if it does not.
 std::string PlanPage(const Evaluator& evaluator, const PlanReport& report);

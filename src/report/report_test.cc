@@ -100,6 +100,48 @@ TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {
   }
 }
 
+TEST(Explanation, AMoveIsAllowedWhereItsPlacementIs) {
+  const EvaluatorCatalog catalog = Simulators();
+  Random random(6);
+  int ruled_out = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Problem free = testing::RandomProblem(random, {.ops = 12, .devices = 3, .forbidden = 0.1});
+    const Plan plan{.device = testing::RandomPlacement(free, random)};
+    // Rules that the plan keeps.
+    Constraints rules;
+    const auto op = [&] { return MakeId<OpId>(random.Below(free.num_ops())); };
+    for (int k = 0; k < 6; ++k) {
+      const OpId a = op(), b = op();
+      if (a == b) continue;
+      if (plan.device[Index(a)] == plan.device[Index(b)]) {
+        rules.colocate.push_back({a, b});
+      } else {
+        rules.separate.emplace_back(a, b);
+      }
+    }
+    for (const TensorId tensor : free.graph().tensors()) {
+      const DeviceId from = MakeId<DeviceId>(random.Below(3)), to = MakeId<DeviceId>(random.Below(3));
+      if (from == to) continue;
+      rules.forbidden_transfers = {{tensor, from, to}};
+      if (FindViolation(free.With(rules), plan.view())) rules.forbidden_transfers.clear();
+    }
+    const Problem problem = free.With(rules);
+    ASSERT_EQ(FindViolation(problem, plan.view()), std::nullopt);
+    const auto evaluator = catalog.Make("serial", problem);
+    const auto all = problem.graph().ops();
+    const Explanation explanation = Explain(*evaluator, plan, std::vector<OpId>(all.begin(), all.end()));
+    for (const auto& [moved_op, alternatives] : explanation.ops) {
+      for (const Alternative& alternative : alternatives) {
+        std::vector<DeviceId> moved = plan.device;
+        moved[Index(moved_op)] = alternative.device;
+        EXPECT_EQ(alternative.allowed, !FindViolation(problem, {.device = moved}));
+        ruled_out += alternative.can_run && !alternative.allowed ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(ruled_out, 50);
+}
+
 TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
   const Problem problem = testing::ForkJoin(4, 2);
   const EvaluatorCatalog catalog = Simulators();

@@ -22,6 +22,8 @@
 namespace berth {
 namespace {
 
+using ::testing::ContainsRegex;
+
 const Catalogs& All() {
   static const Catalogs catalogs;
   return catalogs;
@@ -29,16 +31,17 @@ const Catalogs& All() {
 
 std::vector<std::string> RandomConstraints(Random& random, const Problem& problem) {
   const auto op = [&] { return fmt::format("op{}", random.Below(problem.num_ops())); };
-  const auto device = [&] { return fmt::format("d{}", random.Below(problem.num_devices())); };
+  const auto device = [&] { return std::to_string(random.Below(problem.num_devices())); };
   std::vector<std::string> texts;
   for (size_t k = 1 + random.Below(4); k > 0; --k) {
     const std::string a = op(), b = op(), p = device(), q = device();
-    const size_t kind = random.Below(6);
+    const size_t kind = random.Below(7);
     if (kind == 0) texts.push_back(fmt::format("pin {}={}", a, p));
     if (kind == 1) texts.push_back(fmt::format("forbid {},{}={}", a, b, p));
     if (kind == 2 && a != b) texts.push_back(fmt::format("colocate {},{}", a, b));
     if (kind == 3 && a != b) texts.push_back(fmt::format("separate {},{}", a, b));
-    if (kind >= 4 && p != q && problem.graph().num_tensors() > 0) {
+    if (kind == 4) texts.push_back(fmt::format("memory {}={}", p, random.Below(20'000)));
+    if (kind >= 5 && p != q && problem.graph().num_tensors() > 0) {
       texts.push_back(fmt::format("forbid-transfer *={}>{}", p, q));
     }
   }
@@ -62,14 +65,15 @@ std::unique_ptr<Problem> Constrained(const Problem& base, const std::vector<std:
   return std::make_unique<Problem>(base.shared_graph(), base.shared_cluster(), std::move(times), std::move(options));
 }
 
-// The least score of all placements.
+// The least score of all placements that fit; kCannotRun where none does.
 double BestOfAll(const Problem& problem, const Evaluator& evaluator) {
   const auto workspace = evaluator.NewWorkspace();
   std::vector<DeviceId> device(problem.num_ops(), DeviceId{0});
   double best = kCannotRun;
   while (true) {
     if (!FindViolation(problem, {.device = device})) {
-      best = std::min(best, evaluator.ScorePlan({.device = device}, *workspace).time);
+      const Score score = evaluator.ScorePlan({.device = device}, *workspace);
+      if (score.feasible) best = std::min(best, score.value());
     }
     size_t v = 0;
     for (; v < device.size(); ++v) {
@@ -81,41 +85,77 @@ double BestOfAll(const Problem& problem, const Evaluator& evaluator) {
   }
 }
 
+Cluster PlacetoCluster(size_t devices) { return All().clusters.Make(fmt::format("placeto(devices={})", devices)); }
+
+// The ops and times of `problem` on devices of another cluster.
+Problem On(const Problem& problem, Cluster cluster) {
+  OpTimes times{.time = {}, .source = "copy"};
+  for (const OpId op : problem.graph().ops()) {
+    const auto row = problem.op_times(op);
+    times.time.insert(times.time.end(), row.begin(), row.end());
+  }
+  return Problem(problem.shared_graph(), std::make_shared<const Cluster>(std::move(cluster)), std::move(times));
+}
+
+// Runs every planner of the catalog that does not refuse.
+void ExpectKept(const Problem& problem, const Evaluator& evaluator) {
+  const double best = BestOfAll(problem, evaluator);
+  for (const std::string& name : All().planners.Names()) {
+    if (name == "fixed") continue;
+    SCOPED_TRACE(name);
+    const auto planner = All().planners.MakePlanner(name);
+    if (const auto refused = planner->Refuses(problem, evaluator)) {
+      EXPECT_THAT(*refused, ContainsRegex("two devices|constraint|time alone|separate|apart|pipeline|pieces|placeto"));
+      EXPECT_NE(name, "best_of");
+      continue;
+    }
+    const PlanResult result = planner->MakePlan(
+        {.problem = problem, .evaluator = evaluator, .budget = {.evaluations = 300}, .random = Random(1)});
+    EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
+    const Timeline timeline = evaluator.Trace(result.plan.view());
+    EXPECT_EQ(timeline.score, result.score);
+    for (const DeviceId id : problem.cluster().ids()) {
+      if (timeline.memory.empty() || !result.score.feasible) break;
+      EXPECT_LE(timeline.memory[Index(id)].peak_bytes, problem.memory_limit(id));
+    }
+    const bool ordered = result.plan.sequence || !result.plan.priority.empty();
+    if (result.score.feasible && !ordered) {
+      EXPECT_GE(result.score.value(), best * (1 - 1e-12));
+    }
+    if (result.optimal) {
+      EXPECT_LE(result.score.value(), best * (1 + 1e-12));
+    }
+    if (name == "exhaustive") {
+      EXPECT_EQ(result.score.feasible, best < kCannotRun);
+      EXPECT_TRUE(result.optimal || !result.score.feasible);
+    }
+  }
+}
+
 TEST(Constraints, AreKeptByEveryPlannerOrRefused) {
   Random random(17);
   int constrained = 0;
   for (int round = 0; round < 40; ++round) {
-    const Problem base = testing::RandomProblem(
+    const Problem random_links = testing::RandomProblem(
         random, {.ops = 5, .devices = 2 + random.Below(2), .ties = round % 2 == 0, .forbidden = 0.1});
+    const bool placeto = round % 4 == 3;
+    const Problem base = placeto ? On(random_links, PlacetoCluster(random_links.num_devices()))
+                                 : On(random_links, random_links.cluster());
     const std::vector<std::string> texts = RandomConstraints(random, base);
     SCOPED_TRACE(fmt::format("round {}: {}", round, fmt::join(texts, "; ")));
     const auto problem = Constrained(base, texts);
     if (problem == nullptr) continue;
     ++constrained;
-    for (const char* model : {"parallel(contention=none)", "serial"}) {
-      const auto evaluator = All().evaluators.Make(model, *problem);
-      const double best = BestOfAll(*problem, *evaluator);
-      for (const std::string& name : All().planners.Names()) {
-        if (name == "fixed") continue;
-        SCOPED_TRACE(name);
-        const auto planner = All().planners.MakePlanner(name);
-        if (const auto refused = planner->Refuses(*problem, *evaluator)) {
-          EXPECT_THAT(*refused,
-                      ::testing::AnyOf(::testing::HasSubstr("two devices"), ::testing::HasSubstr("constraint")));
-          continue;
-        }
-        const PlanResult result = planner->MakePlan(
-            {.problem = *problem, .evaluator = *evaluator, .budget = {.evaluations = 300}, .random = Random(1)});
-        EXPECT_EQ(FindViolation(*problem, result.plan.view()), std::nullopt);
-        const bool ordered = result.plan.sequence || !result.plan.priority.empty();
-        if (!ordered) {
-          EXPECT_GE(result.score.time, best * (1 - 1e-12));
-        }
-        if (result.optimal) {
-          EXPECT_LE(result.score.time, best * (1 + 1e-12));
-        }
-        EXPECT_TRUE(name != "exhaustive" || result.optimal);
-      }
+    const std::vector<std::string> models = placeto ? std::vector<std::string>{"placeto"}
+                                                    : std::vector<std::string>{"parallel(contention=none)",
+                                                                               "parallel(contention=ports)",
+                                                                               "parallel(contention=egress)",
+                                                                               "serial",
+                                                                               "pipeline",
+                                                                               "pieces(q=2)"};
+    for (const std::string& model : models) {
+      SCOPED_TRACE(model);
+      ExpectKept(*problem, *All().evaluators.Make(model, *problem));
     }
   }
   EXPECT_GT(constrained, 20);
@@ -182,7 +222,7 @@ TEST(ConstraintsPage, ShowsWhatTheProgramSays) {
   const std::string page = ReadFile(std::string(BERTH_SOURCE_DIR) + "/docs/constraints.md");
   std::string yaml;
   const std::vector<Example> examples = ExamplesOf(page, yaml);
-  EXPECT_EQ(ParseConstraintFile(yaml, "rules.yaml").size(), 8u);
+  EXPECT_EQ(ParseConstraintFile(yaml, "rules.yaml").size(), 7u);
   EXPECT_GE(examples.size(), 5u);
   const Folder folder;
   WriteFile(folder.File("rules.yaml"), yaml);
