@@ -11,7 +11,7 @@ namespace berth {
 namespace {
 
 constexpr size_t kShownReasons = 6;
-constexpr std::string_view kOwnPlace = "the model's file";
+constexpr std::string_view kOwnPlace = "the model's own";
 
 // Ops looked at, over all questions: about a second.
 constexpr size_t kMostWork = 10'000'000;

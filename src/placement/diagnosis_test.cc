@@ -120,7 +120,7 @@ TEST(Diagnosis, CountsTheModelsOwnConstraints) {
   const auto diagnosis = own.Diagnose({"separate a,c"});
   ASSERT_TRUE(diagnosis);
   EXPECT_THAT(Texts(*diagnosis), ElementsAre("separate a,c", "colocate a, c"));
-  EXPECT_EQ(diagnosis->constraints[1].place, "the model's file");
+  EXPECT_EQ(diagnosis->constraints[1].place, "the model's own");
   EXPECT_THAT(diagnosis->remedies, Contains(HasSubstr("separate a,c")));
   EXPECT_THAT(diagnosis->remedies, Not(Contains(HasSubstr("colocate"))));
 }
