@@ -1,7 +1,11 @@
-// Evaluators: one ScorePlan of a uniformly random placement, by size, contention and memory.
+// Evaluators: one ScorePlan of a uniformly random placement, by size, contention and memory; one Try of a Session, and
+// how many times faster it is.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +62,56 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int64_t ops : {230, 6'000, 80'000, 1'000'000}) benchmark->Arg(ops);
   benchmark->Unit(benchmark::kMicrosecond);
 }
+
+double Seconds(const std::function<void()>& what) {
+  const auto start = std::chrono::steady_clock::now();
+  what();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// 1,000 random moves of one op, drawn from the last `share` of the order, in a session of a random placement. Counted
+// is the time of a move; `faster` is the median of how many times longer a whole score takes.
+void BM_Try(benchmark::State& state, const std::string& evaluator_name, bool memory, double share) {
+  const Problem problem = MakeProblem("layered(ops=80000,width=400)", "k80x8", memory);
+  const auto evaluator = All().evaluators.Make(evaluator_name, problem);
+  const auto workspace = evaluator->NewWorkspace();
+  Random random(1);
+  std::vector<DeviceId> device;
+  for (size_t v = 0; v < problem.num_ops(); ++v)
+    device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+  const auto session = evaluator->NewSession({.device = device});
+  const auto last = static_cast<size_t>(share * static_cast<double>(problem.num_ops()));
+  std::vector<double> moves, wholes;
+  for (auto _ : state) {
+    const auto op = MakeId<OpId>(problem.num_ops() - 1 - random.Below(last));
+    const size_t other = 1 + random.Below(problem.num_devices() - 1);
+    const auto to = MakeId<DeviceId>((Index(device[Index(op)]) + other) % problem.num_devices());
+    moves.push_back(Seconds([&] { benchmark::DoNotOptimize(session->Try(op, to)); }));
+    state.SetIterationTime(moves.back());
+    // Now and then, so that both suffer alike from what else the machine does.
+    if (moves.size() % 10 != 1) continue;
+    wholes.push_back(Seconds([&] { benchmark::DoNotOptimize(evaluator->ScorePlan({.device = device}, *workspace)); }));
+  }
+  state.counters["faster"] = Median(wholes) / Median(moves);
+}
+
+void Moves(benchmark::internal::Benchmark* benchmark) {
+  benchmark->UseManualTime()->Iterations(1000)->Unit(benchmark::kMicrosecond);
+}
+
+BENCHMARK_CAPTURE(BM_Try, none, "parallel(contention=none)", false, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, none_last_tenth, "parallel(contention=none)", false, 0.1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, none_memory, "parallel(contention=none)", true, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports, "parallel(contention=ports)", false, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_last_tenth, "parallel(contention=ports)", false, 0.1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_memory, "parallel(contention=ports)", true, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_memory_last_tenth, "parallel(contention=ports)", true, 0.1)->Apply(Moves);
 
 BENCHMARK_CAPTURE(BM_Score, none, "parallel(contention=none)", false)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, none_memory, "parallel(contention=none)", true)->Apply(Sizes);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/snapshot.h"
+
 namespace berth {
 
 class DeviceSets {
@@ -16,6 +18,9 @@ class DeviceSets {
     words_ = (devices + 63) / 64;
     bits_.assign(rows * words_, 0);
   }
+  void Save(Snapshot& to) const { to.PutAll(bits_); }
+  void Load(Snapshot::Reader& from) { from.TakeAll(bits_); }
+
   void Fill(size_t row) {
     for (size_t w = 0; w < words_; ++w) bits_[row * words_ + w] = ~uint64_t{0};
   }

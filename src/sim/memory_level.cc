@@ -3,21 +3,31 @@
 namespace berth {
 
 void MemoryLevel::Reset(const FlatProblem& flat, const PlanView& plan) {
-  flat_ = &flat;
-  devices_ = static_cast<size_t>(flat.num_devices());
-  holders_.resize(static_cast<size_t>(flat.num_tensors()) * devices_);
-  levels_.assign(devices_, {.bytes = 0, .peak = 0, .changed = 0});
-  seen_.assign(devices_, -1);
+  const auto devices = static_cast<size_t>(flat.num_devices());
+  parameter_bytes_.assign(devices, 0);
+  seen_.assign(devices, -1);
   const Graph& graph = flat.problem().graph();
   for (const ParameterId parameter : graph.parameters()) {
     for (const OpId op : graph.parameter_consumers(parameter)) {
       const size_t device = Index(plan.device[Index(op)]);
       if (seen_[device] == static_cast<int32_t>(parameter)) continue;
       seen_[device] = static_cast<int32_t>(parameter);
-      levels_[device].bytes += graph.parameter_bytes(parameter);
+      parameter_bytes_[device] += graph.parameter_bytes(parameter);
     }
   }
-  for (Level& level : levels_) level.peak = level.bytes;
+  Prepare(flat);
+}
+
+void MemoryLevel::Reset(const FlatProblem& flat, std::span<const int64_t> parameter_bytes) {
+  parameter_bytes_.assign(parameter_bytes.begin(), parameter_bytes.end());
+  Prepare(flat);
+}
+
+void MemoryLevel::Prepare(const FlatProblem& flat) {
+  flat_ = &flat;
+  devices_ = static_cast<size_t>(flat.num_devices());
+  holders_.resize(static_cast<size_t>(flat.num_tensors()) * devices_);
+  levels_.assign(devices_, {.bytes = 0, .peak = 0, .changed = 0});
 }
 
 void MemoryLevel::Finish(double finish, Score& score) {
@@ -26,9 +36,10 @@ void MemoryLevel::Finish(double finish, Score& score) {
     // At the end itself nothing is held but parameters, which the peak has counted.
     if (level.changed < finish) level.peak = std::max(level.peak, level.bytes);
     const int64_t limit = flat_->problem().memory_limit(MakeId<DeviceId>(d));
-    if (level.peak > limit) {
+    const int64_t peak = level.peak + parameter_bytes_[d];
+    if (peak > limit) {
       score.feasible = false;
-      score.excess_bytes += level.peak - limit;
+      score.excess_bytes += peak - limit;
     }
   }
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "placement/plan.h"
 #include "placement/timeline.h"
 #include "sim/flat_problem.h"
+#include "sim/snapshot.h"
 
 namespace berth {
 
@@ -16,8 +18,9 @@ namespace berth {
 // order: the level counts when time moves on, after all that ends and starts at one instant.
 class MemoryLevel {
  public:
-  // Parameters lie on their devices from the start.
+  // Parameters lie on their devices from the start: counted here, or given in bytes per device.
   void Reset(const FlatProblem& flat, const PlanView& plan);
+  void Reset(const FlatProblem& flat, std::span<const int64_t> parameter_bytes);
 
   void OpStarts(int32_t op, int32_t device, double now) { Change(device, flat_->op_bytes(op).taken, now); }
 
@@ -42,16 +45,37 @@ class MemoryLevel {
 
   void Arriving(int32_t tensor, int32_t device, double now) { Change(device, flat_->tensor(tensor).bytes, now); }
 
+  // begun(tensor): whether it is there, on the device that made it. O(tensors x devices).
+  template <typename Begun>
+  void Save(Snapshot& to, Begun begun) const {
+    to.PutAll(levels_);
+    for (int32_t t = 0; t < flat_->num_tensors(); ++t) {
+      if (!begun(t)) continue;
+      const std::span<const int32_t> row(holders_.data() + static_cast<size_t>(t) * devices_, devices_);
+      int32_t any = 0;
+      for (const int32_t count : row) any |= count;
+      if (any == 0) continue;
+      to.Put(t);
+      to.PutAll(row);
+    }
+    to.Put(int32_t{-1});
+  }
+  void Load(Snapshot::Reader& from) {
+    from.TakeAll(levels_);
+    for (auto t = from.Take<int32_t>(); t >= 0; t = from.Take<int32_t>()) from.TakeAll(std::span(Row(t), devices_));
+  }
+
   // Completes a score whose run ended at `finish`.
   void Finish(double finish, Score& score);
 
  private:
-  struct Level {
+  struct Level {  // without parameters
     int64_t bytes;
     int64_t peak;    // over the instants before `changed`
     double changed;  // the instant that `bytes` belongs to
   };
 
+  void Prepare(const FlatProblem& flat);
   int32_t* Row(int32_t tensor) { return holders_.data() + static_cast<size_t>(tensor) * devices_; }
 
   void Change(int32_t device, int64_t bytes, double now) {
@@ -67,6 +91,7 @@ class MemoryLevel {
   size_t devices_ = 0;
   std::vector<int32_t> holders_;  // tensors x devices
   std::vector<Level> levels_;
+  std::vector<int64_t> parameter_bytes_;  // by device
   std::vector<int32_t> seen_;
 };
 

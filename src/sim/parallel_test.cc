@@ -246,5 +246,54 @@ TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
   EXPECT_EQ(session->device()[1], DeviceId{0});
 }
 
+// Sessions of random moves, of one op and of many, committed or not, against full scores.
+void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options, bool priorities) {
+  const Random random(seed);
+  for (uint64_t k = 0; k < 12 && !::testing::Test::HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    Random draw = random.Fork(k);
+    testing::RandomProblemOptions some = options;
+    some.memory_limits = k % 2 == 1;
+    const Problem problem = testing::RandomProblem(draw, some);
+    std::vector<double> priority;
+    for (size_t v = 0; priorities && v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
+    for (const Rules& rules : AllRules()) {
+      SCOPED_TRACE(rules.name);
+      const auto evaluator = Make(rules.name, problem);
+      const auto workspace = evaluator->NewWorkspace();
+      std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
+      const auto session = evaluator->NewSession({.device = device, .priority = priority});
+      EXPECT_EQ(session->score(), evaluator->ScorePlan({.device = device, .priority = priority}, *workspace));
+      for (int tries = 0; tries < 60; ++tries) {
+        std::vector<std::pair<OpId, DeviceId>> moves;
+        const size_t first = draw.Below(problem.num_ops());
+        for (size_t left = draw.Chance(0.7) ? 1 : 1 + draw.Below(10); left > 0; --left) {
+          const size_t op = draw.Chance(0.5) ? first : first + draw.Below(problem.num_ops() - first);
+          moves.emplace_back(MakeId<OpId>(op), MakeId<DeviceId>(draw.Below(problem.num_devices())));
+        }
+        std::vector<DeviceId> moved = device;
+        for (const auto& [op, to] : moves) moved[Index(op)] = to;
+        const Score expected = evaluator->ScorePlan({.device = moved, .priority = priority}, *workspace);
+        ASSERT_EQ(session->Try(moves), expected);
+        if (!draw.Chance(0.4)) continue;
+        session->Commit();
+        device = moved;
+        ASSERT_EQ(session->score(), expected);
+        ASSERT_TRUE(std::ranges::equal(session->device(), device));
+      }
+    }
+  }
+}
+
+TEST(Session, GivesTheScoresOfWholeRuns) { CompareSessions(4, {.ops = 300}, false); }
+TEST(Session, GivesTheScoresOfWholeRunsWhereManyEventsCoincide) {
+  CompareSessions(5, {.ops = 300, .ties = true}, false);
+}
+TEST(Session, GivesTheScoresOfWholeRunsByPriority) { CompareSessions(6, {.ops = 200, .ties = true}, true); }
+TEST(Session, GivesTheScoresOfWholeRunsWhereSomeOpsCannotRun) {
+  CompareSessions(7, {.ops = 100, .forbidden = 0.02}, false);
+}
+TEST(Session, GivesTheScoresOfWholeRunsOfSmallGraphs) { CompareSessions(8, {}, false); }
+
 }  // namespace
 }  // namespace berth

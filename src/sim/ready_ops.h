@@ -3,6 +3,7 @@
 //   Push(device, op, now)   the op became ready; calls come with `now` never falling
 //   Has(device)             whether the device could start one now
 //   Pop(device)             takes the first
+//   Save(to), Load(from)    the ready ops; Load comes after a Reset, perhaps to other slices
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "placement/plan.h"
+#include "sim/snapshot.h"
 
 namespace berth {
 
@@ -51,6 +53,21 @@ class FirstCome {
 
   int32_t Pop(int32_t device) { return *queues_[static_cast<size_t>(device)].head++; }
 
+  void Save(Snapshot& to) const {
+    for (const Queue& queue : queues_) {
+      to.PutCounted(std::span<const int32_t>(queue.head, queue.tail));
+      to.Put(std::max(queue.instant, queue.head) - queue.head);
+      to.Put(queue.time);
+    }
+  }
+  void Load(Snapshot::Reader& from) {
+    for (Queue& queue : queues_) {
+      queue.tail = from.TakeCounted(queue.head);
+      queue.instant = queue.head + from.Take<ptrdiff_t>();
+      queue.time = from.Take<double>();
+    }
+  }
+
  private:
   struct Queue {
     int32_t *head, *tail;
@@ -86,6 +103,13 @@ class ByPriority {
     Heap& heap = heaps_[static_cast<size_t>(device)];
     std::pop_heap(heap.begin, heap.end);
     return (--heap.end)->op;
+  }
+
+  void Save(Snapshot& to) const {
+    for (const Heap& heap : heaps_) to.PutCounted(std::span<const Item>(heap.begin, heap.end));
+  }
+  void Load(Snapshot::Reader& from) {
+    for (Heap& heap : heaps_) heap.end = from.TakeCounted(heap.begin);
   }
 
  private:

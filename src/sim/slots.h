@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/snapshot.h"
+
 namespace berth {
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -14,6 +16,9 @@ class Slots {
  public:
   // All kNever.
   void Reset(size_t count) { ends_.assign((count + kWidth - 1) / kWidth * kWidth, kNever); }
+
+  void Save(Snapshot& to) const { to.PutAll(ends_); }
+  void Load(Snapshot::Reader& from) { from.TakeAll(ends_); }
 
   double operator[](size_t slot) const { return ends_[slot]; }
   void Set(size_t slot, double end) { ends_[slot] = end; }

@@ -3,20 +3,25 @@
 namespace berth {
 
 void Ports::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
+  const auto devices = static_cast<size_t>(flat.num_devices());
+  // One place per edge is more than enough, and found without a branch.
+  capacity_.assign(devices * devices, 0);
+  for (int32_t t = 0; t < flat.num_tensors(); ++t) {
+    const int32_t u = flat.producer(t);
+    int32_t* const row = capacity_.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices;
+    for (const int32_t c : flat.consumers(t)) ++row[Index(plan.device[static_cast<size_t>(c)])];
+    row[0] += flat.io_on_host();
+  }
+  Reset(flat, capacity_, slots);
+}
+
+void Ports::Reset(const FlatProblem& flat, std::span<const int32_t> edges, Slots& slots) {
   flat_ = &flat;
   devices_ = static_cast<size_t>(flat.num_devices());
   sets_.Reset(2 + 2 * devices_, devices_);
   sets_.Fill(kFreeOut);
   sets_.Fill(kFreeIn);
-  // One place per edge is more than enough, and found without a branch.
-  capacity_.assign(devices_ * devices_, 0);
-  for (int32_t t = 0; t < flat.num_tensors(); ++t) {
-    const int32_t u = flat.producer(t);
-    int32_t* const row = capacity_.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices_;
-    for (const int32_t c : flat.consumers(t)) ++row[Index(plan.device[static_cast<size_t>(c)])];
-    row[0] += flat.io_on_host();
-  }
-  queues_.Reset(capacity_);
+  queues_.Reset(edges);
   outgoing_.Reset(devices_, slots);
   fresh_.clear();
   freed_.clear();

@@ -2,6 +2,8 @@
 //   Request(tensor, from, to, now)   the transfer may start from `now` on; calls come with `now` never falling
 //   Start(now, on_start)             starts all that can: on_start(tensor, from, to, end) for each
 //   Idle()                           nothing is under way and nothing waits
+//   Save(to), Load(from)             the state just after a Start; Load comes after a Reset, perhaps for another plan
+// `edges` of a Reset: how many edges lead from one device to another, in a table of devices x devices. More will do.
 // Where ports are limited at most one transfer leaves a device at a time. Its end stands in a slot of the device:
 //   End(device, on_end)              the transfer in this slot ends: on_end(tensor, from, to)
 // Where they are not, any number is under way:
@@ -18,6 +20,7 @@
 #include "sim/device_sets.h"
 #include "sim/flat_problem.h"
 #include "sim/slots.h"
+#include "sim/snapshot.h"
 
 namespace berth {
 
@@ -40,6 +43,16 @@ class Outgoing {
   struct Move {
     int32_t tensor, to;
   };
+  // But for the slots.
+  void Save(Snapshot& to) const {
+    to.PutAll(move_);
+    to.Put(active_);
+  }
+  void Load(Snapshot::Reader& from) {
+    from.TakeAll(move_);
+    active_ = from.Take<size_t>();
+  }
+
   Move Take(int32_t from) {
     slots_->Set(Slot(from), kNever);
     --active_;
@@ -89,6 +102,13 @@ class RequestQueues {
     return place == queue.head;
   }
 
+  void Save(Snapshot& to) const {
+    for (const Queue& queue : queues_) to.PutCounted(std::span<const Item>(queue.head, queue.tail));
+  }
+  void Load(Snapshot::Reader& from) {
+    for (Queue& queue : queues_) queue.tail = from.TakeCounted(queue.head);
+  }
+
  private:
   static bool Before(const Item& a, const Item& b) {
     if (a.request != b.request) return a.request < b.request;
@@ -106,7 +126,9 @@ class Unlimited {
  public:
   static constexpr bool kUsesSlots = false;
 
-  void Reset(const FlatProblem& flat, const PlanView&, Slots&) {
+  void Reset(const FlatProblem& flat, const PlanView&, Slots&) { Reset(flat); }
+  void Reset(const FlatProblem& flat, std::span<const int32_t>, Slots&) { Reset(flat); }
+  void Reset(const FlatProblem& flat) {
     flat_ = &flat;
     active_.clear();
     waiting_.clear();
@@ -144,6 +166,12 @@ class Unlimited {
 
   bool Idle() const { return active_.empty() && waiting_.empty(); }
 
+  void Save(Snapshot& to) const { to.PutCounted(std::span<const Move>(active_)); }
+  void Load(Snapshot::Reader& from) {
+    active_.resize(from.Take<size_t>());
+    from.TakeAll(active_);
+  }
+
  private:
   struct Move {
     double end;
@@ -168,10 +196,14 @@ class EgressPorts {
       const size_t from = u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)]);
       capacity_[from] += static_cast<int32_t>(flat.consumers(t).size()) + flat.io_on_host();
     }
-    queues_.Reset(capacity_);
-    outgoing_.Reset(devices, slots);
-    changed_.Reset(1, devices);
-    waiting_ = 0;
+    Prepare(slots);
+  }
+  void Reset(const FlatProblem& flat, std::span<const int32_t> edges, Slots& slots) {
+    flat_ = &flat;
+    const auto devices = static_cast<size_t>(flat.num_devices());
+    capacity_.assign(devices, 0);
+    for (size_t i = 0; i < edges.size(); ++i) capacity_[i / devices] += edges[i];
+    Prepare(slots);
   }
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
@@ -203,7 +235,25 @@ class EgressPorts {
 
   bool Idle() const { return waiting_ == 0 && outgoing_.idle(); }
 
+  void Save(Snapshot& to) const {
+    queues_.Save(to);
+    outgoing_.Save(to);
+    to.Put(waiting_);
+  }
+  void Load(Snapshot::Reader& from) {
+    queues_.Load(from);
+    outgoing_.Load(from);
+    waiting_ = from.Take<size_t>();
+  }
+
  private:
+  void Prepare(Slots& slots) {
+    queues_.Reset(capacity_);
+    outgoing_.Reset(capacity_.size(), slots);
+    changed_.Reset(1, capacity_.size());
+    waiting_ = 0;
+  }
+
   const FlatProblem* flat_ = nullptr;
   std::vector<int32_t> capacity_;
   RequestQueues queues_;
@@ -219,6 +269,7 @@ class Ports {
   static constexpr bool kUsesSlots = true;
 
   void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots);
+  void Reset(const FlatProblem& flat, std::span<const int32_t> edges, Slots& slots);
 
   void Request(int32_t tensor, int32_t from, int32_t to, double now) {
     const size_t pair = Pair(from, to);
@@ -267,6 +318,19 @@ class Ports {
   }
 
   bool Idle() const { return num_waiting_ == 0 && outgoing_.idle(); }
+
+  void Save(Snapshot& to) const {
+    sets_.Save(to);
+    queues_.Save(to);
+    outgoing_.Save(to);
+    to.Put(num_waiting_);
+  }
+  void Load(Snapshot::Reader& from) {
+    sets_.Load(from);
+    queues_.Load(from);
+    outgoing_.Load(from);
+    num_waiting_ = from.Take<size_t>();
+  }
 
  private:
   struct Route {
