@@ -30,6 +30,21 @@ void MemoryLevel::Prepare(const FlatProblem& flat) {
   levels_.assign(devices_, {.bytes = 0, .peak = 0, .changed = 0});
 }
 
+void MemoryLevel::Save(std::vector<int32_t>& held, Snapshot& to) const {
+  to.PutAll(levels_);
+  std::erase_if(held, [this](int32_t t) {
+    return std::all_of(Row(t), Row(t) + devices_, [](int32_t count) { return count == 0; });
+  });
+  to.PutCounted(std::span<const int32_t>(held));
+  for (const int32_t t : held) to.PutAll(std::span(Row(t), devices_));
+}
+
+void MemoryLevel::Load(Snapshot::Reader& from, std::vector<int32_t>& held) {
+  from.TakeAll(levels_);
+  from.TakeCounted(held);
+  for (const int32_t t : held) from.TakeAll(std::span(Row(t), devices_));
+}
+
 void MemoryLevel::Finish(double finish, Score& score) {
   for (size_t d = 0; d < devices_; ++d) {
     Level& level = levels_[d];

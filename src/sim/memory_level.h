@@ -45,25 +45,9 @@ class MemoryLevel {
 
   void Arriving(int32_t tensor, int32_t device, double now) { Change(device, flat_->tensor(tensor).bytes, now); }
 
-  // begun(tensor): whether it is there, on the device that made it. O(tensors x devices).
-  template <typename Begun>
-  void Save(Snapshot& to, Begun begun) const {
-    to.PutAll(levels_);
-    for (int32_t t = 0; t < flat_->num_tensors(); ++t) {
-      if (!begun(t)) continue;
-      const std::span<const int32_t> row(holders_.data() + static_cast<size_t>(t) * devices_, devices_);
-      int32_t any = 0;
-      for (const int32_t count : row) any |= count;
-      if (any == 0) continue;
-      to.Put(t);
-      to.PutAll(row);
-    }
-    to.Put(int32_t{-1});
-  }
-  void Load(Snapshot::Reader& from) {
-    from.TakeAll(levels_);
-    for (auto t = from.Take<int32_t>(); t >= 0; t = from.Take<int32_t>()) from.TakeAll(std::span(Row(t), devices_));
-  }
+  // `held`: all tensors that something may hold; those that nothing does any more are taken out.
+  void Save(std::vector<int32_t>& held, Snapshot& to) const;
+  void Load(Snapshot::Reader& from, std::vector<int32_t>& held);
 
   // Completes a score whose run ended at `finish`.
   void Finish(double finish, Score& score);
@@ -76,6 +60,7 @@ class MemoryLevel {
   };
 
   void Prepare(const FlatProblem& flat);
+  const int32_t* Row(int32_t tensor) const { return holders_.data() + static_cast<size_t>(tensor) * devices_; }
   int32_t* Row(int32_t tensor) { return holders_.data() + static_cast<size_t>(tensor) * devices_; }
 
   void Change(int32_t device, int64_t bytes, double now) {

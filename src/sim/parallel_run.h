@@ -39,6 +39,24 @@ struct ParallelWorkspace : Workspace {
   SequencedPorts sequenced_ports{true};
 };
 
+// What a run can still ask for of what has happened, from one save of its state to the next.
+struct Frontier {
+  std::vector<int32_t> ended;    // ops, since the last save
+  std::vector<int32_t> waiting;  // ops that lack inputs, some of whose inputs exist; perhaps more than once
+  std::vector<int32_t> held;     // tensors that something needs where they are
+
+  // At time 0.
+  void Reset(const FlatProblem& flat) {
+    ended.clear();
+    waiting.clear();
+    held.clear();
+    for (int32_t t = 0; t < flat.num_inputs(); ++t) {
+      held.push_back(t);
+      waiting.insert(waiting.end(), flat.consumers(t).begin(), flat.consumers(t).end());
+    }
+  }
+};
+
 // Who watches a run is told when an op has ended, in which round, and when all that can start in a round has started:
 // OpEnded(op, round), Started(run). This one is told nothing.
 struct Unwatched {
@@ -70,16 +88,17 @@ class Run {
 
   // The same from tables that are there already, and from the middle of a run when `from` is one that was saved. That
   // one may have been of another plan, if the two differ in nothing that has happened by then.
-  Score Simulate(const PlanView& plan, const PlanTables& tables, const Snapshot* from) {
+  Score Simulate(const PlanView& plan, const PlanTables& tables, const Snapshot* from, Frontier& frontier) {
     work_.ops = tables.ops();
     ResetDevices();
     ready_.Reset(plan, tables.first_op());
     transfers_.Reset(flat_, tables.edges(), work_.slots);
     if constexpr (kMemory) work_.memory.Reset(flat_, tables.parameter_bytes());
+    frontier.Reset(flat_);
     if (from == nullptr) {
       Begin();
     } else {
-      Load(*from);
+      Load(*from, frontier);
     }
     return Continue();
   }
@@ -87,45 +106,41 @@ class Run {
   uint32_t round() const { return round_; }
   int32_t ended() const { return ended_; }
 
-  // When all that can start has started. `begun(op)`: whether it has ended.
-  template <typename Begun>
-  void Save(const PlanTables& tables, Begun has_ended, Snapshot& to) const {
+  // When all that can start has started. Of ops that have nothing or all, and of tensors that nothing needs, there is
+  // nothing to remember: O(what is under way, and what has happened since the last save).
+  void Save(Frontier& frontier, Snapshot& to) const {
+    for (const int32_t v : frontier.ended) {
+      const std::span<const int32_t> users = flat_.users_of(v);
+      frontier.waiting.insert(frontier.waiting.end(), users.begin(), users.end());
+      for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) frontier.held.push_back(t);
+    }
+    frontier.ended.clear();
+    std::erase_if(frontier.waiting, [this](int32_t v) { return work_.ops[static_cast<size_t>(v)].missing == 0; });
     to.Put(now_);
     to.Put(round_);
     to.Put(ended_);
     work_.slots.Save(to);
     to.PutAll(work_.running);
-    // Of ops that have nothing, or all, there is nothing to remember.
-    for (int32_t v = 0; v < flat_.num_ops(); ++v) {
-      const int32_t missing = work_.ops[static_cast<size_t>(v)].missing;
-      if (missing > 0 && missing < tables.ops()[static_cast<size_t>(v)].missing) to.Put(Missing{v, missing});
-    }
-    to.Put(Missing{-1, 0});
+    to.PutCounted(std::span<const int32_t>(frontier.waiting));
+    for (const int32_t v : frontier.waiting) to.Put(work_.ops[static_cast<size_t>(v)].missing);
     ready_.Save(to);
     transfers_.Save(to);
-    if constexpr (kMemory) {
-      work_.memory.Save(to, [&](int32_t t) { return t < flat_.num_inputs() || has_ended(flat_.producer(t)); });
-    }
+    if constexpr (kMemory) work_.memory.Save(frontier.held, to);
   }
 
  private:
-  struct Missing {
-    int32_t op, count;
-  };
-
-  void Load(const Snapshot& snapshot) {
+  void Load(const Snapshot& snapshot, Frontier& frontier) {
     Snapshot::Reader from(snapshot);
     now_ = from.Take<double>();
     round_ = from.Take<uint32_t>();
     ended_ = from.Take<int32_t>();
     work_.slots.Load(from);
     from.TakeAll(work_.running);
-    for (auto some = from.Take<Missing>(); some.op >= 0; some = from.Take<Missing>()) {
-      work_.ops[static_cast<size_t>(some.op)].missing = some.count;
-    }
+    from.TakeCounted(frontier.waiting);
+    for (const int32_t v : frontier.waiting) work_.ops[static_cast<size_t>(v)].missing = from.Take<int32_t>();
     ready_.Load(from);
     transfers_.Load(from);
-    if constexpr (kMemory) work_.memory.Load(from);
+    if constexpr (kMemory) work_.memory.Load(from, frontier.held);
   }
 
   Score Continue() {

@@ -17,12 +17,13 @@ namespace berth {
 
 // Until the first tensor that a moved op consumes is there, nothing has asked where that op is: a run with it elsewhere
 // is the same up to then. So the run of what is committed is saved now and then, and a try begins where it was saved
-// last before that moment. The states are saved on the way, by tries, as far as these are still the committed run:
-// after a Commit the later ones are missing until a try comes by.
+// last before that moment. The states are saved on the way, by tries, as far as these are still the committed run;
+// beyond, only after a Commit, since the next is likely to follow then. Those that are missing are saved when a try
+// comes by.
 //
-// Memory: a saved state holds what is under way (ops that some inputs of have arrived, ready ops, waiting transfers,
-// tensors that are needed): at most 8 bytes per op, 24 per edge and, where memory is tracked, 4 + 4 x devices per
-// tensor; typically a few per cent of that. There are at most kCheckpoints.
+// Memory: a saved state holds what is under way: ops that some inputs of have come, ready ops, waiting transfers,
+// tensors that are needed. That is at most 4 bytes per op, 32 per edge and, where memory is tracked, 4 + 4 x devices
+// per tensor; mostly a few per cent of it. There are at most 2 x kCheckpoints.
 template <typename Ready, typename Transfers, bool kMemory>
 class ParallelSession : public Session {
  public:
@@ -35,7 +36,7 @@ class ParallelSession : public Session {
         device_(start.device.begin(), start.device.end()),
         priority_(start.priority.begin(), start.priority.end()),
         step_(std::max(kLeastStep, flat.num_ops() / kCheckpoints + 1)) {
-    score_ = Simulate(kNotEnded);
+    score_ = Simulate();
     end_round_.swap(tried_end_round_);
   }
 
@@ -55,21 +56,23 @@ class ParallelSession : public Session {
       tables_.Move(v, to);
       moved_.emplace_back(v, from);
     }
+    save_all_ = std::exchange(committed_, false);
     can_commit_ = true;
-    tried_score_ = moved_.empty() ? score_ : Simulate(first_round_);
+    tried_score_ = moved_.empty() ? score_ : Simulate();
     return tried_score_;
   }
 
   void Commit() override {
     BERTH_CHECK(can_commit_, "Commit follows a Try");
     can_commit_ = false;
+    committed_ = true;
     if (moved_.empty()) return;
     for (const auto& [op, from] : moved_) device_[static_cast<size_t>(op)] = static_cast<DeviceId>(tables_.device(op));
     moved_.clear();
     score_ = tried_score_;
     end_round_.swap(tried_end_round_);
-    for (Checkpoint& checkpoint : checkpoints_) {
-      if (checkpoint.round >= first_round_) checkpoint.round = kNotEnded;
+    for (size_t k = 0; k < checkpoints_.size(); ++k) {
+      if (checkpoints_[k].round >= first_round_) std::swap(checkpoints_[k], tried_checkpoints_[k]);
     }
   }
 
@@ -86,26 +89,31 @@ class ParallelSession : public Session {
     Snapshot state;
   };
 
-  // Notes when ops end, and saves states as long as the run is that of what is committed.
+  // Notes when ops end, and saves states.
   struct Watcher {
     static constexpr bool kWatches = true;
 
-    void OpEnded(int32_t op, uint32_t round) { session->tried_end_round_[static_cast<size_t>(op)] = round; }
+    void OpEnded(int32_t op, uint32_t round) {
+      session->tried_end_round_[static_cast<size_t>(op)] = round;
+      session->frontier_.ended.push_back(op);
+    }
     template <typename AnyRun>
     void Started(const AnyRun& run) {
       if (run.ended() < next) [[likely]]
         return;
-      if (run.round() >= end_round) {
+      const int32_t k = run.ended() / session->step_;
+      next = (k + 1) * session->step_;
+      if (run.round() < session->first_round_) {
+        session->SaveCheckpoint(run, session->checkpoints_[static_cast<size_t>(k)]);
+      } else if (session->save_all_) {
+        session->SaveCheckpoint(run, session->tried_checkpoints_[static_cast<size_t>(k)]);
+      } else {
         next = std::numeric_limits<int32_t>::max();
-        return;
       }
-      session->SaveCheckpoint(run);
-      next = (run.ended() / session->step_ + 1) * session->step_;
     }
 
     ParallelSession* session;
-    int32_t next;        // how many ops have ended when it is time to save
-    uint32_t end_round;  // the first that is not to be saved
+    int32_t next;  // how many ops have ended when it is time to save
   };
 
   void TakeBack() {
@@ -126,11 +134,12 @@ class ParallelSession : public Session {
     return round;
   }
 
-  // The score of tables_, which differ from what is committed in nothing that happens before `first_round`.
-  Score Simulate(uint32_t first_round) {
+  // The score of tables_, which differ from what is committed in nothing that happens before first_round_.
+  Score Simulate() {
     const auto last = std::find_if(checkpoints_.rbegin(), checkpoints_.rend(),
-                                   [&](const Checkpoint& checkpoint) { return checkpoint.round < first_round; });
-    Watcher watcher{.session = this, .next = step_, .end_round = first_round};
+                                   [&](const Checkpoint& checkpoint) { return checkpoint.round < first_round_; });
+    for (Checkpoint& checkpoint : tried_checkpoints_) checkpoint.round = kNotEnded;
+    Watcher watcher{.session = this, .next = step_};
     const Snapshot* from = nullptr;
     tried_end_round_.assign(static_cast<size_t>(flat_.num_ops()), kNotEnded);
     if (last != checkpoints_.rend()) {
@@ -141,32 +150,34 @@ class ParallelSession : public Session {
                              [round](uint32_t ended) { return ended <= round ? ended : kNotEnded; });
     }
     return Run<Ready, Transfers, kMemory, Watcher>(flat_, work_, ready_, transfers_, {}, nullptr, watcher)
-        .Simulate({.device = device_, .priority = priority_}, tables_, from);
+        .Simulate({.device = device_, .priority = priority_}, tables_, from, frontier_);
   }
 
   template <typename AnyRun>
-  void SaveCheckpoint(const AnyRun& run) {
-    Checkpoint& checkpoint = checkpoints_[static_cast<size_t>(run.ended() / step_)];
+  void SaveCheckpoint(const AnyRun& run, Checkpoint& checkpoint) {
     checkpoint.round = run.round();
     checkpoint.state.Clear();
-    run.Save(
-        tables_, [&](int32_t op) { return tried_end_round_[static_cast<size_t>(op)] != kNotEnded; }, checkpoint.state);
+    run.Save(frontier_, checkpoint.state);
   }
 
   const FlatProblem& flat_;
   ParallelWorkspace work_;
+  Frontier frontier_;
   Ready& ready_;
   Transfers& transfers_;
   PlanTables tables_;                               // with what was tried
   std::vector<std::pair<int32_t, int32_t>> moved_;  // what was tried: ops and where they were, in order
   std::vector<DeviceId> device_;                    // as committed
   std::vector<double> priority_;
-  int32_t step_;                                          // between two checkpoints, in ops that have ended
-  std::array<Checkpoint, kCheckpoints + 1> checkpoints_;  // number k is of the first round after k * step_ ops
-  std::vector<uint32_t> end_round_, tried_end_round_;     // by op
-  uint32_t first_round_ = kNotEnded;                      // of what was tried
+  int32_t step_;  // between two checkpoints, in ops that have ended
+  // Number k is of the first round after k * step_ ops. Those of what was tried begin where it makes a difference.
+  std::array<Checkpoint, kCheckpoints + 1> checkpoints_, tried_checkpoints_;
+  std::vector<uint32_t> end_round_, tried_end_round_;  // by op
+  uint32_t first_round_ = kNotEnded;                   // of what was tried
   Score score_, tried_score_;
   bool can_commit_ = false;
+  bool committed_ = false;  // since the last Try
+  bool save_all_ = false;
 };
 
 }  // namespace berth

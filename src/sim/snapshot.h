@@ -64,6 +64,11 @@ class Snapshot {
       TakeAll(std::span<T>(first, count));
       return first + count;
     }
+    template <typename T>
+    void TakeCounted(std::vector<T>& values) {
+      values.resize(Take<size_t>());
+      TakeAll(values);
+    }
 
    private:
     const std::byte* next_;

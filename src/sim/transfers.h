@@ -167,10 +167,7 @@ class Unlimited {
   bool Idle() const { return active_.empty() && waiting_.empty(); }
 
   void Save(Snapshot& to) const { to.PutCounted(std::span<const Move>(active_)); }
-  void Load(Snapshot::Reader& from) {
-    active_.resize(from.Take<size_t>());
-    from.TakeAll(active_);
-  }
+  void Load(Snapshot::Reader& from) { from.TakeCounted(active_); }
 
  private:
   struct Move {
