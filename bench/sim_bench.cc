@@ -108,6 +108,7 @@ void Moves(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK_CAPTURE(BM_Try, none, "parallel(contention=none)", false, 1)->Apply(Moves);
 BENCHMARK_CAPTURE(BM_Try, none_last_tenth, "parallel(contention=none)", false, 0.1)->Apply(Moves);
 BENCHMARK_CAPTURE(BM_Try, none_memory, "parallel(contention=none)", true, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, links, "parallel(contention=links)", false, 1)->Apply(Moves);
 BENCHMARK_CAPTURE(BM_Try, ports, "parallel(contention=ports)", false, 1)->Apply(Moves);
 BENCHMARK_CAPTURE(BM_Try, ports_last_tenth, "parallel(contention=ports)", false, 0.1)->Apply(Moves);
 BENCHMARK_CAPTURE(BM_Try, ports_memory, "parallel(contention=ports)", true, 1)->Apply(Moves);
@@ -116,6 +117,8 @@ BENCHMARK_CAPTURE(BM_Try, ports_memory_last_tenth, "parallel(contention=ports)",
 BENCHMARK_CAPTURE(BM_Score, none, "parallel(contention=none)", false)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, none_memory, "parallel(contention=none)", true)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, egress, "parallel(contention=egress)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, links, "parallel(contention=links)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, links_memory, "parallel(contention=links)", true)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports)", false)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports)", true)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, serial, "serial", false)->Apply(Sizes);

@@ -72,6 +72,7 @@ struct RandomProblemOptions {
   bool ties = false;           // times are multiples of 1/64, so that many events coincide
   bool zero_lengths = true;    // some ops and tensors take no time
   bool inputs = true;          // the graph has inputs
+  bool domains = false;        // some links share a medium
   bool memory_limits = false;  // devices hold about as much as a random placement needs, or less
   double forbidden = 0;        // the share of (op, device) pairs that cannot run; device 0 runs everything
 };
@@ -138,6 +139,7 @@ inline Problem RandomProblem(Random& random, const RandomProblemOptions& options
   for (Link& link : links) {
     link.latency.value = options.zero_lengths && random.Chance(0.2) ? 0 : time(1.0 / 64, 0.5);
     link.bandwidth.value = pick(2048.0, 8192.0, 32768.0);
+    if (options.domains) link.domain = pick("", "bus", "bus", "switch");
   }
   OpTimes times{.time = {}, .source = "random"};
   for (size_t v = 0; v < n; ++v) {

@@ -98,6 +98,17 @@ class Verifier {
     return key.is_tensor ? run(graph_.producer(TensorId{key.id})).end : 0;
   }
 
+  bool has_ports() const { return facts_.contention == Contention::kEgress || facts_.contention == Contention::kPorts; }
+  // What it takes alone, and what of that passes before it uses its link.
+  double Length(const TransferRun& move) const {
+    return move.is_input ? problem_.transfer_time(BytesOf(KeyOf(move)), move.from, move.to)
+                         : problem_.transfer_time(move.tensor, move.from, move.to);
+  }
+  double Latency(const TransferRun& move) const {
+    if (!move.is_input && problem_.has_explicit_transfers()) return 0;
+    return problem_.latency()[Index(move.from) * problem_.num_devices() + Index(move.to)];
+  }
+
   void CheckInfeasible() {
     if (timeline_.score.feasible) Fault("a run that never ends is called feasible");
     if (timeline_.infeasible_because.empty()) Fault("a run that never ends gives no reason");
@@ -146,9 +157,8 @@ class Verifier {
         continue;
       }
       if (move.from != Home(key)) Fault("transfer of {} leaves from a device that did not make it", name(move));
-      const double length = key.is_tensor ? problem_.transfer_time(move.tensor, move.from, move.to)
-                                          : problem_.transfer_time(BytesOf(key), move.from, move.to);
-      if (move.end != move.start + length)
+      const double length = Length(move);
+      if (facts_.contention != Contention::kLinks && move.end != move.start + length)
         Fault("transfer of {} takes {}, not {}", name(move), move.end - move.start, length);
       if (move.start < RequestTime(key))
         Fault("transfer of {} starts at {}, before there is anything to send", name(move), move.start);
@@ -225,10 +235,11 @@ class Verifier {
   void CheckPorts() {
     leaving_.resize(problem_.num_devices());
     entering_.resize(problem_.num_devices());
-    if (facts_.contention == Contention::kNone) {
+    if (!has_ports()) {
       for (const TransferRun& move : timeline_.transfers) {
         if (move.start != RequestTime(KeyOf(move))) Fault("transfer of {} waits, with nothing to wait for", name(move));
       }
+      if (facts_.contention == Contention::kLinks) CheckMedia();
       return;
     }
     for (const TransferRun& move : timeline_.transfers) {
@@ -239,6 +250,47 @@ class Verifier {
       CheckNoOverlap(leaving_[d], fmt::format("outgoing port of {}", name(MakeId<DeviceId>(d))));
       if (facts_.contention == Contention::kPorts) {
         CheckNoOverlap(entering_[d], fmt::format("incoming port of {}", name(MakeId<DeviceId>(d))));
+      }
+    }
+  }
+
+  // links: a transfer is through when its share of its medium's time, added up from the end of its latency, is what it
+  // takes alone. Simulated to nine digits.
+  void CheckMedia() {
+    std::map<std::tuple<std::string_view, DeviceId, DeviceId>, std::vector<const TransferRun*>> media;
+    for (const TransferRun& move : timeline_.transfers) {
+      const std::string_view domain = problem_.cluster().link(move.from, move.to).domain;
+      media[domain.empty() ? std::tuple(domain, move.from, move.to) : std::tuple(domain, DeviceId{}, DeviceId{})]
+          .push_back(&move);
+    }
+    for (const auto& [medium, moves] : media) CheckMedium(moves);
+  }
+
+  void CheckMedium(const std::vector<const TransferRun*>& moves) {
+    const double tolerance = 1e-9 * timeline_.score.time;
+    std::vector<double> begins;
+    std::map<double, int> change;  // of how many share the medium
+    for (const TransferRun* move : moves) {
+      begins.push_back(move->start + Latency(*move));
+      if (move->end < begins.back()) return Fault("transfer of {} ends before its latency is over", name(*move));
+      ++change[begins.back()];
+      --change[move->end];
+    }
+    std::map<double, double> share;  // of the medium's time that each has had, from the beginning to a moment
+    double before = 0, sum = 0;
+    int sharing = 0;
+    for (const auto& [time, by] : change) {
+      if (sharing > 0) sum += (time - before) / sharing;
+      share[time] = sum;
+      sharing += by;
+      before = time;
+    }
+    for (size_t i = 0; i < moves.size(); ++i) {
+      const TransferRun& move = *moves[i];
+      const double had = share[move.end] - share[begins[i]];
+      const double needed = Length(move) - Latency(move);
+      if (std::abs(had - needed) > tolerance) {
+        Fault("transfer of {} has had its medium for {}, and needs {}", name(move), had, needed);
       }
     }
   }
@@ -256,7 +308,7 @@ class Verifier {
       }
       CheckNoIdling(list);
     }
-    if (facts_.contention == Contention::kNone) return;
+    if (!has_ports()) return;
     std::vector<std::set<double>> freed_out(leaving_.size()), freed_in(leaving_.size());
     for (const TransferRun& move : timeline_.transfers) {
       freed_out[Index(move.from)].insert(move.end);
@@ -327,7 +379,7 @@ class Verifier {
         Fault("op {} starts before its predecessor in the sequence ends", graph_.op_name(op));
       before = &run(op);
     }
-    if (facts_.contention == Contention::kNone) return;
+    if (!has_ports()) return;
     std::vector<const TransferRun*> out(problem_.num_devices()), in(problem_.num_devices());
     for (const auto& [tensor, to] : plan_.sequence->transfers) {
       const TransferRun* const move = move_of_.at({true, static_cast<int32_t>(tensor), to});

@@ -221,7 +221,7 @@ TEST(Exhaustive, FindsWhatTryingEverythingFinds) {
                                                    .memory_limits = round % 3 == 0,
                                                    .forbidden = 0.1});
     for (const char* evaluator : {"parallel", "parallel(contention=ports)", "parallel(contention=egress,io=host)",
-                                  "serial", "serial(subgraph_overhead=0.3)"}) {
+                                  "parallel(contention=links)", "serial", "serial(subgraph_overhead=0.3)"}) {
       const Trial run(problem, evaluator);
       const PlanResult result = run("exhaustive");
       const double slow = SlowBest(problem, *run.evaluator);

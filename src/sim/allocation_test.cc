@@ -60,7 +60,8 @@ TEST(Workspace, AllocatesInItsFirstCallOnly) {
        {Plans(problem, false, false), Plans(problem, true, false), Plans(problem, false, true)}) {
     for (const std::string name :
          {"parallel", "parallel(contention=egress)", "parallel(contention=ports)", "parallel(contention=ports,io=host)",
-          "serial(subgraph_overhead=1)", "serial(io=host)"}) {
+          "parallel(contention=links)", "parallel(contention=links,io=host)", "serial(subgraph_overhead=1)",
+          "serial(io=host)"}) {
       SCOPED_TRACE(name);
       const auto evaluator = catalog.Make(name, problem);
       const auto workspace = evaluator->NewWorkspace();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -63,6 +65,8 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
     memory_may_lack_ |= static_cast<double>(problem.memory_limit(device)) < most * kRounding;
   }
 
+  NumberMedia();
+
   // The transpose of the consumers: ascending tensors per op.
   for (const int32_t op : consumers_) ++ops_[static_cast<size_t>(op) + 1].first_input;
   for (size_t v = 1; v < ops_.size(); ++v) ops_[v].first_input += ops_[v - 1].first_input;
@@ -71,6 +75,23 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
   inputs_.resize(consumers_.size());
   for (int32_t t = 0; t < num_tensors(); ++t) {
     for (const int32_t op : consumers(t)) inputs_[static_cast<size_t>(next[static_cast<size_t>(op)]++)] = t;
+  }
+}
+
+void FlatProblem::NumberMedia() {
+  const Cluster& cluster = problem_->cluster();
+  std::map<std::string_view, int32_t> of_domain;
+  medium_.assign(static_cast<size_t>(num_devices_) * static_cast<size_t>(num_devices_), 0);
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from == to) continue;
+      auto number = static_cast<int32_t>(num_media_);
+      if (const std::string& domain = cluster.link(from, to).domain; !domain.empty()) {
+        number = of_domain.try_emplace(domain, number).first->second;
+      }
+      medium_[Route(static_cast<int32_t>(from), static_cast<int32_t>(to))] = number;
+      num_media_ = std::max(num_media_, static_cast<size_t>(number) + 1);
+    }
   }
 }
 

@@ -72,14 +72,33 @@ class FlatProblem {
     if (has_explicit_transfers_ && t >= num_inputs_) [[unlikely]] {
       return problem_->transfer_time(tensor_id(t), static_cast<DeviceId>(from), static_cast<DeviceId>(to));
     }
-    const size_t route = static_cast<size_t>(from) * static_cast<size_t>(num_devices_) + static_cast<size_t>(to);
+    const size_t route = Route(from, to);
     return latency_[route] + static_cast<double>(tensor(t).bytes) / bandwidth_[route];
   }
+
+  // The two parts of a transfer's time under contention=links: what passes first and uses nothing, and what using the
+  // whole medium takes. Times that a data set gives for whole transfers are all of the second kind.
+  double latency(int32_t t, int32_t from, int32_t to) const {
+    return has_explicit_transfers_ && t >= num_inputs_ ? 0 : latency_[Route(from, to)];
+  }
+  double sending_time(int32_t t, int32_t from, int32_t to) const {
+    if (has_explicit_transfers_ && t >= num_inputs_) [[unlikely]]
+      return transfer_time(t, from, to);
+    return static_cast<double>(tensor(t).bytes) / bandwidth_[Route(from, to)];
+  }
+  // Links of one contention domain share a medium, any other link has one of its own.
+  int32_t medium(int32_t from, int32_t to) const { return medium_[Route(from, to)]; }
+  size_t num_media() const { return num_media_; }
 
   // The number of a tensor of the graph, which is no input, in the Graph's own numbering.
   TensorId tensor_id(int32_t t) const { return static_cast<TensorId>(t - num_inputs_); }
 
  private:
+  size_t Route(int32_t from, int32_t to) const {
+    return static_cast<size_t>(from) * static_cast<size_t>(num_devices_) + static_cast<size_t>(to);
+  }
+  void NumberMedia();
+
   const Problem* problem_;
   bool io_on_host_;
   bool has_explicit_transfers_;
@@ -94,6 +113,8 @@ class FlatProblem {
   std::vector<Op> ops_;  // one more than there are
   std::vector<int32_t> consumers_, producer_, inputs_;
   std::vector<OpBytes> op_bytes_;
+  std::vector<int32_t> medium_;  // devices x devices
+  size_t num_media_ = 0;
   const double* latency_;
   const double* bandwidth_;
 };

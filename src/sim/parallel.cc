@@ -55,6 +55,8 @@ class Parallel : public Evaluator {
         return SessionWithRules(start, ready, &ParallelWorkspace::egress);
       case Contention::kPorts:
         return SessionWithRules(start, ready, &ParallelWorkspace::ports);
+      case Contention::kLinks:
+        return SessionWithRules(start, ready, &ParallelWorkspace::links);
       default:
         return SessionWithRules(start, ready, &ParallelWorkspace::unlimited);
     }
@@ -78,6 +80,8 @@ class Parallel : public Evaluator {
           return WithRules(plan, work, work.in_sequence, work.sequenced_egress, starts, record);
         case Contention::kPorts:
           return WithRules(plan, work, work.in_sequence, work.sequenced_ports, starts, record);
+        case Contention::kLinks:
+          return WithRules(plan, work, work.in_sequence, work.links, starts, record);
         default:
           return WithRules(plan, work, work.in_sequence, work.unlimited, starts, record);
       }
@@ -94,6 +98,8 @@ class Parallel : public Evaluator {
         return WithRules(plan, work, ready, work.egress, starts, record);
       case Contention::kPorts:
         return WithRules(plan, work, ready, work.ports, starts, record);
+      case Contention::kLinks:
+        return WithRules(plan, work, ready, work.links, starts, record);
       default:
         return WithRules(plan, work, ready, work.unlimited, starts, record);
     }
@@ -131,6 +137,7 @@ class Parallel : public Evaluator {
 
 Contention ParseContention(std::string_view text) {
   if (text == "egress") return Contention::kEgress;
+  if (text == "links") return Contention::kLinks;
   return text == "ports" ? Contention::kPorts : Contention::kNone;
 }
 
@@ -141,21 +148,23 @@ void RegisterParallel(EvaluatorCatalog& catalog) {
       {.name = "parallel",
        .sentence = "devices run side by side, one op at a time each; transfers overlap with computing",
        .source = "Moirai (arXiv:2312.04025), for ports",
-       .parameters = {{.name = "contention",
-                       .type = ParameterType::kChoice,
-                       .default_value = "none",
-                       .sentence = "what transfers queue for: nothing, the sender's port, or the ports of both ends",
-                       .choices = {"none", "egress", "ports"}},
-                      {.name = "io",
-                       .type = ParameterType::kChoice,
-                       .default_value = "everywhere",
-                       .sentence =
-                           "where graph inputs are and outputs stay: on every device, or on device 0 (the host)",
-                       .choices = {"everywhere", "host"}},
-                      {.name = "memory",
-                       .type = ParameterType::kBool,
-                       .default_value = "true",
-                       .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
+       .parameters =
+           {{.name = "contention",
+             .type = ParameterType::kChoice,
+             .default_value = "none",
+             .sentence =
+                 "what transfers compete for: nothing; the sender's port, or the ports of both ends, one at a time; "
+                 "or the bandwidth of the links, shared equally within a domain of the device file",
+             .choices = {"none", "egress", "ports", "links"}},
+            {.name = "io",
+             .type = ParameterType::kChoice,
+             .default_value = "everywhere",
+             .sentence = "where graph inputs are and outputs stay: on every device, or on device 0 (the host)",
+             .choices = {"everywhere", "host"}},
+            {.name = "memory",
+             .type = ParameterType::kBool,
+             .default_value = "true",
+             .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
       [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
         return std::make_unique<Parallel>(problem, params.canonical(),
                                           EvaluatorFacts{.model = EvaluatorFacts::Model::kParallel,

@@ -9,6 +9,7 @@
 #include "placement/evaluator.h"
 #include "sim/device_sets.h"
 #include "sim/flat_problem.h"
+#include "sim/links.h"
 #include "sim/memory_level.h"
 #include "sim/plan_tables.h"
 #include "sim/ready_ops.h"
@@ -35,6 +36,7 @@ struct ParallelWorkspace : Workspace {
   Unlimited unlimited;
   EgressPorts egress;
   Ports ports;
+  Links links;
   SequencedPorts sequenced_egress{false};
   SequencedPorts sequenced_ports{true};
 };
@@ -199,18 +201,21 @@ class Run {
   }
 
   void StartTransfers() {
-    transfers_.Start(now_, [this](int32_t t, int32_t from, int32_t to, double end) {
+    transfers_.Start(now_, [this](int32_t t, [[maybe_unused]] int32_t from, int32_t to, [[maybe_unused]] double end) {
       if constexpr (kMemory) work_.memory.Arriving(t, to, now_);
-      if (record_ != nullptr) {
-        const bool is_input = t < flat_.num_inputs();
-        record_->push_back({.tensor = is_input ? static_cast<TensorId>(t) : flat_.tensor_id(t),
-                            .from = static_cast<DeviceId>(from),
-                            .to = static_cast<DeviceId>(to),
-                            .start = now_,
-                            .end = end,
-                            .is_input = is_input});
-      }
+      if constexpr (Transfers::kKnowsEnds) Record(t, from, to, now_, end);
     });
+  }
+
+  void Record(int32_t t, int32_t from, int32_t to, double start, double end) {
+    if (record_ == nullptr) return;
+    const bool is_input = t < flat_.num_inputs();
+    record_->push_back({.tensor = is_input ? static_cast<TensorId>(t) : flat_.tensor_id(t),
+                        .from = static_cast<DeviceId>(from),
+                        .to = static_cast<DeviceId>(to),
+                        .start = start,
+                        .end = end,
+                        .is_input = is_input});
   }
 
   void StartOps() {
@@ -237,7 +242,8 @@ class Run {
   }
 
   void EndAll() {
-    const auto on_end = [this](int32_t t, int32_t from, int32_t to) {
+    const auto on_end = [this](int32_t t, int32_t from, int32_t to, [[maybe_unused]] double start = kNever) {
+      if constexpr (!Transfers::kKnowsEnds) Record(t, from, to, start, now_);
       if constexpr (kMemory) work_.memory.Release(t, from, now_);
       Arrive(t, to);
     };

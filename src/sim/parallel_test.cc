@@ -114,6 +114,41 @@ TEST(Parallel, KeepsMoreThanSixtyFourDevicesApart) {
   for (const Rules& rules : AllRules()) ExpectSlowAndFastAgree(problem, {.device = device}, rules);
 }
 
+// The simulator's clocks and the slow one's remainders round differently.
+void ExpectNear(double a, double b, double scale) { EXPECT_NEAR(a, b, 1e-9 * scale); }
+
+TEST(Parallel, SharesLinksLikeTheSlowSimulator) {
+  const Random random(9);
+  for (uint64_t k = 0; k < 200 && !::testing::Test::HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    Random draw = random.Fork(k);
+    const Problem problem = testing::RandomProblem(draw, {.domains = true, .memory_limits = k % 2 == 1});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
+    const bool io_on_host = draw.Chance(0.5);
+    const PlanView plan{.device = device};
+    const auto evaluator =
+        Make(io_on_host ? "parallel(contention=links,io=host)" : "parallel(contention=links)", problem);
+    const auto workspace = evaluator->NewWorkspace();
+    std::vector<double> starts(problem.num_ops());
+    const Score score = evaluator->ScorePlan(plan, *workspace, starts);
+    const Timeline timeline = evaluator->Trace(plan);
+    EXPECT_EQ(score, timeline.score);
+    EXPECT_THAT(Verify(*evaluator, plan, timeline), IsEmpty());
+
+    testing::SlowRun slow(problem, plan, Contention::kLinks, io_on_host);
+    ASSERT_TRUE(slow.Simulate());
+    ExpectNear(score.time, slow.time(), slow.time());
+    for (size_t v = 0; v < starts.size(); ++v) ExpectNear(starts[v], slow.starts()[v], slow.time());
+    EXPECT_EQ(timeline.transfers.size(), slow.moves().size());
+    for (const TransferRun& t : timeline.transfers) {
+      const auto [start, end] =
+          slow.moves().at({!t.is_input, static_cast<int32_t>(t.tensor), static_cast<int32_t>(t.to)});
+      ExpectNear(t.start, start, slow.time());
+      ExpectNear(t.end, end, slow.time());
+    }
+  }
+}
+
 // --- One rule at a time ---------------------------------------------------------------------------------------------
 
 TEST(Parallel, RunsAChainOnOneDeviceWithoutTransfers) {
@@ -153,6 +188,33 @@ TEST(Parallel, QueuesAtTheReceiversPortUnderPorts) {
   const std::vector<DeviceId> device = Devices({0, 1, 2});
   EXPECT_EQ(Make("parallel(contention=egress)", problem)->Trace({.device = device}).score.time, 3);
   EXPECT_EQ(Make("parallel(contention=ports)", problem)->Trace({.device = device}).score.time, 4);
+}
+
+TEST(Parallel, SharesABusEquallyAndGivesItAllToTheLast) {
+  // Four and one units go from device 0 to devices 1 and 2 at time 1, after a latency of 1. Until 4 each has half of
+  // the bus and the short one is through; 3 units are left for the whole bus.
+  GraphBuilder builder("fork");
+  for (const char* name : {"a", "b", "c"}) builder.AddOp(name, "Op", {});
+  builder.Consume(builder.AddTensor(0, 4), 1);
+  builder.Consume(builder.AddTensor(0, 1), 2);
+  const Graph graph = builder.Build();
+  const auto end_with = [&](const std::string& domain) {
+    const Cluster plain = testing::UniformCluster(3, 1);
+    std::vector<Device> devices;
+    for (const DeviceId d : plain.ids()) devices.push_back(plain.device(d));
+    const Link link{.latency = {.value = 1}, .bandwidth = {.value = 1}, .domain = domain};
+    const Problem problem(std::make_shared<const Graph>(graph),
+                          std::make_shared<const Cluster>("bus", devices, std::vector<Link>(9, link)),
+                          {.time = std::vector<double>(9, 1.0), .measured = {}, .source = "test"});
+    return Make("parallel(contention=links)", problem)->Trace({.device = Devices({0, 1, 2})});
+  };
+  const Timeline shared = end_with("bus");
+  EXPECT_EQ(shared.transfers[0].start, 1);
+  EXPECT_EQ(shared.transfers[0].end, 7);
+  EXPECT_EQ(shared.transfers[1].end, 4);
+  const Timeline apart = end_with("");
+  EXPECT_EQ(apart.transfers[0].end, 6);
+  EXPECT_EQ(apart.transfers[1].end, 3);
 }
 
 TEST(Parallel, StartsTheOpOfLargerPriority) {
@@ -254,12 +316,15 @@ void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options
     Random draw = random.Fork(k);
     testing::RandomProblemOptions some = options;
     some.memory_limits = k % 2 == 1;
+    some.domains = k % 3 == 1;
     const Problem problem = testing::RandomProblem(draw, some);
     std::vector<double> priority;
     for (size_t v = 0; priorities && v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
-    for (const Rules& rules : AllRules()) {
-      SCOPED_TRACE(rules.name);
-      const auto evaluator = Make(rules.name, problem);
+    for (const char* const name :
+         {"parallel(contention=none)", "parallel(contention=egress)", "parallel(contention=ports)",
+          "parallel(contention=links)", "parallel(contention=ports,io=host)", "parallel(contention=links,io=host)"}) {
+      SCOPED_TRACE(name);
+      const auto evaluator = Make(name, problem);
       const auto workspace = evaluator->NewWorkspace();
       std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
       const auto session = evaluator->NewSession({.device = device, .priority = priority});

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,8 +46,10 @@ class SlowRun {
       StartOps();
       double next = kCannotRun;
       for (const size_t op : running_) next = std::min(next, end_[op]);
-      for (const Move& move : active_) next = std::min(next, moves_.at(move).second);
+      for (const Move& move : active_)
+        next = std::min(next, contention_ == Contention::kLinks ? NextOnMedium(move) : moves_.at(move).second);
       if (next == kCannotRun) break;
+      if (contention_ == Contention::kLinks) Advance(next);
       now_ = next;
       EndOps();
       EndTransfers();
@@ -138,7 +141,7 @@ class SlowRun {
   }
 
   bool SharesPort(const Move& a, const Move& b) const {
-    if (contention_ == Contention::kNone) return false;
+    if (contention_ == Contention::kNone || contention_ == Contention::kLinks) return false;
     return Home(a) == Home(b) || (contention_ == Contention::kPorts && a.to == b.to);
   }
 
@@ -162,6 +165,12 @@ class SlowRun {
         const double length = move.is_tensor ? problem_.transfer_time(TensorId{move.id}, from, to)
                                              : problem_.transfer_time(graph_.input_bytes(InputId{move.id}), from, to);
         moves_[move] = {now_, now_ + length};
+        if (contention_ == Contention::kLinks) {
+          const double latency = move.is_tensor && problem_.has_explicit_transfers()
+                                     ? 0
+                                     : problem_.latency()[Index(from) * problem_.num_devices() + Index(to)];
+          sent_[move] = {now_ + latency, length - latency};
+        }
         active_.insert(move);
         pending_.erase(it);
         again = true;
@@ -202,6 +211,39 @@ class SlowRun {
       for (size_t t = graph_.first_output(MakeId<OpId>(op)); t < graph_.end_output(MakeId<OpId>(op)); ++t)
         Appear(true, static_cast<int32_t>(t));
     }
+  }
+
+  // --- links: how much of each transfer is left, and how fast that goes at the moment -------------------------------
+
+  struct Sending {
+    double begin;  // when its latency is over
+    double left;   // in time alone on its medium
+  };
+
+  std::string Medium(const Move& move) const {
+    const std::string& domain = problem_.cluster().link(DeviceId{Home(move)}, DeviceId{move.to}).domain;
+    return domain.empty() ? std::to_string(Home(move)) + ">" + std::to_string(move.to) : "domain " + domain;
+  }
+
+  double Sharing(const Move& move) const {
+    return static_cast<double>(std::ranges::count_if(
+        active_, [&](const Move& other) { return sent_.at(other).begin <= now_ && Medium(other) == Medium(move); }));
+  }
+
+  double NextOnMedium(const Move& move) const {
+    const Sending& sending = sent_.at(move);
+    return sending.begin > now_ ? sending.begin : now_ + sending.left * Sharing(move);
+  }
+
+  void Advance(double to) {
+    std::map<Move, Sending> after;
+    for (const Move& move : active_) {
+      Sending sending = sent_.at(move);
+      moves_.at(move).second = sending.begin > now_ ? kCannotRun : NextOnMedium(move);
+      if (sending.begin <= now_) sending.left = std::max(0.0, sending.left - (to - now_) / Sharing(move));
+      after[move] = sending;
+    }
+    sent_ = after;
   }
 
   void EndTransfers() {
@@ -272,6 +314,7 @@ class SlowRun {
   std::set<std::pair<double, Move>> pending_;
   std::set<Move> active_;
   std::map<Move, std::pair<double, double>> moves_;
+  std::map<Move, Sending> sent_;
 };
 
 }  // namespace berth::testing

@@ -2,16 +2,20 @@
 
 namespace berth {
 
-void Ports::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
+void CountEdges(const FlatProblem& flat, const PlanView& plan, std::vector<int32_t>& edges) {
   const auto devices = static_cast<size_t>(flat.num_devices());
-  // One place per edge is more than enough, and found without a branch.
-  capacity_.assign(devices * devices, 0);
+  edges.assign(devices * devices, 0);
   for (int32_t t = 0; t < flat.num_tensors(); ++t) {
     const int32_t u = flat.producer(t);
-    int32_t* const row = capacity_.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices;
+    int32_t* const row = edges.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices;
     for (const int32_t c : flat.consumers(t)) ++row[Index(plan.device[static_cast<size_t>(c)])];
     row[0] += flat.io_on_host();
   }
+}
+
+// One place per edge is more than enough, and found without a branch.
+void Ports::Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
+  CountEdges(flat, plan, capacity_);
   Reset(flat, capacity_, slots);
 }
 

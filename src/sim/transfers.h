@@ -9,6 +9,8 @@
 // Where they are not, any number is under way:
 //   NextEnd()                        when the next one ends; kNever when none is under way
 //   EndAll(now, on_end)              ends those that end at `now`, in any order
+// Where !kKnowsEnds a transfer's end is not known when it starts: `end` is kNever then, and on_end is told its start
+// too.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +25,9 @@
 #include "sim/snapshot.h"
 
 namespace berth {
+
+// The `edges` of a plan.
+void CountEdges(const FlatProblem& flat, const PlanView& plan, std::vector<int32_t>& edges);
 
 // Transfers under way, one per sending device at most. Their slots are those after the devices' own.
 class Outgoing {
@@ -125,6 +130,7 @@ class RequestQueues {
 class Unlimited {
  public:
   static constexpr bool kUsesSlots = false;
+  static constexpr bool kKnowsEnds = true;
 
   void Reset(const FlatProblem& flat, const PlanView&, Slots&) { Reset(flat); }
   void Reset(const FlatProblem& flat, std::span<const int32_t>, Slots&) { Reset(flat); }
@@ -183,6 +189,7 @@ class Unlimited {
 class EgressPorts {
  public:
   static constexpr bool kUsesSlots = true;
+  static constexpr bool kKnowsEnds = true;
 
   void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots) {
     flat_ = &flat;
@@ -264,6 +271,7 @@ class EgressPorts {
 class Ports {
  public:
   static constexpr bool kUsesSlots = true;
+  static constexpr bool kKnowsEnds = true;
 
   void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots);
   void Reset(const FlatProblem& flat, std::span<const int32_t> edges, Slots& slots);
@@ -389,6 +397,7 @@ class SequencedPorts {
   explicit SequencedPorts(bool ingress_too = false) : ingress_too_(ingress_too) {}
 
   static constexpr bool kUsesSlots = true;
+  static constexpr bool kKnowsEnds = true;
 
   void Reset(const FlatProblem& flat, const PlanView& plan, Slots& slots);
 

@@ -102,7 +102,7 @@ std::vector<std::string> PlannerNames() {
 std::vector<std::string> EvaluatorNames() {
   return Names(All().evaluators.Names(),
                {"parallel(contention=egress)", "parallel(contention=ports)", "parallel(contention=ports,io=host)",
-                "serial(subgraph_overhead=0.25)", "serial(io=host)"});
+                "parallel(contention=links)", "serial(subgraph_overhead=0.25)", "serial(io=host)"});
 }
 
 // One problem under one evaluator, with the best plans of each space where trying all is possible.
