@@ -55,3 +55,8 @@ function(berth_optional name)
     target_link_libraries(berth_${name} INTERFACE "${library}")
   endif()
 endfunction()
+
+if(BERTH_TESTS)
+  # An independent simulator, which tests/simgrid compares with where it is installed.
+  berth_optional(simgrid HEADER simgrid/s4u.hpp LIBRARY simgrid)
+endif()
