@@ -57,6 +57,6 @@ function(berth_optional name)
 endfunction()
 
 if(BERTH_TESTS)
-  # An independent simulator, which tests/simgrid compares with where it is installed.
+  # An independent simulator, which tests/with_simgrid compares with where it is installed.
   berth_optional(simgrid HEADER simgrid/s4u.hpp LIBRARY simgrid)
 endif()
