@@ -123,6 +123,12 @@ BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports)", false)->Apply(S
 BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports)", true)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, serial, "serial", false)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, serial_memory, "serial", true)->Apply(Sizes);
+// The size of the graphs that Placeto's authors place.
+void BM_ScorePlaceto(benchmark::State& state) {
+  Score(state, "layered(ops=600,width=16)", "placeto(devices=4)", "placeto", true);
+}
+BENCHMARK(BM_ScorePlaceto)->Unit(benchmark::kMicrosecond);
+
 BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports)", false)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports)", true)->Unit(benchmark::kMicrosecond);
 

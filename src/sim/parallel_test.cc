@@ -149,6 +149,15 @@ TEST(Parallel, SharesLinksLikeTheSlowSimulator) {
   }
 }
 
+// Verify adds up each transfer's shares anew.
+TEST(Parallel, KeepsNineDigitsOverManyTransfersOnOneMedium) {
+  Random random(10);
+  const Problem problem = testing::RandomProblem(random, {.ops = 4000, .devices = 6, .domains = true});
+  const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+  const auto evaluator = Make("parallel(contention=links)", problem);
+  EXPECT_THAT(Verify(*evaluator, {.device = device}, evaluator->Trace({.device = device})), IsEmpty());
+}
+
 // --- One rule at a time ---------------------------------------------------------------------------------------------
 
 TEST(Parallel, RunsAChainOnOneDeviceWithoutTransfers) {
