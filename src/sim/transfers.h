@@ -107,11 +107,19 @@ class RequestQueues {
     return place == queue.head;
   }
 
+  // Of many queues most are empty.
   void Save(Snapshot& to) const {
-    for (const Queue& queue : queues_) to.PutCounted(std::span<const Item>(queue.head, queue.tail));
+    for (size_t k = 0; k < queues_.size(); ++k) {
+      if (empty(k)) continue;
+      to.Put(k);
+      to.PutCounted(std::span<const Item>(queues_[k].head, queues_[k].tail));
+    }
+    to.Put(queues_.size());
   }
   void Load(Snapshot::Reader& from) {
-    for (Queue& queue : queues_) queue.tail = from.TakeCounted(queue.head);
+    for (auto k = from.Take<size_t>(); k < queues_.size(); k = from.Take<size_t>()) {
+      queues_[k].tail = from.TakeCounted(queues_[k].head);
+    }
   }
 
  private:
