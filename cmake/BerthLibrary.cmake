@@ -47,6 +47,20 @@ function(berth_library folder)
   endif()
 endfunction()
 
+# berth_precompile(<folder> <header>): one precompiled header for the sources of a folder whose outside library is slow to
+# read, and one for its tests.
+function(berth_precompile folder header)
+  foreach(target berth_${folder} berth_${folder}_test)
+    if(TARGET ${target})
+      get_target_property(type ${target} TYPE)
+      if(NOT type STREQUAL "INTERFACE_LIBRARY")
+        target_precompile_headers(${target} PRIVATE ${header})
+        target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # berth_file_needs(<folder> <file> <name>): compiles src/<folder>/<file> only where the outside library <name> is here, and
 # tells the folder, its tests and all above it by BERTH_HAS_<NAME>=0 or 1. It follows the folder's line.
 function(berth_file_needs folder file name)

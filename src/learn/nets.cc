@@ -1,0 +1,121 @@
+#include "learn/nets.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+SparseRows::Half MakeHalf(int64_t rows, std::span<const std::pair<int32_t, int32_t>> entries,
+                          std::span<const double> weight, bool transposed) {
+  SparseRows::Half half;
+  half.start.assign(static_cast<size_t>(rows) + 1, 0);
+  const auto row_of = [&](const auto& entry) { return static_cast<size_t>(transposed ? entry.second : entry.first); };
+  for (const auto& entry : entries) ++half.start[row_of(entry) + 1];
+  for (size_t v = 0; v < static_cast<size_t>(rows); ++v) half.start[v + 1] += half.start[v];
+  half.column.resize(entries.size());
+  half.weight.resize(weight.size());
+  std::vector<int32_t> at(half.start.begin(), half.start.end() - 1);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto to = static_cast<size_t>(at[row_of(entries[i])]++);
+    half.column[to] = transposed ? entries[i].first : entries[i].second;
+    if (!weight.empty()) half.weight[to] = weight[i];
+  }
+  return half;
+}
+
+template <typename T>
+void SumRows(const T* x, T* out, int64_t batch, int64_t rows, int64_t width, const SparseRows::Half& half) {
+  const bool weighted = !half.weight.empty();
+  for (int64_t b = 0; b < batch; ++b, x += rows * width, out += rows * width) {
+    for (int64_t v = 0; v < rows; ++v) {
+      T* to = out + v * width;
+      std::fill(to, to + width, T{0});
+      const auto end = static_cast<size_t>(half.start[static_cast<size_t>(v) + 1]);
+      for (auto p = static_cast<size_t>(half.start[static_cast<size_t>(v)]); p < end; ++p) {
+        const T* from = x + half.column[p] * width;
+        const T factor = weighted ? static_cast<T>(half.weight[p]) : T{1};
+        for (int64_t k = 0; k < width; ++k) to[k] += factor * from[k];
+      }
+    }
+  }
+}
+
+at::Tensor Sum(const at::Tensor& x, const SparseRows::Half& half) {
+  const at::Tensor from = x.contiguous();
+  at::Tensor out = torch::empty_like(from);
+  const int64_t rows = from.size(-2), width = from.size(-1), batch = from.numel() / std::max<int64_t>(rows * width, 1);
+  BERTH_CHECK(rows + 1 == static_cast<int64_t>(half.start.size()), "{} rows in x", rows);
+  if (from.scalar_type() == torch::kFloat64) {
+    SumRows(from.data_ptr<double>(), out.data_ptr<double>(), batch, rows, width, half);
+  } else {
+    SumRows(from.data_ptr<float>(), out.data_ptr<float>(), batch, rows, width, half);
+  }
+  return out;
+}
+
+struct GatherSumFunction : torch::autograd::Function<GatherSumFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const SparseRows* rows) {
+    context->saved_data["rows"] = reinterpret_cast<int64_t>(rows);
+    return Sum(x, rows->forward());
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradient) {
+    const auto* rows = reinterpret_cast<const SparseRows*>(context->saved_data["rows"].toInt());
+    return {Sum(gradient[0], rows->backward()), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Generator MakeGenerator(Random& random) { return at::detail::createCPUGenerator(random.Next()); }
+
+SparseRows::SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>> entries,
+                       std::span<const double> weight)
+    : forward_(MakeHalf(rows, entries, weight, false)), backward_(MakeHalf(rows, entries, weight, true)) {
+  BERTH_CHECK(weight.empty() || weight.size() == entries.size());
+  counts_ = torch::empty({rows, 1});
+  for (int64_t v = 0; v < rows; ++v) {
+    counts_.data_ptr<float>()[v] = static_cast<float>(forward_.start[static_cast<size_t>(v) + 1] -
+                                                      forward_.start[static_cast<size_t>(v)]);
+  }
+}
+
+at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows) { return GatherSumFunction::apply(x, &rows); }
+
+void GlorotUniform(at::Tensor weight, at::Generator generator) {
+  const torch::NoGradGuard no_gradient;
+  const double range = std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
+  weight.uniform_(-range, range, std::move(generator));
+}
+
+Mlp::Mlp(std::span<const int64_t> sizes, at::Generator generator, at::ScalarType type) {
+  BERTH_CHECK(sizes.size() >= 2);
+  for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+    torch::nn::Linear layer(sizes[i], sizes[i + 1]);
+    layer->to(type);
+    GlorotUniform(layer->weight, generator);
+    torch::nn::init::zeros_(layer->bias);
+    layers_.push_back(register_module("layer" + std::to_string(i), layer));
+  }
+}
+
+at::Tensor Mlp::forward(at::Tensor x) const {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = torch::linear(x, layers_[i]->weight, layers_[i]->bias);
+    if (i + 1 < layers_.size()) x = torch::relu(x);
+  }
+  return x;
+}
+
+at::Tensor Dropout(const at::Tensor& x, double probability, const at::Generator& generator) {
+  if (!generator.defined() || probability <= 0) return x;
+  const at::Tensor kept = torch::empty_like(x, x.options().requires_grad(false)).bernoulli_(1 - probability, generator);
+  return x * kept / (1 - probability);
+}
+
+}  // namespace berth

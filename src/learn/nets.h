@@ -1,0 +1,65 @@
+// The layers that the published networks are made of, on batches of graphs.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+
+namespace berth {
+
+// torch's generator of random numbers, seeded from ours; never the global one, which threads would share.
+at::Generator MakeGenerator(Random& random);
+
+// Sparse rows: row v holds the entries start[v] .. start[v + 1] of `column` (and `weight`, when not empty), and the same
+// transposed, for the way back.
+class SparseRows {
+ public:
+  // Entries (row, column), each once, with a weight each or none (all 1). O(rows + entries).
+  SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>> entries, std::span<const double> weight = {});
+
+  int64_t rows() const { return static_cast<int64_t>(forward_.start.size()) - 1; }
+  // rows x rows: of how many entries a row is the sum, as a column vector of the given type.
+  const at::Tensor& counts() const { return counts_; }
+
+  struct Half {
+    std::vector<int32_t> start{0};
+    std::vector<int32_t> column;
+    std::vector<double> weight;  // empty: all 1
+  };
+  const Half& forward() const { return forward_; }
+  const Half& backward() const { return backward_; }
+
+ private:
+  Half forward_, backward_;
+  at::Tensor counts_;  // float32, rows x 1
+};
+
+// out[..., v, :] = sum of weight * x[..., column, :] over the entries of row v; x is (..., rows, width), float or
+// double. One pass over the entries each way, without the copies of index_select and index_add. `rows` must outlive the
+// backward pass.
+at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows);
+
+// Affine layers with ReLU between them, Glorot-uniform weights (Glorot and Bengio 2010) and zero biases. sizes: input,
+// hidden ..., output.
+class Mlp : public torch::nn::Module {
+ public:
+  Mlp(std::span<const int64_t> sizes, at::Generator generator, at::ScalarType type = torch::kFloat32);
+  at::Tensor forward(at::Tensor x) const;
+
+ private:
+  std::vector<torch::nn::Linear> layers_;
+};
+
+// Dropout whose mask comes from `generator`; none where that is undefined.
+at::Tensor Dropout(const at::Tensor& x, double probability, const at::Generator& generator);
+
+// Glorot-uniform, in place: range sqrt(6 / (inputs + outputs)).
+void GlorotUniform(at::Tensor weight, at::Generator generator);
+
+}  // namespace berth

@@ -1,0 +1,68 @@
+// What learned placers are made of: a Policy that plays episodes on a Problem and can say how likely it was to do so.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "learn/judge.h"
+#include "placement/problem.h"
+
+namespace berth {
+
+// A sequence of steps; each step makes decisions (a group's device, an op's device) and ends with a complete placement.
+// Policies derive their own, with what Recall needs.
+struct Episode {
+  virtual ~Episode() = default;
+  double start_cost = 0;  // of the placement that it began with; NaN where there was none, or nobody asked
+  // Per step, in time units: of the placement after it. NaN where the judge was not asked, infinity where it failed.
+  std::vector<double> cost{};
+  std::vector<int32_t> step_of{};  // per decision, ascending
+  std::vector<float> log_prob{};   // per decision, when it was made
+  double groups = 0;               // mean number of decisions per step, for reports
+};
+
+// Per decision of an episode, differentiable by the policy's parameters; entropies in nats.
+struct Likelihood {
+  at::Tensor log_prob, entropy;
+};
+
+// A Problem with all that a policy derives from it once: features, adjacency, groups.
+struct Task {
+  explicit Task(const Problem& of) : problem(of) {}
+  virtual ~Task() = default;
+  const Problem& problem;
+};
+
+struct PlayOptions {
+  bool greedy = false;  // the likeliest decision instead of a drawn one
+  int64_t steps = 0;    // at most so many; 0: a whole episode
+};
+
+// Stateless but for its parameters: all that a call needs is given to it, so that threads may share one. Nothing in it
+// draws from torch's global generator.
+class Policy : public torch::nn::Module {
+ public:
+  // Throws Error when this policy was made for other problems (a device count, a feature set).
+  virtual std::unique_ptr<Task> Prepare(const Problem& problem) const = 0;
+
+  // How many placements a whole episode asks the judge for.
+  virtual int64_t evaluations(const Task& task) const = 0;
+
+  // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
+  virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
+                                                     const PlayOptions& options) const = 0;
+
+  // The likelihood of decisions that this policy, perhaps with other parameters, has made.
+  virtual Likelihood Recall(const Task& task, const Episode& episode) const = 0;
+
+  // Of everything that must agree between a checkpoint and a policy: feature columns, devices, sizes. One line.
+  virtual std::string shape() const = 0;
+};
+
+}  // namespace berth

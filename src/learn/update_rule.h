@@ -1,0 +1,82 @@
+// From the costs of an episode to the weight of each of its steps, and from these to a loss.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "learn/policy.h"
+
+namespace berth {
+
+// What a cost is worth. A cost that failed is worth what `failed` says.
+enum class Reward : uint8_t {
+  kInverse,   // 1 / seconds (HSDAG, section 3.1)
+  kNegative,  // -seconds (Placeto)
+  kLog,       // -ln(cost / reference): the same for graphs of any size
+};
+
+// What a step's decisions are credited with.
+enum class Credit : uint8_t {
+  kOwn,          // gamma^i r_i, i = 1 for an episode's first step (HSDAG, equation 14)
+  kBuffer,       // the sum of gamma^(steps - 1 - i) r_i, the same for all steps (HSDAG's released code)
+  kToGo,         // r_last - r_before: the intermediate rewards r_i - r_(i-1) to go, undiscounted (Placeto, section 3)
+  kTerminal,     // r_last for all steps: the reward at the end only
+  kBestFuture,   // the best of r_i.. minus r_before (Placeto's released code: best future point)
+  kIncremental,  // r_i - r_(i-1), and nothing of what comes later
+};
+
+enum class Baseline : uint8_t {
+  kNone,
+  kBatch,   // the mean over the update's episodes and steps of one task
+  kMoving,  // an exponential mean over updates, 0.9 old and 0.1 new, per task
+  kWindow,  // per task and step, the mean of the last `window` episodes, this one among them (Placeto, section 3)
+};
+
+struct RuleOptions {
+  Reward reward = Reward::kLog;
+  Credit credit = Credit::kOwn;
+  Baseline baseline = Baseline::kBatch;
+  int64_t window = 10;
+  double gamma = 1;
+  bool normalise = false;    // divide by the standard deviation over the update's steps of one task
+  double clip_ratio = 0;     // PPO's epsilon (Schulman et al. 2017, equation 7), with a ratio per decision; 0: REINFORCE
+  int64_t epochs = 1;        // gradient steps per update on the same episodes
+  double failed_cost = 1e10;  // seconds that a failed placement is taken to last (HSDAG's released code); under kLog
+                              // it is worth ten times the worst cost of its update
+};
+
+// Holds the baselines. Episodes are given in a fixed order, so that results repeat.
+class UpdateRule {
+ public:
+  explicit UpdateRule(RuleOptions options) : options_(options) {}
+  const RuleOptions& options() const { return options_; }
+
+  // A weight per step for each episode of one task, in order; `reference` is the task's own cost for kLog, in time
+  // units. Costs that nobody asked for have weights of what comes after them.
+  std::vector<std::vector<double>> Weigh(int64_t task, std::span<const Episode* const> episodes, double reference,
+                                         double seconds_per_unit);
+
+  // Minimise it: -sum of weight * log-probability (or PPO's clipped surrogate) - entropy_weight * sum of entropies.
+  at::Tensor Loss(const Likelihood& now, const Episode& episode, std::span<const double> weight,
+                  double entropy_weight) const;
+
+  // All baselines as text, and back; for checkpoints.
+  std::string Save() const;
+  void Load(const std::string& text);
+
+ private:
+  std::vector<double> Rewards(const Episode& episode, double worst, double reference, double seconds_per_unit) const;
+  std::vector<double> Credits(const Episode& episode, std::span<const double> reward, double start) const;
+
+  RuleOptions options_;
+  std::map<int64_t, double> moving_;                            // by task
+  std::map<int64_t, std::vector<std::deque<double>>> window_;  // by task, by step
+};
+
+}  // namespace berth
