@@ -80,8 +80,8 @@ SparseRows::SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>
   BERTH_CHECK(weight.empty() || weight.size() == entries.size());
   counts_ = torch::empty({rows, 1});
   for (int64_t v = 0; v < rows; ++v) {
-    counts_.data_ptr<float>()[v] = static_cast<float>(forward_.start[static_cast<size_t>(v) + 1] -
-                                                      forward_.start[static_cast<size_t>(v)]);
+    counts_.data_ptr<float>()[v] =
+        static_cast<float>(forward_.start[static_cast<size_t>(v) + 1] - forward_.start[static_cast<size_t>(v)]);
   }
 }
 

@@ -16,8 +16,8 @@ namespace berth {
 // torch's generator of random numbers, seeded from ours; never the global one, which threads would share.
 at::Generator MakeGenerator(Random& random);
 
-// Sparse rows: row v holds the entries start[v] .. start[v + 1] of `column` (and `weight`, when not empty), and the same
-// transposed, for the way back.
+// Sparse rows: row v holds the entries start[v] .. start[v + 1] of `column` (and `weight`, when not empty), and the
+// same transposed, for the way back.
 class SparseRows {
  public:
   // Entries (row, column), each once, with a weight each or none (all 1). O(rows + entries).

@@ -40,8 +40,8 @@ struct Task {
 };
 
 struct PlayOptions {
-  bool greedy = false;  // the likeliest decision instead of a drawn one
-  int64_t steps = 0;    // at most so many; 0: a whole episode
+  bool greedy = false;      // the likeliest decision instead of a drawn one
+  int64_t evaluations = 0;  // asks the judge at most so often per episode, which then is shorter; 0: a whole episode
 };
 
 // Stateless but for its parameters: all that a call needs is given to it, so that threads may share one. Nothing in it

@@ -21,9 +21,15 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
     const double cost = episode.cost[i];
     const bool failed = std::isinf(cost);
     switch (options_.reward) {
-      case Reward::kInverse: reward[i] = 1 / (failed ? options_.failed_cost : cost * seconds_per_unit); break;
-      case Reward::kNegative: reward[i] = -(failed ? options_.failed_cost : cost * seconds_per_unit); break;
-      case Reward::kLog: reward[i] = -std::log((failed ? 10 * worst : cost) / reference); break;
+      case Reward::kInverse:
+        reward[i] = 1 / (failed ? options_.failed_cost : cost * seconds_per_unit);
+        break;
+      case Reward::kNegative:
+        reward[i] = -(failed ? options_.failed_cost : cost * seconds_per_unit);
+        break;
+      case Reward::kLog:
+        reward[i] = -std::log((failed ? 10 * worst : cost) / reference);
+        break;
     }
   }
   return reward;
@@ -49,7 +55,9 @@ std::vector<double> UpdateRule::Credits(const Episode& episode, std::span<const 
     case Credit::kToGo:
       for (size_t i = 0; i < steps; ++i) credit[i] = reward[steps - 1] - before(i);
       break;
-    case Credit::kTerminal: std::ranges::fill(credit, reward[steps - 1]); break;
+    case Credit::kTerminal:
+      std::ranges::fill(credit, reward[steps - 1]);
+      break;
     case Credit::kBestFuture: {
       double best = -std::numeric_limits<double>::infinity();
       for (size_t i = steps; i-- > 0;) credit[i] = (best = std::max(best, reward[i])) - before(i);
@@ -78,14 +86,14 @@ std::vector<std::vector<double>> UpdateRule::Weigh(int64_t task, std::span<const
     Episode start;
     start.cost = {episode->start_cost};
     const bool has_start = Asked(episode->start_cost);
-    weight.push_back(
-        Credits(*episode, reward, has_start ? Rewards(start, worst, reference, seconds_per_unit)[0] : 0));
+    weight.push_back(Credits(*episode, reward, has_start ? Rewards(start, worst, reference, seconds_per_unit)[0] : 0));
     for (const double credit : weight.back()) sum += credit, ++count;
   }
   const double mean = sum / count;
 
   switch (options_.baseline) {
-    case Baseline::kNone: break;
+    case Baseline::kNone:
+      break;
     case Baseline::kBatch:
       for (auto& credits : weight) {
         for (double& credit : credits) credit -= mean;
@@ -152,8 +160,7 @@ at::Tensor UpdateRule::Loss(const Likelihood& now, const Episode& episode, std::
     const at::Tensor old =
         torch::tensor(at::ArrayRef<float>(episode.log_prob), torch::kFloat32).to(now.log_prob.scalar_type());
     const at::Tensor ratio = torch::exp(now.log_prob - old);
-    gain = torch::minimum(ratio * each,
-                          torch::clamp(ratio, 1 - options_.clip_ratio, 1 + options_.clip_ratio) * each);
+    gain = torch::minimum(ratio * each, torch::clamp(ratio, 1 - options_.clip_ratio, 1 + options_.clip_ratio) * each);
   } else {
     gain = now.log_prob * each;
   }

@@ -44,9 +44,9 @@ struct RuleOptions {
   Baseline baseline = Baseline::kBatch;
   int64_t window = 10;
   double gamma = 1;
-  bool normalise = false;    // divide by the standard deviation over the update's steps of one task
-  double clip_ratio = 0;     // PPO's epsilon (Schulman et al. 2017, equation 7), with a ratio per decision; 0: REINFORCE
-  int64_t epochs = 1;        // gradient steps per update on the same episodes
+  bool normalise = false;  // divide by the standard deviation over the update's steps of one task
+  double clip_ratio = 0;   // PPO's epsilon (Schulman et al. 2017, equation 7), with a ratio per decision; 0: REINFORCE
+  int64_t epochs = 1;      // gradient steps per update on the same episodes
   double failed_cost = 1e10;  // seconds that a failed placement is taken to last (HSDAG's released code); under kLog
                               // it is worth ten times the worst cost of its update
 };
@@ -75,7 +75,7 @@ class UpdateRule {
   std::vector<double> Credits(const Episode& episode, std::span<const double> reward, double start) const;
 
   RuleOptions options_;
-  std::map<int64_t, double> moving_;                            // by task
+  std::map<int64_t, double> moving_;                           // by task
   std::map<int64_t, std::vector<std::deque<double>>> window_;  // by task, by step
 };
 

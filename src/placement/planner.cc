@@ -133,6 +133,7 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
 
 void Search::Adopt(const PlanResult& result) {
   evaluations_ += result.evaluations;
+  if (result.plan.device.empty() && problem().num_ops() > 0) return;
   if (!has_best_ || Better(result.score, best_score_)) {
     best_ = result.plan;
     best_score_ = result.score;

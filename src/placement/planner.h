@@ -99,7 +99,7 @@ class Search {
   const Score& best_score() const { return best_score_; }
 
   // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of
-  // its own; and what that planner found, adopted.
+  // its own; and what that planner found, adopted (a result without a plan only counts its evaluations).
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
   void Adopt(const PlanResult& result);

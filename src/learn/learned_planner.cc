@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "base/error.h"
+#include "learn/learner.h"
+
+namespace berth {
+namespace {
+
+class LearnedPlanner : public Planner {
+ public:
+  explicit LearnedPlanner(Method method) : method_(std::move(method)) {}
+
+  const std::string& name() const override { return method_.name; }
+
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator&) const override {
+    if (!problem.constraints().separate.empty()) return "it cannot keep ops apart (constraint separate)";
+    if (!problem.constraints().forbidden_transfers.empty()) {
+      return "it cannot keep tensors off a link (constraint forbid-transfer)";
+    }
+    return method_.refuses ? method_.refuses(problem) : std::nullopt;
+  }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    PlanRequest bounded = request;
+    if (request.budget.endless()) bounded.budget.evaluations = method_.default_evaluations;
+    Search search(bounded);
+    if (method_.seeded) ScoreSingles(search);
+
+    const std::vector<LearnCase> cases{{.problem = request.problem, .evaluator = request.evaluator}};
+    // What an update costs is known only by the policy; the schedules run over what fits into the budget.
+    const int64_t per_update = Learner(method_, cases, request.random, 1).evaluations_per_update();
+    const int64_t planned = bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
+                                ? std::max<int64_t>(method_.default_evaluations / per_update, 1)
+                                : std::max<int64_t>((search.evaluations_left() + per_update - 1) / per_update, 1);
+    Learner learner(method_, cases, request.random, planned);
+    if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
+
+    std::string note;
+    CurvePoint last;
+    const int64_t threads =
+        request.evaluator.facts().thread_safe ? std::max<int64_t>(std::thread::hardware_concurrency(), 1) : 1;
+    while (method_.train && !search.Done()) {
+      last = learner.Update(search.evaluations_left(), threads);
+      Adopt(search, learner.Take(0));
+      if (last.diverged) {
+        note = fmt::format("training diverged in update {}: a smaller learning_rate may help; ", last.update);
+        break;
+      }
+    }
+    if (last.update > 0) {
+      note += fmt::format("{} updates, entropy {:.2g} and {:.3g} decisions per placement at the end", last.update,
+                          last.entropy, last.groups);
+    }
+    if (!search.Done()) {
+      const double greedy = learner.Greedy(0, search.evaluations_left());
+      Adopt(search, learner.Take(0));
+      note += fmt::format("{}the policy's likeliest placement takes {}", note.empty() ? "" : "; ",
+                          ToString(Seconds{greedy}));
+    }
+    return search.Finish(false, note);
+  }
+
+ private:
+  void Adopt(Search& search, PlanResult found) const {
+    if (!found.plan.device.empty()) found.plan.SetCause("drawn by the policy of " + method_.name);
+    search.Adopt(found);
+  }
+
+  // Each device alone, ops that it cannot run where they are fastest.
+  static void ScoreSingles(Search& search) {
+    const Problem& problem = search.problem();
+    for (const DeviceId device : problem.cluster().ids()) {
+      if (search.Done()) return;
+      std::vector<DeviceId> placement(problem.num_ops(), device);
+      for (const OpId op : problem.graph().ops()) {
+        if (problem.can_run(op, device)) continue;
+        const auto times = problem.op_times(op);
+        placement[Index(op)] = DeviceId{static_cast<int32_t>(std::ranges::min_element(times) - times.begin())};
+      }
+      if (!FindViolation(problem, {.device = placement})) search.Evaluate({.device = placement}, "a single device");
+    }
+  }
+
+  Method method_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> MakeLearnedPlanner(Method method) {
+  return std::make_unique<LearnedPlanner>(std::move(method));
+}
+
+}  // namespace berth

@@ -1,0 +1,299 @@
+#include "learn/learner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace berth {
+namespace {
+
+constexpr int kCheckpointVersion = 1;
+
+// Calls run(i) for i = 0 .. count - 1 on so many threads; the first exception, by i, is thrown again.
+void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)>& run) {
+  std::vector<std::exception_ptr> failed(static_cast<size_t>(count));
+  std::atomic<int64_t> next = 0;
+  const auto work = [&] {
+    // Graphs are small: a thread per worker is faster than threads within an operation, and sums do not depend on it.
+    at::set_num_threads(1);
+    for (int64_t i = next++; i < count; i = next++) {
+      try {
+        run(static_cast<size_t>(i));
+      } catch (...) {
+        failed[static_cast<size_t>(i)] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int64_t t = 1; t < std::min(threads, count); ++t) helpers.emplace_back(work);
+  work();
+  helpers.clear();
+  for (const std::exception_ptr& error : failed) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+double Between(double first, double last, double share) { return first + (last - first) * std::clamp(share, 0.0, 1.0); }
+
+}  // namespace
+
+// What one worker does in one update.
+struct Learner::Worker {
+  size_t index;  // of its case
+  int64_t evaluations;
+  std::unique_ptr<Judge> judge;
+  std::vector<std::unique_ptr<Episode>> episodes{};
+  std::vector<std::vector<double>> weight{};  // per episode, per step
+  std::vector<at::Tensor> gradient{};
+  double loss = 0, entropy = 0;
+};
+
+Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Random& random, int64_t planned_updates)
+    : method_(method),
+      cases_(std::move(cases)),
+      random_(random),
+      planned_updates_(std::max<int64_t>(planned_updates, 1)),
+      rule_(method.rule) {
+  if (cases_.empty()) throw Error("{}: there is no graph to learn on", method.name);
+  policy_ = method_.make_policy(cases_[0].problem, random_.Fork(0));
+  for (const LearnCase& each : cases_) tasks_.push_back(policy_->Prepare(each.problem));
+  adam_ = std::make_unique<torch::optim::Adam>(policy_->parameters(),
+                                               torch::optim::AdamOptions(method_.learner.learning_rate));
+  reference_.assign(cases_.size(), std::numeric_limits<double>::quiet_NaN());
+  found_.resize(cases_.size());
+}
+
+Learner::~Learner() = default;
+
+int64_t Learner::evaluations_per_update() const {
+  int64_t sum = 0;
+  for (int64_t w = 0; w < method_.learner.workers; ++w) {
+    sum += policy_->evaluations(*tasks_[static_cast<size_t>(w) % tasks_.size()]);
+  }
+  return sum * method_.learner.rollouts;
+}
+
+CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
+  std::vector<Worker> workers;
+  int64_t left = evaluations;
+  for (int64_t w = 0; w < method_.learner.workers && left > 0; ++w) {
+    // Every graph in turn, also when there are more graphs than workers.
+    const size_t index = static_cast<size_t>(updates_ * method_.learner.workers + w) % cases_.size();
+    const int64_t rollouts = method_.learner.rollouts;
+    const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), (left + rollouts - 1) / rollouts);
+    workers.push_back({.index = index,
+                       .evaluations = wanted,
+                       .judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge)});
+    left -= wanted * rollouts;
+  }
+  const auto count = static_cast<int64_t>(workers.size());
+  const auto update = static_cast<uint64_t>(updates_) + 1;
+
+  InParallel(count, threads, [&](size_t w) {
+    Worker& worker = workers[w];
+    std::vector<Random> randoms;
+    for (int64_t r = 0; r < method_.learner.rollouts; ++r) {
+      randoms.push_back(
+          random_.Fork(update, w * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
+    }
+    worker.episodes = policy_->Play(*tasks_[worker.index], *worker.judge, randoms, {.evaluations = worker.evaluations});
+  });
+
+  CurvePoint point{.update = ++updates_, .best_cost = std::numeric_limits<double>::infinity()};
+  std::string failure;
+  double asked = 0, episodes = 0;
+  for (Worker& worker : workers) {
+    const double unit = cases_[worker.index].problem.seconds_per_unit();
+    evaluations_ += worker.judge->evaluations();
+    failures_ += worker.judge->failures();
+    if (!worker.judge->last_failure().empty()) failure = worker.judge->last_failure();
+    for (const auto& episode : worker.episodes) {
+      for (const double cost : episode->cost) {
+        if (!std::isfinite(cost)) continue;
+        if (std::isnan(reference_[worker.index])) reference_[worker.index] = cost;
+        point.mean_cost += cost * unit;
+        point.best_cost = std::min(point.best_cost, cost * unit);
+        ++asked;
+      }
+      point.groups += episode->groups;
+      ++episodes;
+    }
+    PlanResult result = worker.judge->Take();
+    PlanResult& found = found_[worker.index];
+    found.evaluations += result.evaluations;
+    if (!result.plan.device.empty() && (found.plan.device.empty() || Better(result.score, found.score))) {
+      found.plan = std::move(result.plan);
+      found.score = result.score;
+    }
+  }
+  if (failures_ == evaluations_) {
+    throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, failure);
+  }
+  point.evaluations = evaluations_;
+  point.mean_cost /= std::max(asked, 1.0);
+  point.groups /= std::max(episodes, 1.0);
+
+  // Baselines are shared by the workers of a case, so one case after another, in the order of the workers.
+  for (size_t index = 0; index < cases_.size(); ++index) {
+    std::vector<const Episode*> of_case;
+    std::vector<Worker*> owners;
+    for (Worker& worker : workers) {
+      if (worker.index != index) continue;
+      for (const auto& episode : worker.episodes) of_case.push_back(episode.get()), owners.push_back(&worker);
+    }
+    if (of_case.empty() || std::isnan(reference_[index])) continue;
+    std::vector<std::vector<double>> weight =
+        rule_.Weigh(static_cast<int64_t>(index), of_case, reference_[index], cases_[index].problem.seconds_per_unit());
+    for (size_t i = 0; i < weight.size(); ++i) owners[i]->weight.push_back(std::move(weight[i]));
+  }
+
+  const double share = static_cast<double>(updates_ - 1) / static_cast<double>(planned_updates_);
+  const LearnerOptions& options = method_.learner;
+  const double entropy_weight = Between(options.entropy, options.entropy_end, share);
+  const std::vector<at::Tensor> parameters = policy_->parameters();
+  for (auto& group : adam_->param_groups()) {
+    static_cast<torch::optim::AdamOptions&>(group.options())
+        .lr(Between(options.learning_rate, options.learning_rate_end, share));
+  }
+  for (int64_t epoch = 0; epoch < rule_.options().epochs && !point.diverged; ++epoch) {
+    InParallel(count, threads, [&](size_t w) {
+      Worker& worker = workers[w];
+      worker.gradient.assign(parameters.size(), at::Tensor());
+      worker.loss = worker.entropy = 0;
+      for (size_t i = 0; i < worker.weight.size(); ++i) {
+        const Likelihood likelihood = policy_->Recall(*tasks_[worker.index], *worker.episodes[i]);
+        const at::Tensor loss = rule_.Loss(likelihood, *worker.episodes[i], worker.weight[i], entropy_weight);
+        worker.loss += loss.item<double>();
+        worker.entropy += likelihood.entropy.mean().item<double>();
+        const auto gradient = torch::autograd::grad({loss}, parameters, {}, false, false, true);
+        for (size_t p = 0; p < gradient.size(); ++p) {
+          if (!gradient[p].defined()) continue;
+          worker.gradient[p] = worker.gradient[p].defined() ? worker.gradient[p] + gradient[p] : gradient[p];
+        }
+      }
+    });
+    point.loss = point.entropy = 0;
+    double squares = 0;
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      at::Tensor sum = torch::zeros_like(parameters[p]);
+      for (const Worker& worker : workers) {
+        if (worker.gradient[p].defined()) sum += worker.gradient[p];
+      }
+      parameters[p].mutable_grad() = sum;
+      squares += sum.to(torch::kFloat64).square().sum().item<double>();
+    }
+    for (const Worker& worker : workers) point.loss += worker.loss, point.entropy += worker.entropy;
+    point.entropy /= std::max(episodes, 1.0);
+    point.gradient_norm = std::sqrt(squares);
+    point.diverged = !std::isfinite(point.loss) || !std::isfinite(point.gradient_norm);
+    if (point.diverged) break;
+    if (options.clip_norm > 0 && point.gradient_norm > options.clip_norm) {
+      const torch::NoGradGuard no_gradient;
+      for (const at::Tensor& parameter : parameters) {
+        parameter.mutable_grad().mul_(options.clip_norm / point.gradient_norm);
+      }
+    }
+    adam_->step();
+  }
+  return point;
+}
+
+PlanResult Learner::Take(size_t index) { return std::exchange(found_[index], {}); }
+
+double Learner::Greedy(size_t index, int64_t evaluations) {
+  Judge judge(cases_[index].evaluator, method_.judge);
+  std::vector<Random> randoms{random_.Fork(0, 1)};
+  at::set_num_threads(1);
+  const auto episodes = policy_->Play(*tasks_[index], judge, randoms, {.greedy = true, .evaluations = evaluations});
+  evaluations_ += judge.evaluations();
+  failures_ += judge.failures();
+  if (failures_ == evaluations_) {
+    throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, judge.last_failure());
+  }
+  PlanResult result = judge.Take();
+  PlanResult& found = found_[index];
+  found.evaluations += result.evaluations;
+  if (!result.plan.device.empty() && (found.plan.device.empty() || Better(result.score, found.score))) {
+    found.plan = std::move(result.plan);
+    found.score = result.score;
+  }
+  return episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit();
+}
+
+void Learner::Save(const std::string& path) const {
+  nlohmann::json meta = {{"berth_checkpoint", kCheckpointVersion},
+                         {"method", method_.name},
+                         {"shape", policy_->shape()},
+                         {"updates", updates_},
+                         {"planned_updates", planned_updates_},
+                         {"evaluations", evaluations_},
+                         {"failures", failures_},
+                         {"cases", cases_.size()},
+                         {"rule", rule_.Save()}};
+  for (const double reference : reference_) {
+    meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
+  }
+  torch::serialize::OutputArchive archive, policy, adam;
+  policy_->save(policy);
+  adam_->save(adam);
+  archive.write("meta", torch::IValue(meta.dump()));
+  archive.write("policy", policy);
+  archive.write("adam", adam);
+  std::string bytes;
+  archive.save_to([&](const void* data, size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return size;
+  });
+  WriteFile(path, bytes);
+}
+
+void Learner::Load(const std::string& path, bool policy_only) {
+  const std::string bytes = ReadFile(path);
+  torch::serialize::InputArchive archive;
+  nlohmann::json meta;
+  try {
+    archive.load_from(bytes.data(), bytes.size());
+    torch::IValue text;
+    archive.read("meta", text);
+    meta = nlohmann::json::parse(text.toStringRef());
+  } catch (const std::exception&) {
+    throw Error("{}: this is no checkpoint that Berth has written, or it is damaged", path);
+  }
+  if (const int version = meta.value("berth_checkpoint", 0); version != kCheckpointVersion) {
+    throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
+                kCheckpointVersion);
+  }
+  if (const std::string shape = meta.at("shape"); shape != policy_->shape()) {
+    throw Error("{}: the checkpoint is of a policy for {}, but this one is for {}", path, shape, policy_->shape());
+  }
+  torch::serialize::InputArchive policy, adam;
+  archive.read("policy", policy);
+  policy_->load(policy);
+  if (policy_only) return;
+  if (meta.at("method") != method_.name || meta.at("cases") != cases_.size() ||
+      meta.at("planned_updates") != planned_updates_) {
+    throw Error("{}: the checkpoint is of {} on {} graphs over {} updates, not of {} on {} over {}: resume with these",
+                path, meta.at("method").get<std::string>(), meta.at("cases").get<size_t>(),
+                meta.at("planned_updates").get<int64_t>(), method_.name, cases_.size(), planned_updates_);
+  }
+  archive.read("adam", adam);
+  adam_->load(adam);
+  updates_ = meta.at("updates");
+  evaluations_ = meta.at("evaluations");
+  failures_ = meta.at("failures");
+  rule_.Load(meta.at("rule"));
+  for (size_t i = 0; i < reference_.size(); ++i) {
+    const auto& reference = meta.at("reference").at(i);
+    reference_[i] = reference.is_null() ? std::numeric_limits<double>::quiet_NaN() : reference.get<double>();
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,108 @@
+// Training, as the papers' algorithms read: play episodes, weigh their steps, follow the gradient.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "learn/judge.h"
+#include "learn/policy.h"
+#include "learn/update_rule.h"
+#include "placement/evaluator.h"
+#include "placement/planner.h"
+
+namespace berth {
+
+struct LearnerOptions {
+  int64_t workers = 1;   // play side by side, on threads, each on a case of its own where there are several
+  int64_t rollouts = 1;  // episodes that a worker plays at once
+  double learning_rate = 1e-3, learning_rate_end = 1e-3;  // Adam (Kingma and Ba 2015), linear over the planned updates
+  double entropy = 0, entropy_end = 0;                    // weight of the entropy bonus, linear likewise
+  double clip_norm = 0;                                   // of the gradient over all parameters; 0: none
+};
+
+// What one learned placer is: a policy and how it is trained.
+struct Method {
+  std::string name{};  // canonical
+  std::function<std::shared_ptr<Policy>(const Problem&, Random)> make_policy{};
+  // Why it cannot place this problem; empty when it can.
+  std::function<std::optional<std::string>(const Problem&)> refuses{};
+  RuleOptions rule{};
+  JudgeOptions judge{};
+  LearnerOptions learner{};
+  int64_t default_evaluations = 2000;  // where no budget is given
+  bool seeded = false;                 // scores every single device first
+  std::string checkpoint{};            // a file of Learner::Save to begin with; empty: begin anew
+  bool train = true;                   // false: one greedy episode of the policy as it is
+};
+
+// One graph to learn on. Both outlive the learner.
+struct LearnCase {
+  const Problem& problem;
+  const Evaluator& evaluator;
+};
+
+// A point of the learning curve.
+struct CurvePoint {
+  int64_t update = 0;
+  int64_t evaluations = 0;  // up to and with this update
+  double mean_cost = 0;     // seconds; of this update's placements that did not fail
+  double best_cost = 0;     // seconds; of this update's placements
+  double entropy = 0;       // mean per decision, nats
+  double groups = 0;        // mean decisions per step
+  double loss = 0;
+  double gradient_norm = 0;  // before clipping
+  bool diverged = false;     // the loss or the gradient is not finite: no step was made
+};
+
+// The same seed gives the same numbers on any number of threads.
+class Learner {
+ public:
+  // The schedules run over `planned_updates`. Throws Error where the policy cannot take a case, or no case is given.
+  Learner(const Method& method, std::vector<LearnCase> cases, const Random& random, int64_t planned_updates);
+  ~Learner();
+
+  // What one update asks the evaluators for.
+  int64_t evaluations_per_update() const;
+
+  // One update of at most `evaluations`, on so many threads. Throws Error when every placement so far has failed.
+  CurvePoint Update(int64_t evaluations, int64_t threads);
+
+  // The best that was found on a case since the last Take, with the number of evaluations.
+  PlanResult Take(size_t index);
+  // The policy's own answer: the likeliest decisions. Counts on the case like any episode.
+  double Greedy(size_t index, int64_t evaluations);
+
+  int64_t updates() const { return updates_; }
+  size_t num_cases() const { return cases_.size(); }
+
+  // Everything that training needs to go on as if it had not been interrupted. The file is written beside and renamed.
+  void Save(const std::string& path) const;
+  // Throws Error where the checkpoint was made by another version, another method (unless only the policy is wanted),
+  // or for other problems.
+  void Load(const std::string& path, bool policy_only);
+
+ private:
+  struct Worker;
+
+  Method method_;
+  std::vector<LearnCase> cases_;
+  Random random_;
+  int64_t planned_updates_;
+  std::shared_ptr<Policy> policy_;
+  UpdateRule rule_;
+  std::unique_ptr<torch::optim::Adam> adam_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
+  std::vector<PlanResult> found_;  // per case
+  int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
+};
+
+// A planner that trains a method on the problem that it is given, within its budget.
+std::unique_ptr<Planner> MakeLearnedPlanner(Method method);
+
+}  // namespace berth
