@@ -210,6 +210,9 @@ Graph GraphBuilder::Build(std::string_view file) {
     const OpId producer = graph.file_order_[tensor.producer];
     graph.producer_.push_back(producer);
     graph.tensor_bytes_.push_back(tensor.bytes);
+    auto& shapes = graph.tensor_shape_;
+    shapes.items.insert(shapes.items.end(), tensor.shape.begin(), tensor.shape.end());
+    shapes.start.push_back(shapes.items.size());
     graph.is_output_.push_back(tensor.is_output ? 1 : 0);
     graph.tensor_names_.Add(tensor_names.Make(std::move(tensor.name), graph.op_name(producer), i));
     ++graph.first_output_[Index(producer) + 1];

@@ -84,6 +84,8 @@ class Graph {
   OpId producer(TensorId tensor) const { return producer_[Index(tensor)]; }
   std::span<const OpId> consumers(TensorId tensor) const { return consumers_[Index(tensor)]; }
   int64_t tensor_bytes(TensorId tensor) const { return tensor_bytes_[Index(tensor)]; }
+  // Its dimensions where the file says them, symbolic ones as 1; empty where it does not, and for scalars.
+  std::span<const int64_t> tensor_shape(TensorId tensor) const { return tensor_shape_[Index(tensor)]; }
   std::string_view tensor_name(TensorId tensor) const { return tensor_names_[Index(tensor)]; }
   // A result of the whole graph: it stays until the end of the run.
   bool is_output(TensorId tensor) const { return is_output_[Index(tensor)] != 0; }
@@ -155,6 +157,7 @@ class Graph {
   std::vector<OpId> producer_;
   Rows<OpId> consumers_;
   std::vector<int64_t> tensor_bytes_;
+  Rows<int64_t> tensor_shape_;
   std::vector<uint8_t> is_output_;
   Names tensor_names_;
   Rows<OpId> parameter_consumers_;
@@ -181,6 +184,9 @@ class GraphBuilder {
   void Consume(size_t tensor, size_t op);
   void UseParameter(size_t parameter, size_t op);
   void UseInput(size_t input, size_t op);
+  void SetShape(size_t tensor, std::span<const int64_t> shape) {
+    tensors_[tensor].shape.assign(shape.begin(), shape.end());
+  }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }
   void AddNote(std::string note) { notes_.push_back(std::move(note)); }
@@ -205,6 +211,7 @@ class GraphBuilder {
     int64_t bytes;
     std::string name;
     bool is_output;
+    std::vector<int64_t> shape{};  // tensors only
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)
 

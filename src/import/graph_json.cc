@@ -74,9 +74,13 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
   text += ", \"outputs\": [";
   for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
     const TensorId tensor = MakeId<TensorId>(t);
-    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}{}}}",
+    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}",
                    t == graph.first_output(op) ? "" : ", ", Quoted(graph.tensor_name(tensor)),
-                   graph.tensor_bytes(tensor), graph.is_output(tensor) ? ", \"result\": true" : "");
+                   graph.tensor_bytes(tensor));
+    if (const auto shape = graph.tensor_shape(tensor); !shape.empty()) {
+      fmt::format_to(std::back_inserter(text), ", \"shape\": [{}]", fmt::join(shape, ", "));
+    }
+    text += graph.is_output(tensor) ? ", \"result\": true}" : "}";
   }
   return text + "]}";
 }
@@ -88,6 +92,16 @@ using Positions = std::unordered_map<std::string, size_t>;
 class Reader {
  public:
   Reader(const json& document, const std::string& path) : document_(document), path_(path), builder_("") {}
+
+  static std::vector<int64_t> Shape(JsonObject& output) {
+    std::vector<int64_t> shape;
+    for (const json& dimension : output.List("shape")) {
+      if (!dimension.is_number_integer() || dimension.get<int64_t>() < 0)
+        throw output.Mistake("shape", "expected whole numbers of at least 0");
+      shape.push_back(dimension.get<int64_t>());
+    }
+    return shape;
+  }
 
   Graph Read() {
     JsonObject top(document_, path_);
@@ -164,8 +178,9 @@ class Reader {
       JsonObject output(outputs[k], path_, fmt::format("ops[{}].outputs[{}]", i, k));
       const std::string tensor = Name(output);
       const bool result = output.Has("result") && output.Bool("result");
-      if (!tensors_.emplace(tensor, builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result)).second)
-        throw Twice(output, tensor);
+      const size_t added = builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result);
+      if (!tensors_.emplace(tensor, added).second) throw Twice(output, tensor);
+      if (output.Has("shape")) builder_.SetShape(added, Shape(output));
       output.Finish();
     }
     for (const std::string_view key : {"consumes", "inputs", "parameters"}) {

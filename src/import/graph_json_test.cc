@@ -65,7 +65,11 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
                         .bytes_only = random.Chance(0.3)};
       builder.AddOp(random.Chance(0.5) ? "op" : "", random.Chance(0.5) ? "A" : "B", work);
       for (size_t k = random.Below(3); k > 0; --k)
+      {
         tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));
+        const std::vector<int64_t> shape(random.Below(4), static_cast<int64_t>(random.Below(9)));
+        builder.SetShape(tensors[i].back(), shape);
+      }
       if (random.Chance(0.2)) builder.MarkBackward(i);
       if (random.Chance(0.3)) builder.UseParameter(parameter, i);
       if (random.Chance(0.3)) builder.UseInput(input, i);

@@ -218,6 +218,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
       const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
       AddBytes(total, bytes, walk.path);
       tensor[position] = builder.AddTensor(added, bytes, std::string(value.name), outputs.contains(position));
+      builder.SetShape(tensor[position], value.dims);
     }
   }
   for (size_t added = 0; added < order.size(); ++added) {

@@ -248,8 +248,10 @@ class GraphMaker {
       }
       op_[i] =
           builder_.AddOp(l.name, l.type, constant_[i] || ends ? OpWork{.op_class = OpClass::kDataMovement} : WorkOf(i));
-      for (const IrPort& port : l.outputs)
+      for (const IrPort& port : l.outputs) {
         entity_[i].push_back(builder_.AddTensor(op_[i], constant_[i] ? 0 : BytesOf(port)));
+        builder_.SetShape(entity_[i].back(), port.dims);
+      }
     }
   }
 

@@ -86,8 +86,9 @@ std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std:
   }
   std::vector<Value> values;
   for (const Dims& result : results) {
-    values.push_back({Value::Kind::kTensor,
-                      builder_.AddTensor(op, BytesOf(result), fmt::format("{}:{}", op_name, values.size())), result});
+    const size_t tensor = builder_.AddTensor(op, BytesOf(result), fmt::format("{}:{}", op_name, values.size()));
+    builder_.SetShape(tensor, result);
+    values.push_back({Value::Kind::kTensor, tensor, result});
   }
   return values;
 }

@@ -114,8 +114,9 @@ class TrainingBuilder {
       with_[Index(op)].push_back(Index(op));
     }
     for (const TensorId tensor : forward_.tensors()) {
-      builder_.AddTensor(Index(forward_.producer(tensor)), forward_.tensor_bytes(tensor),
-                         std::string(forward_.tensor_name(tensor)), forward_.is_output(tensor));
+      const size_t copy = builder_.AddTensor(Index(forward_.producer(tensor)), forward_.tensor_bytes(tensor),
+                                             std::string(forward_.tensor_name(tensor)), forward_.is_output(tensor));
+      builder_.SetShape(copy, forward_.tensor_shape(tensor));
       for (const OpId op : forward_.consumers(tensor)) builder_.Consume(Index(tensor), Index(op));
     }
     for (const ParameterId parameter : forward_.parameters()) {
