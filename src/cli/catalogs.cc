@@ -1,6 +1,7 @@
 #include "cli/catalogs.h"
 
 #include "import/model_families.h"
+#include "learn/planners.h"
 #include "plan/planners.h"
 #include "sim/simulators.h"
 
@@ -41,6 +42,9 @@ Catalogs::Catalogs() {
   RegisterMinCut(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
+#if BERTH_HAS_LEARN
+  RegisterHsdag(planners);
+#endif
 }
 
 }  // namespace berth

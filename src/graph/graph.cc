@@ -205,11 +205,13 @@ Graph GraphBuilder::Build(std::string_view file) {
     graph.op_type_ids_.push_back(static_cast<Graph::TypeId>(ops_[p].type));
   }
   graph.first_output_.assign(ops_.size() + 1, 0);
+  const bool any_constant = std::ranges::any_of(tensors_, &Entity::is_constant);
   for (size_t i = 0; i < tensor_order.size(); ++i) {
     Entity& tensor = tensors_[tensor_order[i]];
     const OpId producer = graph.file_order_[tensor.producer];
     graph.producer_.push_back(producer);
     graph.tensor_bytes_.push_back(tensor.bytes);
+    if (any_constant) graph.is_constant_.push_back(tensor.is_constant ? 1 : 0);
     auto& shapes = graph.tensor_shape_;
     shapes.items.insert(shapes.items.end(), tensor.shape.begin(), tensor.shape.end());
     shapes.start.push_back(shapes.items.size());
@@ -264,6 +266,7 @@ Graph GraphBuilder::Build(std::string_view file) {
   };
   for (const TensorId tensor : graph.tensors()) {
     hasher.Add(uint64_t{Index(graph.producer(tensor))}).Add(uint64_t{graph.is_output(tensor)});
+    if (graph.is_constant(tensor)) hasher.Add("constant");
     add_uses(graph.tensor_bytes(tensor), graph.consumers(tensor));
   }
   for (const ParameterId parameter : graph.parameters())

@@ -87,6 +87,9 @@ class Graph {
   // Its dimensions where the file says them, symbolic ones as 1; empty where it does not, and for scalars.
   std::span<const int64_t> tensor_shape(TensorId tensor) const { return tensor_shape_[Index(tensor)]; }
   std::string_view tensor_name(TensorId tensor) const { return tensor_names_[Index(tensor)]; }
+  // Made of weights alone, which a runtime copies where they are wanted when it compiles: sending it takes no time.
+  bool is_constant(TensorId tensor) const { return !is_constant_.empty() && is_constant_[Index(tensor)] != 0; }
+  bool has_constants() const { return !is_constant_.empty(); }
   // A result of the whole graph: it stays until the end of the run.
   bool is_output(TensorId tensor) const { return is_output_[Index(tensor)] != 0; }
 
@@ -157,6 +160,7 @@ class Graph {
   std::vector<OpId> producer_;
   Rows<OpId> consumers_;
   std::vector<int64_t> tensor_bytes_;
+  std::vector<uint8_t> is_constant_;  // empty when none is
   Rows<int64_t> tensor_shape_;
   std::vector<uint8_t> is_output_;
   Names tensor_names_;
@@ -187,6 +191,7 @@ class GraphBuilder {
   void SetShape(size_t tensor, std::span<const int64_t> shape) {
     tensors_[tensor].shape.assign(shape.begin(), shape.end());
   }
+  void MarkConstant(size_t tensor) { tensors_[tensor].is_constant = true; }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }
   void AddNote(std::string note) { notes_.push_back(std::move(note)); }
@@ -211,7 +216,8 @@ class GraphBuilder {
     int64_t bytes;
     std::string name;
     bool is_output;
-    std::vector<int64_t> shape{};  // tensors only
+    bool is_constant = false;      // tensors only, as is the shape
+    std::vector<int64_t> shape{};
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)
 

@@ -56,6 +56,33 @@ OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Gra
   return times;
 }
 
+// Times of another model, each device's scaled so that the whole graph takes there what it was measured to take.
+OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const Graph& graph, const Cluster& cluster) {
+  const std::string& text = params.Text("totals");
+  std::vector<double> totals;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('/', at), text.size());
+    totals.push_back(ParseSeconds(std::string_view(text).substr(at, end - at)).value);
+    at = end + 1;
+  }
+  if (totals.size() != cluster.num_devices()) {
+    throw Error("calibrated: totals={} has {} times, cluster {} has {} devices: write one per device, like 16ms/7.81ms",
+                text, totals.size(), cluster.name(), cluster.num_devices());
+  }
+  OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
+  for (size_t device = 0; device < totals.size(); ++device) {
+    double sum = 0;
+    for (size_t i = device; i < times.time.size(); i += totals.size()) {
+      if (times.time[i] < kCannotRun) sum += times.time[i];
+    }
+    if (sum <= 0) throw Error("calibrated: by {} {} takes no time, so no factor makes it {}", params.Text("rest"),
+                              graph.name(), text);
+    for (size_t i = device; i < times.time.size(); i += totals.size()) times.time[i] *= totals[device] / sum;
+  }
+  times.source = params.canonical();
+  return times;
+}
+
 }  // namespace
 
 void RegisterCostModels(CostCatalog& catalog) {
@@ -79,6 +106,17 @@ void RegisterCostModels(CostCatalog& catalog) {
                        .default_value = "roofline",
                        .sentence = "the cost model for other devices and for ops that the file lacks"}}},
       ProfileTimes);
+  catalog.Add({.name = "calibrated",
+               .sentence = "another model's times, scaled so that each device alone takes what it was measured to take",
+               .source = "-",
+               .parameters = {{.name = "totals",
+                               .sentence = "measured times of the whole graph, a device each in the cluster's order, as "
+                                           "16ms/7.81ms"},
+                              {.name = "rest",
+                               .type = ParameterType::kSpec,
+                               .default_value = "roofline",
+                               .sentence = "the cost model that is scaled"}}},
+              CalibratedTimes);
 }
 
 }  // namespace berth

@@ -80,6 +80,7 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
     if (const auto shape = graph.tensor_shape(tensor); !shape.empty()) {
       fmt::format_to(std::back_inserter(text), ", \"shape\": [{}]", fmt::join(shape, ", "));
     }
+    if (graph.is_constant(tensor)) text += ", \"constant\": true";
     text += graph.is_output(tensor) ? ", \"result\": true}" : "}";
   }
   return text + "]}";
@@ -180,6 +181,7 @@ class Reader {
       const bool result = output.Has("result") && output.Bool("result");
       const size_t added = builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result);
       if (!tensors_.emplace(tensor, added).second) throw Twice(output, tensor);
+      if (output.Has("constant") && output.Bool("constant")) builder_.MarkConstant(added);
       if (output.Has("shape")) builder_.SetShape(added, Shape(output));
       output.Finish();
     }

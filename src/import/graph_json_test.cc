@@ -26,7 +26,11 @@ void ExpectRoundTrip(const Graph& graph) {
     EXPECT_EQ(again.is_backward(op), graph.is_backward(op));
     EXPECT_EQ(again.op_at_file_position(Index(op)), graph.op_at_file_position(Index(op)));
   }
-  for (const TensorId tensor : graph.tensors()) EXPECT_EQ(again.tensor_name(tensor), graph.tensor_name(tensor));
+  for (const TensorId tensor : graph.tensors()) {
+    EXPECT_EQ(again.tensor_name(tensor), graph.tensor_name(tensor));
+    EXPECT_EQ(again.is_constant(tensor), graph.is_constant(tensor));
+    EXPECT_TRUE(std::ranges::equal(again.tensor_shape(tensor), graph.tensor_shape(tensor)));
+  }
   for (const ParameterId parameter : graph.parameters())
     EXPECT_EQ(again.parameter_name(parameter), graph.parameter_name(parameter));
   for (const InputId input : graph.inputs()) EXPECT_EQ(again.input_name(input), graph.input_name(input));
@@ -69,6 +73,7 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
         tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));
         const std::vector<int64_t> shape(random.Below(4), static_cast<int64_t>(random.Below(9)));
         builder.SetShape(tensors[i].back(), shape);
+        if (random.Chance(0.1)) builder.MarkConstant(tensors[i].back());
       }
       if (random.Chance(0.2)) builder.MarkBackward(i);
       if (random.Chance(0.3)) builder.UseParameter(parameter, i);

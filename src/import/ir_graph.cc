@@ -251,6 +251,7 @@ class GraphMaker {
       for (const IrPort& port : l.outputs) {
         entity_[i].push_back(builder_.AddTensor(op_[i], constant_[i] ? 0 : BytesOf(port)));
         builder_.SetShape(entity_[i].back(), port.dims);
+        if (constant_[i]) builder_.MarkConstant(entity_[i].back());
       }
     }
   }

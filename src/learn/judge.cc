@@ -1,5 +1,6 @@
 #include "learn/judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,6 +20,11 @@ Verdict Judge::Ask(std::span<const DeviceId> device) {
   ++found_.evaluations;
   const PlanView plan{.device = device};
   Verdict verdict;
+  if (options_.reject_single_device && std::ranges::count(device, device[0]) == std::ssize(device)) {
+    ++failures_;
+    last_failure_ = "it is on a single device (reject_single)";
+    return {.cost = std::numeric_limits<double>::infinity(), .failed = true};
+  }
   if (options_.cache) {
     std::string key(reinterpret_cast<const char*>(device.data()), device.size_bytes());
     auto [at, is_new] = known_.try_emplace(std::move(key));

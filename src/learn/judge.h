@@ -22,6 +22,8 @@ struct JudgeOptions {
   double memory_penalty = 2;
   // A placement that was scored before is not scored again. It still counts as an evaluation.
   bool cache = false;
+  // Placements on a single device are not scored and fail, as in HSDAG's released code. They count as evaluations.
+  bool reject_single_device = false;
 };
 
 struct Verdict {

@@ -41,6 +41,15 @@ void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)
   }
 }
 
+// Adopts what was found where it is better than what was found before.
+void Keep(PlanResult result, PlanResult& found) {
+  found.evaluations += result.evaluations;
+  if (result.plan.device.empty()) return;
+  if (!found.plan.device.empty() && !Better(result.score, found.score)) return;
+  found.plan = std::move(result.plan);
+  found.score = result.score;
+}
+
 double Between(double first, double last, double share) { return first + (last - first) * std::clamp(share, 0.0, 1.0); }
 
 }  // namespace
@@ -69,6 +78,13 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
                                                torch::optim::AdamOptions(method_.learner.learning_rate));
   reference_.assign(cases_.size(), std::numeric_limits<double>::quiet_NaN());
   found_.resize(cases_.size());
+  if (method_.critic.prior != CriticOptions::Prior::kNone) {
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      BERTH_CHECK(tasks_[i]->graph() != nullptr, "{} has no nodes for a critic", method_.name);
+      critic_.push_back(std::make_unique<Critic>(cases_[i].problem, *tasks_[i]->graph(),
+                                                 method_.critic.prior == CriticOptions::Prior::kCosts));
+    }
+  }
 }
 
 Learner::~Learner() = default;
@@ -94,10 +110,8 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
                        .judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge)});
     left -= wanted * rollouts;
   }
-  const auto count = static_cast<int64_t>(workers.size());
   const auto update = static_cast<uint64_t>(updates_) + 1;
-
-  InParallel(count, threads, [&](size_t w) {
+  InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
     std::vector<Random> randoms;
     for (int64_t r = 0; r < method_.learner.rollouts; ++r) {
@@ -108,6 +122,30 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
   });
 
   CurvePoint point{.update = ++updates_, .best_cost = std::numeric_limits<double>::infinity()};
+  CollectFound(workers, point);
+  WeighSteps(workers);
+  const double share = static_cast<double>(updates_ - 1) / static_cast<double>(planned_updates_);
+  for (int64_t epoch = 0; epoch < rule_.options().epochs && !point.diverged; ++epoch) {
+    point.diverged = !Step(workers, threads, share, false, point);
+  }
+  if (!critic_.empty()) {
+    for (const Worker& worker : workers) {
+      for (const auto& episode : worker.episodes) {
+        for (size_t i = 0; i < episode->cost.size(); ++i) {
+          if (!std::isfinite(episode->cost[i])) continue;
+          critic_[worker.index]->Learn(episode->device_of_node[i], episode->cost[i]);
+        }
+      }
+    }
+    for (int64_t i = 0; i < method_.critic.imagined && !point.diverged; ++i) {
+      CurvePoint unused;
+      point.diverged = !Step(workers, threads, share, true, unused);
+    }
+  }
+  return point;
+}
+
+void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
   std::string failure;
   double asked = 0, episodes = 0;
   for (Worker& worker : workers) {
@@ -126,13 +164,7 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
       point.groups += episode->groups;
       ++episodes;
     }
-    PlanResult result = worker.judge->Take();
-    PlanResult& found = found_[worker.index];
-    found.evaluations += result.evaluations;
-    if (!result.plan.device.empty() && (found.plan.device.empty() || Better(result.score, found.score))) {
-      found.plan = std::move(result.plan);
-      found.score = result.score;
-    }
+    Keep(worker.judge->Take(), found_[worker.index]);
   }
   if (failures_ == evaluations_) {
     throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, failure);
@@ -140,70 +172,104 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
   point.evaluations = evaluations_;
   point.mean_cost /= std::max(asked, 1.0);
   point.groups /= std::max(episodes, 1.0);
+}
 
-  // Baselines are shared by the workers of a case, so one case after another, in the order of the workers.
+// Baselines are shared by the workers of a case, so one case after another, in the order of the workers.
+void Learner::WeighSteps(std::span<Worker> workers) {
   for (size_t index = 0; index < cases_.size(); ++index) {
     std::vector<const Episode*> of_case;
     std::vector<Worker*> owners;
+    std::vector<Episode> unexplained;
     for (Worker& worker : workers) {
       if (worker.index != index) continue;
-      for (const auto& episode : worker.episodes) of_case.push_back(episode.get()), owners.push_back(&worker);
+      for (const auto& episode : worker.episodes) {
+        of_case.push_back(episode.get());
+        owners.push_back(&worker);
+        if (critic_.empty()) continue;
+        // What the critic foresaw is not due to luck; its own gradient takes care of that part (Loss).
+        Episode& rest = unexplained.emplace_back();
+        rest.start_cost = std::numeric_limits<double>::quiet_NaN();
+        for (size_t i = 0; i < episode->cost.size(); ++i) {
+          rest.cost.push_back(episode->cost[i] - critic_[index]->Predict(episode->device_of_node[i]));
+        }
+      }
     }
     if (of_case.empty() || std::isnan(reference_[index])) continue;
+    for (size_t i = 0; i < unexplained.size(); ++i) of_case[i] = &unexplained[i];
     std::vector<std::vector<double>> weight =
         rule_.Weigh(static_cast<int64_t>(index), of_case, reference_[index], cases_[index].problem.seconds_per_unit());
     for (size_t i = 0; i < weight.size(); ++i) owners[i]->weight.push_back(std::move(weight[i]));
   }
+}
 
-  const double share = static_cast<double>(updates_ - 1) / static_cast<double>(planned_updates_);
+at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, double entropy_weight,
+                         bool imagined) const {
+  if (critic_.empty()) {
+    return rule_.Loss(likelihood, *worker.episodes[episode], worker.weight[episode], entropy_weight);
+  }
+  // Control variate: the critic's expectation, whose gradient is exact, and what it left unexplained, by the rule.
+  at::Tensor loss = torch::zeros({});
+  const auto states = static_cast<double>(likelihood.states.size());
+  for (const Likelihood::State& state : likelihood.states) {
+    const at::Tensor p = state.probability;
+    const at::Tensor entropy = -(p * torch::log(p.clamp_min(1e-12))).sum();
+    loss = loss + critic_[worker.index]->Expected(p, state.decision_of_node) / (reference_[worker.index] * states) -
+           entropy * (entropy_weight / states);
+  }
+  if (imagined) return loss;
+  const auto steps = static_cast<double>(worker.episodes[episode]->cost.size());
+  return loss + rule_.Loss(likelihood, *worker.episodes[episode], worker.weight[episode], 0) / steps;
+}
+
+bool Learner::Step(std::span<Worker> workers, int64_t threads, double share, bool imagined, CurvePoint& point) {
   const LearnerOptions& options = method_.learner;
   const double entropy_weight = Between(options.entropy, options.entropy_end, share);
   const std::vector<at::Tensor> parameters = policy_->parameters();
+  InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
+    Worker& worker = workers[w];
+    worker.gradient.assign(parameters.size(), at::Tensor());
+    worker.loss = worker.entropy = 0;
+    const size_t episodes = imagined ? std::min<size_t>(worker.weight.size(), 1) : worker.weight.size();
+    for (size_t i = 0; i < episodes; ++i) {
+      const Likelihood likelihood = policy_->Recall(*tasks_[worker.index], *worker.episodes[i]);
+      const at::Tensor loss = Loss(worker, i, likelihood, entropy_weight, imagined);
+      worker.loss += loss.item<double>();
+      worker.entropy += likelihood.entropy.mean().item<double>() / static_cast<double>(episodes);
+      const auto gradient = torch::autograd::grad({loss}, parameters, {}, false, false, true);
+      for (size_t p = 0; p < gradient.size(); ++p) {
+        if (!gradient[p].defined()) continue;
+        worker.gradient[p] = worker.gradient[p].defined() ? worker.gradient[p] + gradient[p] : gradient[p];
+      }
+    }
+  });
+  double squares = 0;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    at::Tensor sum = torch::zeros_like(parameters[p]);
+    for (const Worker& worker : workers) {
+      if (worker.gradient[p].defined()) sum += worker.gradient[p];
+    }
+    parameters[p].mutable_grad() = sum;
+    squares += sum.to(torch::kFloat64).square().sum().item<double>();
+  }
+  point.loss = point.entropy = 0;
+  for (const Worker& worker : workers) {
+    point.loss += worker.loss;
+    point.entropy += worker.entropy / static_cast<double>(workers.size());
+  }
+  point.gradient_norm = std::sqrt(squares);
+  if (!std::isfinite(point.loss) || !std::isfinite(point.gradient_norm)) return false;
+  if (options.clip_norm > 0 && point.gradient_norm > options.clip_norm) {
+    const torch::NoGradGuard no_gradient;
+    for (const at::Tensor& parameter : parameters) {
+      parameter.mutable_grad().mul_(options.clip_norm / point.gradient_norm);
+    }
+  }
   for (auto& group : adam_->param_groups()) {
     static_cast<torch::optim::AdamOptions&>(group.options())
         .lr(Between(options.learning_rate, options.learning_rate_end, share));
   }
-  for (int64_t epoch = 0; epoch < rule_.options().epochs && !point.diverged; ++epoch) {
-    InParallel(count, threads, [&](size_t w) {
-      Worker& worker = workers[w];
-      worker.gradient.assign(parameters.size(), at::Tensor());
-      worker.loss = worker.entropy = 0;
-      for (size_t i = 0; i < worker.weight.size(); ++i) {
-        const Likelihood likelihood = policy_->Recall(*tasks_[worker.index], *worker.episodes[i]);
-        const at::Tensor loss = rule_.Loss(likelihood, *worker.episodes[i], worker.weight[i], entropy_weight);
-        worker.loss += loss.item<double>();
-        worker.entropy += likelihood.entropy.mean().item<double>();
-        const auto gradient = torch::autograd::grad({loss}, parameters, {}, false, false, true);
-        for (size_t p = 0; p < gradient.size(); ++p) {
-          if (!gradient[p].defined()) continue;
-          worker.gradient[p] = worker.gradient[p].defined() ? worker.gradient[p] + gradient[p] : gradient[p];
-        }
-      }
-    });
-    point.loss = point.entropy = 0;
-    double squares = 0;
-    for (size_t p = 0; p < parameters.size(); ++p) {
-      at::Tensor sum = torch::zeros_like(parameters[p]);
-      for (const Worker& worker : workers) {
-        if (worker.gradient[p].defined()) sum += worker.gradient[p];
-      }
-      parameters[p].mutable_grad() = sum;
-      squares += sum.to(torch::kFloat64).square().sum().item<double>();
-    }
-    for (const Worker& worker : workers) point.loss += worker.loss, point.entropy += worker.entropy;
-    point.entropy /= std::max(episodes, 1.0);
-    point.gradient_norm = std::sqrt(squares);
-    point.diverged = !std::isfinite(point.loss) || !std::isfinite(point.gradient_norm);
-    if (point.diverged) break;
-    if (options.clip_norm > 0 && point.gradient_norm > options.clip_norm) {
-      const torch::NoGradGuard no_gradient;
-      for (const at::Tensor& parameter : parameters) {
-        parameter.mutable_grad().mul_(options.clip_norm / point.gradient_norm);
-      }
-    }
-    adam_->step();
-  }
-  return point;
+  adam_->step();
+  return true;
 }
 
 PlanResult Learner::Take(size_t index) { return std::exchange(found_[index], {}); }
@@ -218,13 +284,7 @@ double Learner::Greedy(size_t index, int64_t evaluations) {
   if (failures_ == evaluations_) {
     throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, judge.last_failure());
   }
-  PlanResult result = judge.Take();
-  PlanResult& found = found_[index];
-  found.evaluations += result.evaluations;
-  if (!result.plan.device.empty() && (found.plan.device.empty() || Better(result.score, found.score))) {
-    found.plan = std::move(result.plan);
-    found.score = result.score;
-  }
+  Keep(judge.Take(), found_[index]);
   return episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit();
 }
 
@@ -238,6 +298,7 @@ void Learner::Save(const std::string& path) const {
                          {"failures", failures_},
                          {"cases", cases_.size()},
                          {"rule", rule_.Save()}};
+  for (const auto& critic : critic_) meta["critics"].push_back(critic->Save());
   for (const double reference : reference_) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
@@ -290,6 +351,7 @@ void Learner::Load(const std::string& path, bool policy_only) {
   evaluations_ = meta.at("evaluations");
   failures_ = meta.at("failures");
   rule_.Load(meta.at("rule"));
+  for (size_t i = 0; i < critic_.size(); ++i) critic_[i]->Load(meta.at("critics").at(i));
   for (size_t i = 0; i < reference_.size(); ++i) {
     const auto& reference = meta.at("reference").at(i);
     reference_[i] = reference.is_null() ? std::numeric_limits<double>::quiet_NaN() : reference.get<double>();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/critic.h"
 #include "learn/judge.h"
 #include "learn/policy.h"
 #include "learn/update_rule.h"
@@ -16,6 +17,13 @@
 #include "placement/planner.h"
 
 namespace berth {
+
+// A critic (critic.h) that stands in for the evaluator between evaluations.
+struct CriticOptions {
+  enum class Prior : uint8_t { kNone, kBlank, kCosts };
+  Prior prior = Prior::kNone;  // kNone: no critic; kBlank: it knows nothing; kCosts: it begins with the problem's costs
+  int64_t imagined = 0;        // gradient steps on the critic alone, after each update
+};
 
 struct LearnerOptions {
   int64_t workers = 1;   // play side by side, on threads, each on a case of its own where there are several
@@ -34,6 +42,7 @@ struct Method {
   RuleOptions rule{};
   JudgeOptions judge{};
   LearnerOptions learner{};
+  CriticOptions critic{};
   int64_t default_evaluations = 2000;  // where no budget is given
   bool seeded = false;                 // scores every single device first
   std::string checkpoint{};            // a file of Learner::Save to begin with; empty: begin anew
@@ -89,6 +98,13 @@ class Learner {
  private:
   struct Worker;
 
+  void CollectFound(std::span<Worker> workers, CurvePoint& point);
+  void WeighSteps(std::span<Worker> workers);
+  // One gradient step on the given loss of each worker's episodes; false where it is not finite.
+  bool Step(std::span<Worker> workers, int64_t threads, double share, bool imagined, CurvePoint& point);
+  at::Tensor Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, double entropy_weight,
+                  bool imagined) const;
+
   Method method_;
   std::vector<LearnCase> cases_;
   Random random_;
@@ -99,6 +115,7 @@ class Learner {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
   std::vector<PlanResult> found_;  // per case
+  std::vector<std::unique_ptr<Critic>> critic_;  // per case; empty without
   int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
 };
 

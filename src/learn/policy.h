@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/coarse_graph.h"
 #include "learn/judge.h"
 #include "placement/problem.h"
 
@@ -25,17 +26,29 @@ struct Episode {
   std::vector<int32_t> step_of{};  // per decision, ascending
   std::vector<float> log_prob{};   // per decision, when it was made
   double groups = 0;               // mean number of decisions per step, for reports
+  // Per step, the device of each node of the task's coarse graph; for critics. Empty where a policy has no use for one.
+  std::vector<std::vector<int32_t>> device_of_node{};
 };
 
 // Per decision of an episode, differentiable by the policy's parameters; entropies in nats.
 struct Likelihood {
   at::Tensor log_prob, entropy;
+  // For critics: the distributions behind the decisions, once for each different state that the episode went through.
+  struct State {
+    at::Tensor probability;                 // decisions x devices
+    std::vector<int32_t> decision_of_node;  // of the task's coarse graph
+  };
+  std::vector<State> states{};
+  // What the backward pass still refers to.
+  std::vector<std::shared_ptr<const void>> kept{};
 };
 
 // A Problem with all that a policy derives from it once: features, adjacency, groups.
 struct Task {
   explicit Task(const Problem& of) : problem(of) {}
   virtual ~Task() = default;
+  // The nodes that episodes and likelihoods speak of to critics; null where they do not.
+  virtual const CoarseGraph* graph() const { return nullptr; }
   const Problem& problem;
 };
 

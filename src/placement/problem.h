@@ -93,7 +93,8 @@ class Problem {
   }
   const std::string& cost_source() const { return times_.source; }
 
-  // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to.
+  // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to. Nothing
+  // for the graph's constants.
   double transfer_time(TensorId tensor, DeviceId from, DeviceId to) const {
     const size_t route = Index(from) * num_devices_ + Index(to);
     if (!explicit_transfers_.empty()) [[unlikely]]
@@ -113,6 +114,7 @@ class Problem {
   // cores as there are ops.
   bool on_host(DeviceId device) const { return on_host_[Index(device)] != 0; }
   double staging(TensorId tensor) const { return staging_[Index(tensor)]; }
+  // Whether transfer times follow another rule than the links', for some tensor at least.
   bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }
 
   // Bytes; INT64_MAX when unlimited.
@@ -134,7 +136,7 @@ class Problem {
   size_t num_devices_;
   double seconds_per_unit_;
   std::vector<double> latency_, bandwidth_;
-  std::vector<double> explicit_transfers_;
+  std::vector<double> explicit_transfers_;  // tensors x devices x devices; empty where all follow the links
   std::vector<double> staging_;
   std::vector<uint8_t> on_host_;
   std::vector<int64_t> memory_limits_;

@@ -223,7 +223,8 @@ void Placeto::ReadRoutes() {
       }
     }
   }
-  if (problem().has_explicit_transfers()) {
+  // A constant has no bytes, which takes no time by either rule.
+  if (problem().has_explicit_transfers() && !problem().graph().has_constants()) {
     throw Error(
         "{}: the published simulator computes transfers from bytes, and this problem gives their times; use "
         "--evaluator parallel",

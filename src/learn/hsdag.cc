@@ -1,0 +1,214 @@
+#include "learn/hsdag.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+struct HsdagTask : Task {
+  HsdagTask(const Problem& of, const HsdagOptions& options)
+      : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {}
+  const CoarseGraph* graph() const override { return &coarse; }
+
+  CoarseGraph coarse;
+  NodePlacer placer;
+  std::unique_ptr<LevelGraph> level;
+  at::Tensor features;
+};
+
+// One step: what the network saw, and what was decided.
+struct Step {
+  at::Tensor features;
+  Random dropout{0};
+  std::vector<Clusters> parsed{};
+  std::vector<int32_t> group_of_node{};
+  std::vector<int64_t> device{};  // by group
+};
+
+struct HsdagEpisode : Episode {
+  std::vector<Step> steps;
+};
+
+std::vector<std::pair<int32_t, int32_t>> Edges(const CoarseGraph& graph, bool directed) {
+  if (!directed) return graph.neighbours;
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (size_t v = 0; v < graph.size(); ++v) {
+    for (const int32_t child : graph.children[v]) edges.emplace_back(static_cast<int32_t>(v), child);
+  }
+  return edges;
+}
+
+// -infinity where a group must not go: some node of it cannot run there, and some other device could run them all.
+at::Tensor Mask(const CoarseGraph& graph, const HsdagOutput& out) {
+  const auto groups = out.logits.size(0), devices = out.logits.size(1);
+  at::Tensor mask = torch::zeros({groups, devices});
+  auto at = mask.accessor<float, 2>();
+  for (size_t v = 0; v < graph.size(); ++v) {
+    for (int64_t d = 0; d < devices; ++d) {
+      if (!graph.can_run(v, DeviceId{static_cast<int32_t>(d)})) {
+        at[out.group_of_node[v]][d] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+  for (int64_t g = 0; g < groups; ++g) {
+    bool any = false;
+    for (int64_t d = 0; d < devices; ++d) any = any || at[g][d] == 0;
+    for (int64_t d = 0; d < devices && !any; ++d) at[g][d] = 0;
+  }
+  return mask;
+}
+
+// Log-probabilities; 0 probability is a large negative number, so that products with it stay finite.
+at::Tensor LogProbabilities(const CoarseGraph& graph, const HsdagOutput& out) {
+  return torch::log_softmax(out.logits + Mask(graph, out), 1).clamp_min(-1e4);
+}
+
+std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, bool greedy) {
+  const at::Tensor values = log_probabilities.contiguous();
+  const auto rows = values.accessor<float, 2>();
+  std::vector<int64_t> drawn;
+  for (int64_t g = 0; g < values.size(0); ++g) {
+    int64_t device = 0;
+    if (greedy) {
+      for (int64_t d = 1; d < values.size(1); ++d) {
+        if (rows[g][d] > rows[g][device]) device = d;
+      }
+    } else {
+      double left = random.Uniform();
+      int64_t last = 0;
+      for (device = 0; device < values.size(1); ++device) {
+        const double p = std::exp(static_cast<double>(rows[g][device]));
+        if (p > 0) last = device;
+        if ((left -= p) < 0) break;
+      }
+      if (device == values.size(1)) device = last;  // rounding
+    }
+    drawn.push_back(device);
+  }
+  return drawn;
+}
+
+}  // namespace
+
+HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random) : options_(options) {
+  const FeatureTable table =
+      MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
+  if (table.columns == 0) throw Error("hsdag: all feature blocks are off; leave at least one on");
+  columns_ = table.names;
+  for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).name);
+  options_.shape.features = static_cast<int64_t>(table.columns);
+  options_.shape.devices = static_cast<int64_t>(problem.num_devices());
+  network_ = register_module("network", std::make_shared<HsdagNetwork>(options_.shape, random));
+}
+
+std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
+  if (static_cast<int64_t>(problem.num_devices()) != options_.shape.devices) {
+    throw Error("hsdag: the policy is for {} devices, the cluster has {}", options_.shape.devices,
+                problem.num_devices());
+  }
+  auto task = std::make_unique<HsdagTask>(problem, options_);
+  const FeatureTable table = MakeHsdagFeatures(problem, task->coarse, options_.features);
+  if (table.names != columns_) {
+    throw Error("hsdag: {} has other feature columns ({}) than the graph that the policy was made for ({})",
+                problem.graph().name(), table.columns, columns_.size());
+  }
+  const auto nodes = static_cast<int64_t>(task->coarse.size());
+  task->features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
+  task->level = std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed),
+                                             options_.shape.directed);
+  return task;
+}
+
+int64_t HsdagPolicy::evaluations(const Task&) const { return options_.steps; }
+
+std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Judge& judge, std::span<Random> randoms,
+                                                        const PlayOptions& play) const {
+  const torch::NoGradGuard no_gradient;
+  const auto& task = static_cast<const HsdagTask&>(base);
+  int64_t steps = play.evaluations > 0 ? std::min(play.evaluations, options_.steps) : options_.steps;
+  if (play.greedy && stationary()) steps = 1;
+  std::vector<DeviceId> placement(task.problem.num_ops());
+  std::vector<std::unique_ptr<Episode>> episodes;
+  for (Random& random : randoms) {
+    auto episode = std::make_unique<HsdagEpisode>();
+    episode->start_cost = std::numeric_limits<double>::quiet_NaN();
+    at::Tensor features = task.features;
+    HsdagOutput out;
+    at::Tensor log_probabilities;
+    for (int64_t i = 0; i < steps; ++i) {
+      Step step{.features = features, .dropout = random.Fork(static_cast<uint64_t>(i), 1)};
+      if (i == 0 || !stationary()) {
+        Random masks = step.dropout;
+        // The published policy keeps its dropout while it samples; its likeliest placement is without.
+        const at::Generator dropout =
+            options_.shape.dropout > 0 && !play.greedy ? MakeGenerator(masks) : at::Generator();
+        out = network_->Forward(*task.level, features, dropout, nullptr);
+        log_probabilities = LogProbabilities(task.coarse, out);
+      }
+      step.parsed = out.parsed;
+      step.group_of_node = out.group_of_node;
+      step.device = Draw(log_probabilities, random, play.greedy);
+
+      auto& device_of_node = episode->device_of_node.emplace_back(task.coarse.size());
+      for (size_t v = 0; v < task.coarse.size(); ++v) {
+        device_of_node[v] = static_cast<int32_t>(step.device[static_cast<size_t>(out.group_of_node[v])]);
+      }
+      task.placer.Place(device_of_node, placement);
+      episode->cost.push_back(judge.Ask(placement).cost);
+      const auto rows = log_probabilities.accessor<float, 2>();
+      for (size_t g = 0; g < step.device.size(); ++g) {
+        episode->step_of.push_back(static_cast<int32_t>(i));
+        episode->log_prob.push_back(rows[static_cast<int64_t>(g)][step.device[g]]);
+      }
+      episode->groups += static_cast<double>(step.device.size()) / static_cast<double>(steps);
+      if (options_.state_update) {
+        const std::vector<int64_t> of(out.group_of_node.begin(), out.group_of_node.end());
+        features = features + out.embedding.index_select(0, torch::tensor(of, torch::kInt64));
+      }
+      episode->steps.push_back(std::move(step));
+    }
+    episodes.push_back(std::move(episode));
+  }
+  return episodes;
+}
+
+Likelihood HsdagPolicy::Recall(const Task& base, const Episode& of) const {
+  const auto& task = static_cast<const HsdagTask&>(base);
+  const auto& episode = static_cast<const HsdagEpisode&>(of);
+  Likelihood likelihood;
+  std::vector<at::Tensor> log_prob, entropy;
+  at::Tensor all, each;
+  for (size_t i = 0; i < episode.steps.size(); ++i) {
+    const Step& step = episode.steps[i];
+    if (i == 0 || !stationary()) {
+      Random masks = step.dropout;
+      const at::Generator dropout = options_.shape.dropout > 0 ? MakeGenerator(masks) : at::Generator();
+      const HsdagOutput out = network_->Forward(*task.level, step.features, dropout, &step.parsed);
+      all = LogProbabilities(task.coarse, out);
+      const at::Tensor p = torch::exp(all);
+      each = -(p * all).sum(1);
+      likelihood.states.push_back({.probability = p, .decision_of_node = step.group_of_node});
+      likelihood.kept.insert(likelihood.kept.end(), out.kept.begin(), out.kept.end());
+    }
+    log_prob.push_back(all.gather(1, torch::tensor(step.device, torch::kInt64).unsqueeze(1)).squeeze(1));
+    entropy.push_back(each);
+  }
+  likelihood.log_prob = torch::cat(log_prob);
+  likelihood.entropy = torch::cat(entropy);
+  return likelihood;
+}
+
+std::string HsdagPolicy::shape() const {
+  return fmt::format("hsdag on {} ({} feature columns: {}; {} hidden, {} levels, {} encoder layers of kind {})",
+                     fmt::join(devices_, ", "), columns_.size(), fmt::join(columns_, " "), options_.shape.hidden,
+                     options_.shape.levels, options_.shape.gnn_layers, static_cast<int>(options_.shape.encoder));
+}
+
+}  // namespace berth

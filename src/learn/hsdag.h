@@ -1,0 +1,42 @@
+// HSDAG (Duan et al. 2024): a policy that groups a graph by learned scores of its edges and places the groups.
+#pragma once
+
+#include <memory>
+
+#include "learn/hsdag_features.h"
+#include "learn/hsdag_network.h"
+#include "learn/policy.h"
+
+namespace berth {
+
+struct HsdagOptions {
+  HsdagShape shape{};         // features and devices are the problem's
+  FeatureBlocks features{};
+  std::string colocation = "paper";  // none, paper, code (section 2.1)
+  int64_t steps = 20;                // placements per episode: the buffer x of equation 14
+  bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
+};
+
+// What differs between the paper and the released code is an option; hsdag_planner.cc gathers them into modes.
+class HsdagPolicy : public Policy {
+ public:
+  HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random);
+
+  std::unique_ptr<Task> Prepare(const Problem& problem) const override;
+  int64_t evaluations(const Task& task) const override;
+  std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
+                                             const PlayOptions& options) const override;
+  Likelihood Recall(const Task& task, const Episode& episode) const override;
+  std::string shape() const override;
+
+ private:
+  // Without a state and without dropout all steps of an episode see the same distribution.
+  bool stationary() const { return !options_.state_update && options_.shape.dropout == 0; }
+
+  HsdagOptions options_;
+  std::vector<std::string> columns_;
+  std::vector<std::string> devices_;
+  std::shared_ptr<HsdagNetwork> network_;
+};
+
+}  // namespace berth

@@ -1,0 +1,181 @@
+#include "learn/hsdag_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kShapeColumns = 4;
+
+// Appends columns to a table.
+class Columns {
+ public:
+  Columns(FeatureTable& table, size_t nodes) : table_(table), nodes_(nodes) {}
+
+  void Add(std::string name, const std::vector<double>& value) {
+    BERTH_CHECK(value.size() == nodes_);
+    table_.names.push_back(std::move(name));
+    columns_.push_back(value);
+  }
+
+  void AddOneHot(const std::string& name, const std::vector<size_t>& number) {
+    for (const size_t level : std::set<size_t>(number.begin(), number.end())) {
+      std::vector<double> column(nodes_);
+      for (size_t v = 0; v < nodes_; ++v) column[v] = number[v] == level ? 1 : 0;
+      Add(fmt::format("{}:{}", name, level), column);
+    }
+  }
+
+  void Normalise() {
+    for (std::vector<double>& column : columns_) {
+      double mean = 0, squares = 0;
+      for (const double x : column) mean += x / static_cast<double>(nodes_);
+      for (const double x : column) squares += (x - mean) * (x - mean) / static_cast<double>(nodes_);
+      const double scale = squares > 1e-24 ? 1 / std::sqrt(squares) : 1;
+      for (double& x : column) x = (x - mean) * scale;
+    }
+  }
+
+  void Finish() {
+    table_.columns = columns_.size();
+    for (size_t v = 0; v < nodes_; ++v) {
+      for (const auto& column : columns_) table_.value.push_back(static_cast<float>(column[v]));
+    }
+  }
+
+ private:
+  FeatureTable& table_;
+  size_t nodes_;
+  std::vector<std::vector<double>> columns_;
+};
+
+void AddTypes(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+  const Graph& ops = problem.graph();
+  std::vector<std::vector<double>> share(ops.op_types().size(), std::vector<double>(graph.size()));
+  for (size_t node = 0; node < graph.size(); ++node) {
+    const auto members = graph.grouping.ops_of(MakeId<GroupId>(node));
+    for (const OpId op : members) share[ops.op_type_index(op)][node] += 1 / static_cast<double>(members.size());
+  }
+  for (size_t type = 0; type < share.size(); ++type) columns.Add("type:" + ops.op_types()[type], share[type]);
+}
+
+// pos = 1, 2, ... in topological order; column 2i is sin(pos / 10000^(2i/d)), column 2i+1 its cosine.
+void AddPosition(const CoarseGraph& graph, int64_t width, Columns& columns) {
+  std::vector<double> position(graph.size());
+  for (size_t i = 0; i < graph.size(); ++i) {
+    position[static_cast<size_t>(graph.topological[i])] = static_cast<double>(i + 1);
+  }
+  if (width == 1) return columns.Add("position", position);
+  for (int64_t k = 0; k < width; ++k) {
+    std::vector<double> column(graph.size());
+    const double rate = std::pow(10000.0, -static_cast<double>(k - k % 2) / static_cast<double>(width));
+    for (size_t v = 0; v < graph.size(); ++v) {
+      column[v] = k % 2 == 0 ? std::sin(position[v] * rate) : std::cos(position[v] * rate);
+    }
+    columns.Add(fmt::format("position:{}", k), column);
+  }
+}
+
+void AddShape(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+  const Graph& ops = problem.graph();
+  for (size_t k = 0; k < kShapeColumns; ++k) {
+    std::vector<double> column(graph.size());
+    for (size_t node = 0; node < graph.size(); ++node) {
+      const OpId last = graph.grouping.ops_of(MakeId<GroupId>(node)).back();
+      if (ops.first_output(last) == ops.end_output(last)) continue;
+      const auto shape = ops.tensor_shape(MakeId<TensorId>(ops.first_output(last)));
+      if (k < shape.size()) column[node] = static_cast<double>(shape[k]);
+    }
+    columns.Add(fmt::format("shape:{}", k), column);
+  }
+}
+
+// Logarithms of shares of the whole, so that problems of any size look alike.
+void AddCosts(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+  double whole = 0;
+  for (const double time : graph.quotient.time) {
+    if (time < kCannotRun) whole += time / static_cast<double>(problem.num_devices());
+  }
+  if (whole <= 0) whole = 1;
+  const auto log_share = [&](double time) { return std::log(std::max(time / whole, 1e-9)); };
+  for (const DeviceId device : problem.cluster().ids()) {
+    std::vector<double> column(graph.size());
+    for (size_t node = 0; node < graph.size(); ++node) {
+      const double time = graph.quotient.time[node * graph.num_devices + static_cast<size_t>(Index(device))];
+      column[node] = time < kCannotRun ? log_share(time) : 0;
+    }
+    columns.Add("time:" + problem.cluster().device(device).name, column);
+  }
+  for (const DeviceId from : problem.cluster().ids()) {
+    for (const DeviceId to : problem.cluster().ids()) {
+      if (from == to) continue;
+      std::vector<double> column(graph.size());
+      for (size_t node = 0; node < graph.size(); ++node) {
+        column[node] = log_share(problem.transfer_time(graph.quotient.output_bytes[node], from, to));
+      }
+      columns.Add("transfer:" + problem.cluster().device(from).name + ">" + problem.cluster().device(to).name, column);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<double> FractalDimensions(const CoarseGraph& graph) {
+  std::vector<double> dimension(graph.size(), 0);
+  std::vector<int32_t> distance(graph.size());
+  for (size_t from = 0; from < graph.size(); ++from) {
+    std::ranges::fill(distance, -1);
+    std::vector<int32_t> queue{static_cast<int32_t>(from)};
+    distance[from] = 0;
+    double within = 0, points = 0, sum_r = 0, sum_n = 0, sum_rr = 0, sum_rn = 0;
+    const auto add_point = [&](int32_t radius) {
+      const double r = std::log(radius), n = std::log(within);
+      ++points, sum_r += r, sum_n += n, sum_rr += r * r, sum_rn += r * n;
+    };
+    for (size_t i = 0; i < queue.size(); ++i) {
+      const auto v = static_cast<size_t>(queue[i]);
+      // All nodes of one distance are counted before its point is made.
+      if (i > 0) {
+        ++within;
+        if (i + 1 == queue.size() || distance[static_cast<size_t>(queue[i + 1])] > distance[v]) {
+          // The queue may still grow by nodes of the next distance only.
+          add_point(distance[v]);
+        }
+      }
+      for (const int32_t child : graph.children[v]) {
+        if (distance[static_cast<size_t>(child)] >= 0) continue;
+        distance[static_cast<size_t>(child)] = distance[v] + 1;
+        queue.push_back(child);
+      }
+    }
+    const double spread = points * sum_rr - sum_r * sum_r;
+    if (points >= 2 && spread > 0) dimension[from] = (points * sum_rn - sum_r * sum_n) / spread;
+  }
+  return dimension;
+}
+
+FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks) {
+  FeatureTable table;
+  Columns columns(table, graph.size());
+  if (blocks.type) AddTypes(problem, graph, columns);
+  std::vector<size_t> in, out;
+  for (size_t v = 0; v < graph.size(); ++v) {
+    in.push_back(graph.parents[v].size());
+    out.push_back(graph.children[v].size());
+  }
+  if (blocks.in_degree) columns.AddOneHot("in_degree", in);
+  if (blocks.out_degree) columns.AddOneHot("out_degree", out);
+  if (blocks.fractal) columns.Add("fractal", FractalDimensions(graph));
+  if (blocks.position > 0) AddPosition(graph, blocks.position, columns);
+  if (blocks.shape) AddShape(problem, graph, columns);
+  if (blocks.costs) AddCosts(problem, graph, columns);
+  if (blocks.normalised) columns.Normalise();
+  columns.Finish();
+  return table;
+}
+
+}  // namespace berth

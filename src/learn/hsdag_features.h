@@ -1,0 +1,38 @@
+// The six blocks of node features of HSDAG (Duan et al. 2024, section 2.2), and two of ours.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "learn/coarse_graph.h"
+#include "placement/problem.h"
+
+namespace berth {
+
+// Which columns there are, in this order.
+struct FeatureBlocks {
+  bool type = true;          // mean one-hot of the members' op types, over the graph's types (equation 3)
+  bool in_degree = true;     // one-hot over the in-degrees that occur
+  bool out_degree = true;    // one-hot over the out-degrees that occur
+  bool fractal = true;       // node-based fractal dimension (equation 4), over reachable nodes
+  int64_t position = 16;     // sinusoidal encoding of the topological number (equation 5), so many columns; 1: the number
+  bool shape = true;         // dimensions of the last member's first output, padded with 0 to four
+  bool costs = false;        // ours: log time per device, and the log time of sending what it makes, per route
+  bool normalised = false;   // ours: each column shifted and scaled to mean 0 and deviation 1 over the nodes
+};
+
+struct FeatureTable {
+  size_t columns = 0;
+  std::vector<float> value;        // nodes x columns
+  std::vector<std::string> names;  // of the columns: "type:Conv", "in_degree:2", "position:3"
+};
+
+FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks);
+
+// Slope of log N(v, r) over log r, by least squares, over the distances r >= 1 that occur from v along the edges'
+// direction; N counts the nodes within r, v not among them. 0 where fewer than two distances occur. O(V + E) per node.
+std::vector<double> FractalDimensions(const CoarseGraph& graph);
+
+}  // namespace berth

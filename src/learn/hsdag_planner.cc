@@ -1,0 +1,232 @@
+#include "learn/hsdag.h"
+#include "learn/learner.h"
+#include "learn/planners.h"
+
+namespace berth {
+namespace {
+
+Encoder EncoderNamed(const std::string& name) {
+  return name == "gat" ? Encoder::kGat : name == "gin" ? Encoder::kGin : Encoder::kGcn;
+}
+
+// The three modes: what the paper says, what its released code does, and what works best here. Parameters that are
+// given overrule the mode's.
+struct Defaults {
+  Method method;
+  HsdagOptions policy;
+};
+
+Defaults PaperMode() {
+  Defaults mode;
+  mode.method.rule = {.reward = Reward::kInverse, .credit = Credit::kOwn, .baseline = Baseline::kNone, .gamma = 0.95};
+  mode.method.learner = {.learning_rate = 1e-4, .learning_rate_end = 1e-4};
+  mode.policy.shape.symmetric = false;
+  return mode;
+}
+
+Defaults CodeMode() {
+  Defaults mode = PaperMode();
+  mode.method.rule.credit = Credit::kBuffer;
+  mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 1e-3};
+  mode.method.judge.reject_single_device = true;
+  mode.policy.colocation = "code";
+  mode.policy.features = {.in_degree = false, .out_degree = false, .fractal = false, .position = 1, .shape = false};
+  return mode;
+}
+
+Defaults BestMode() {
+  Defaults mode;
+  mode.method.rule = {.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .gamma = 1};
+  mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 3e-4, .entropy = 3e-3, .entropy_end = 1e-5};
+  mode.method.critic = {.prior = CriticOptions::Prior::kCosts, .imagined = 10};
+  mode.policy.features.costs = true;
+  mode.policy.features.normalised = true;
+  mode.policy.shape.dropout = 0;
+  mode.policy.shape.levels = 0;
+  mode.policy.state_update = false;
+  return mode;
+}
+
+template <typename T>
+void Set(const Params& params, std::string_view name, T& value) {
+  if (!params.Given(name)) return;
+  if constexpr (std::is_same_v<T, bool>) {
+    value = params.Bool(name);
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    value = params.Int(name);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    value = params.Text(name);
+  } else {
+    value = params.Real(name);
+  }
+}
+
+template <typename T>
+void SetChoice(const Params& params, std::string_view name, T& value,
+               std::initializer_list<std::pair<std::string_view, T>> choices) {
+  if (!params.Given(name)) return;
+  for (const auto& [text, choice] : choices) {
+    if (params.Text(name) == text) value = choice;
+  }
+}
+
+Method MakeMethod(const Params& params) {
+  const std::string& name = params.Text("mode");
+  Defaults mode = name == "paper" ? PaperMode() : name == "code" ? CodeMode() : BestMode();
+  HsdagOptions& policy = mode.policy;
+  Method& method = mode.method;
+  Set(params, "colocation", policy.colocation);
+  Set(params, "type", policy.features.type);
+  if (params.Given("degrees")) policy.features.in_degree = policy.features.out_degree = params.Bool("degrees");
+  Set(params, "fractal", policy.features.fractal);
+  Set(params, "position", policy.features.position);
+  Set(params, "shape", policy.features.shape);
+  Set(params, "costs", policy.features.costs);
+  Set(params, "normalised", policy.features.normalised);
+  if (params.Given("encoder")) policy.shape.encoder = EncoderNamed(params.Text("encoder"));
+  Set(params, "hidden", policy.shape.hidden);
+  Set(params, "layers", policy.shape.gnn_layers);
+  Set(params, "dropout", policy.shape.dropout);
+  Set(params, "directed", policy.shape.directed);
+  Set(params, "symmetric", policy.shape.symmetric);
+  Set(params, "levels", policy.shape.levels);
+  Set(params, "steps", policy.steps);
+  Set(params, "state", policy.state_update);
+  SetChoice<Reward>(params, "reward", method.rule.reward,
+                    {{"inverse", Reward::kInverse}, {"time", Reward::kNegative}, {"log", Reward::kLog}});
+  SetChoice<Credit>(params, "credit", method.rule.credit,
+                    {{"own", Credit::kOwn}, {"buffer", Credit::kBuffer}, {"incremental", Credit::kIncremental}});
+  SetChoice<Baseline>(params, "baseline", method.rule.baseline,
+                      {{"none", Baseline::kNone}, {"batch", Baseline::kBatch}, {"moving", Baseline::kMoving}});
+  SetChoice<CriticOptions::Prior>(params, "critic", method.critic.prior,
+                                  {{"none", CriticOptions::Prior::kNone},
+                                   {"blank", CriticOptions::Prior::kBlank},
+                                   {"costs", CriticOptions::Prior::kCosts}});
+  Set(params, "imagined", method.critic.imagined);
+  Set(params, "gamma", method.rule.gamma);
+  Set(params, "normalise_reward", method.rule.normalise);
+  Set(params, "ppo", method.rule.clip_ratio);
+  Set(params, "epochs", method.rule.epochs);
+  Set(params, "learning_rate", method.learner.learning_rate);
+  method.learner.learning_rate_end =
+      params.Given("learning_rate_end") ? params.Real("learning_rate_end")
+      : params.Given("learning_rate")   ? method.learner.learning_rate
+                                        : method.learner.learning_rate_end;
+  Set(params, "entropy", method.learner.entropy);
+  Set(params, "entropy_end", method.learner.entropy_end);
+  Set(params, "clip", method.learner.clip_norm);
+  Set(params, "workers", method.learner.workers);
+  Set(params, "seeded", method.seeded);
+  Set(params, "cache", method.judge.cache);
+  Set(params, "runs", method.judge.runs);
+  Set(params, "kept", method.judge.kept);
+  Set(params, "reject_single", method.judge.reject_single_device);
+  Set(params, "checkpoint", method.checkpoint);
+  method.train = params.Given("train") ? params.Bool("train") : method.checkpoint.empty();
+  if (method.judge.kept > method.judge.runs) {
+    throw Error("hsdag: kept={} of runs={}: keep at most as many as there are", method.judge.kept, method.judge.runs);
+  }
+  if (method.critic.prior == CriticOptions::Prior::kNone) method.critic.imagined = 0;
+  method.name = params.canonical();
+  method.make_policy = [policy](const Problem& problem, Random random) {
+    return std::make_shared<HsdagPolicy>(problem, policy, random);
+  };
+  method.refuses = [](const Problem& problem) -> std::optional<std::string> {
+    if (problem.num_devices() < 2) return "it needs two devices";
+    return std::nullopt;
+  };
+  return method;
+}
+
+Parameter Choice(std::string name, std::vector<std::string> choices, std::string sentence) {
+  return {.name = std::move(name),
+          .type = ParameterType::kChoice,
+          .default_value = choices[0],
+          .sentence = std::move(sentence),
+          .choices = choices};
+}
+
+Parameter Real(std::string name, std::string value, std::string sentence, double least = 0, double most = 1e300) {
+  return {.name = std::move(name),
+          .type = ParameterType::kReal,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .least = least,
+          .most = most};
+}
+
+Parameter Whole(std::string name, std::string value, std::string sentence, double least, double most = 1e6) {
+  return {.name = std::move(name),
+          .type = ParameterType::kInt,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .least = least,
+          .most = most};
+}
+
+Parameter Switch(std::string name, std::string value, std::string sentence) {
+  return {.name = std::move(name),
+          .type = ParameterType::kBool,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence)};
+}
+
+}  // namespace
+
+void RegisterHsdag(PlannerCatalog& catalog) {
+  catalog.Add(
+      {.name = "hsdag",
+       .sentence = "Learns to group and place by policy gradient: a graph network scores edges, groups follow the best "
+                   "ones, a classifier places each.",
+       .source = "Duan et al. 2024",
+       .parameters =
+           {Choice("mode", {"best", "paper", "code"},
+                   "what the other parameters are when they are not given: ours, the paper's, the released code's"),
+            Choice("colocation", {"paper", "code", "none"}, "the rule that makes nodes of ops; code: in mode code"),
+            Switch("type", "true", "feature: op types of the members"),
+            Switch("degrees", "true", "features: in-degree and out-degree; false in mode code"),
+            Switch("fractal", "true", "feature: fractal dimension; false in mode code"),
+            Whole("position", "16", "feature: columns of the encoded topological number, 1 for the number itself (mode "
+                                    "code), 0 for none", 0, 256),
+            Switch("shape", "true", "feature: output shape; false in mode code"),
+            Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
+            Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
+            Choice("encoder", {"gcn", "gat", "gin"}, "the graph network"),
+            Whole("hidden", "128", "width of the network", 1, 4096),
+            Whole("layers", "2", "graph layers before the edges are scored", 1, 16),
+            Real("dropout", "0", "probability; 0.2 in modes paper and code", 0, 0.9),
+            Switch("directed", "false", "messages go along the edges only"),
+            Switch("symmetric", "true", "one score per edge; false in modes paper and code: one per direction"),
+            Whole("levels", "0", "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
+                                 "paper and code", -1, 20),
+            Whole("steps", "20", "placements per update", 1),
+            Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
+            Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
+            Choice("credit", {"own", "buffer", "incremental"}, "what a step is credited with; buffer in mode code"),
+            Choice("baseline", {"batch", "none", "moving"}, "subtracted from rewards; none in modes paper and code"),
+            Choice("critic", {"costs", "none", "blank"},
+                   "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
+                   "and code"),
+            Whole("imagined", "10", "gradient steps on the critic after each update", 0),
+            Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
+            Switch("normalise_reward", "false", "divide by their deviation"),
+            Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
+            Whole("epochs", "1", "gradient steps per update on its own placements", 1, 100),
+            Real("learning_rate", "0.001", "of Adam; 0.0001 in mode paper", 1e-12, 10),
+            Real("learning_rate_end", "0.0003", "at the end of the budget, linearly; as learning_rate where that is given",
+                 0, 10),
+            Real("entropy", "0.003", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
+            Real("entropy_end", "0.00001", "at the end of the budget, linearly", 0, 1e6),
+            Real("clip", "0", "norm of the gradient at most; 0: any", 0),
+            Whole("workers", "1", "episodes per update, side by side", 1, 1024),
+            Switch("seeded", "false", "score each single device first"),
+            Switch("cache", "false", "score a repeated placement once; it counts each time"),
+            Whole("runs", "1", "scores per placement; published: 10", 1),
+            Whole("kept", "1", "of these, the last so many are averaged; published: 5", 1),
+            Switch("reject_single", "false", "placements on one device fail, as in mode code"),
+            {.name = "checkpoint", .sentence = "a policy that `berth train` has written"},
+            Switch("train", "true", "false: the policy's likeliest placement as it is; so with a checkpoint")}},
+      [](const Params& params, const PlannerCatalog&) { return MakeLearnedPlanner(MakeMethod(params)); });
+}
+
+}  // namespace berth
