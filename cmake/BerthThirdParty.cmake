@@ -85,7 +85,11 @@ function(berth_torch)
     return()
   endif()
   add_library(berth_torch INTERFACE)
-  target_include_directories(berth_torch SYSTEM INTERFACE
+  # The wheel brings an fmt of its own, whose names differ from those that the other folders link: the system's goes first.
+  get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/before_torch")
+  file(CREATE_LINK "${fmt_include}/fmt" "${CMAKE_BINARY_DIR}/before_torch/fmt" SYMBOLIC)
+  target_include_directories(berth_torch SYSTEM INTERFACE "${CMAKE_BINARY_DIR}/before_torch"
     "${wheel}/torch/include" "${wheel}/torch/include/torch/csrc/api/include")
   target_link_directories(berth_torch INTERFACE "${wheel}/torch/lib")
   target_link_options(berth_torch INTERFACE
