@@ -40,6 +40,12 @@ constexpr std::array kPresets = {
     Preset{"h100x8", "eight H100 behind one NVSwitch: DGX H100", "Nvidia's data sheet"},
     Preset{"edge", "two Raspberry Pi 4, a Jetson Nano and a Jetson Orin Nano on a home network",
            "the makers' data sheets"},
+    Preset{"hsdag_20us", "a scenario for HSDAG's benchmarks: a link of 20 us, 12 GB/s; use costs calibrated(totals=...)",
+           "HSDAG (Duan et al. 2024), table 2"},
+    Preset{"hsdag_5us", "the same with a link of 5 us, 20 GB/s, and more overhead per op on the GPU",
+           "HSDAG (Duan et al. 2024), table 2"},
+    Preset{"hsdag_50us", "the same with a link of 50 us, 8 GB/s, and less overhead per op on the GPU",
+           "HSDAG (Duan et al. 2024), table 2"},
 };
 
 bool IsFile(std::string_view path) {
