@@ -216,7 +216,7 @@ class GraphBuilder {
     int64_t bytes;
     std::string name;
     bool is_output;
-    bool is_constant = false;      // tensors only, as is the shape
+    bool is_constant = false;  // tensors only, as is the shape
     std::vector<int64_t> shape{};
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)

@@ -75,8 +75,9 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
     for (size_t i = device; i < times.time.size(); i += totals.size()) {
       if (times.time[i] < kCannotRun) sum += times.time[i];
     }
-    if (sum <= 0) throw Error("calibrated: by {} {} takes no time, so no factor makes it {}", params.Text("rest"),
-                              graph.name(), text);
+    if (sum <= 0)
+      throw Error("calibrated: by {} {} takes no time, so no factor makes it {}", params.Text("rest"), graph.name(),
+                  text);
     for (size_t i = device; i < times.time.size(); i += totals.size()) times.time[i] *= totals[device] / sum;
   }
   times.source = params.canonical();
@@ -106,17 +107,18 @@ void RegisterCostModels(CostCatalog& catalog) {
                        .default_value = "roofline",
                        .sentence = "the cost model for other devices and for ops that the file lacks"}}},
       ProfileTimes);
-  catalog.Add({.name = "calibrated",
-               .sentence = "another model's times, scaled so that each device alone takes what it was measured to take",
-               .source = "-",
-               .parameters = {{.name = "totals",
-                               .sentence = "measured times of the whole graph, a device each in the cluster's order, as "
-                                           "16ms/7.81ms"},
-                              {.name = "rest",
-                               .type = ParameterType::kSpec,
-                               .default_value = "roofline",
-                               .sentence = "the cost model that is scaled"}}},
-              CalibratedTimes);
+  catalog.Add(
+      {.name = "calibrated",
+       .sentence = "another model's times, scaled so that each device alone takes what it was measured to take",
+       .source = "-",
+       .parameters = {{.name = "totals",
+                       .sentence = "measured times of the whole graph, a device each in the cluster's order, as "
+                                   "16ms/7.81ms"},
+                      {.name = "rest",
+                       .type = ParameterType::kSpec,
+                       .default_value = "roofline",
+                       .sentence = "the cost model that is scaled"}}},
+      CalibratedTimes);
 }
 
 }  // namespace berth

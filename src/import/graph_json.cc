@@ -74,9 +74,8 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
   text += ", \"outputs\": [";
   for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
     const TensorId tensor = MakeId<TensorId>(t);
-    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}",
-                   t == graph.first_output(op) ? "" : ", ", Quoted(graph.tensor_name(tensor)),
-                   graph.tensor_bytes(tensor));
+    fmt::format_to(std::back_inserter(text), "{}{{\"name\": {}, \"bytes\": {}", t == graph.first_output(op) ? "" : ", ",
+                   Quoted(graph.tensor_name(tensor)), graph.tensor_bytes(tensor));
     if (const auto shape = graph.tensor_shape(tensor); !shape.empty()) {
       fmt::format_to(std::back_inserter(text), ", \"shape\": [{}]", fmt::join(shape, ", "));
     }

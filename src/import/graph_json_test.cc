@@ -68,8 +68,7 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
                         .data_type = static_cast<DataType>(random.Below(kDataTypes)),
                         .bytes_only = random.Chance(0.3)};
       builder.AddOp(random.Chance(0.5) ? "op" : "", random.Chance(0.5) ? "A" : "B", work);
-      for (size_t k = random.Below(3); k > 0; --k)
-      {
+      for (size_t k = random.Below(3); k > 0; --k) {
         tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));
         const std::vector<int64_t> shape(random.Below(4), static_cast<int64_t>(random.Below(9)));
         builder.SetShape(tensors[i].back(), shape);

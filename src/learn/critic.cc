@@ -160,8 +160,8 @@ at::Tensor Critic::Expected(const at::Tensor& probability, std::span<const int32
   if (producer.empty()) return cost;
   const auto index = [](const std::vector<int64_t>& values) { return torch::tensor(values, torch::kInt64); };
   const at::Tensor absent = torch::log((1 - probability.index_select(0, index(consumer))).clamp_min(1e-6));
-  const at::Tensor all_absent = torch::exp(torch::zeros({static_cast<int64_t>(producer.size()), devices})
-                                               .index_add(0, index(tensor_of), absent));
+  const at::Tensor all_absent =
+      torch::exp(torch::zeros({static_cast<int64_t>(producer.size()), devices}).index_add(0, index(tensor_of), absent));
   const at::Tensor sends = ((1 - all_absent) * (1 - probability.index_select(0, index(producer)))).sum(1);
   return cost + (sends * torch::tensor(weight)).sum();
 }

@@ -98,8 +98,7 @@ std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, b
 }  // namespace
 
 HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random) : options_(options) {
-  const FeatureTable table =
-      MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
+  const FeatureTable table = MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
   if (table.columns == 0) throw Error("hsdag: all feature blocks are off; leave at least one on");
   columns_ = table.names;
   for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).name);
@@ -121,8 +120,8 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   }
   const auto nodes = static_cast<int64_t>(task->coarse.size());
   task->features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
-  task->level = std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed),
-                                             options_.shape.directed);
+  task->level =
+      std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed), options_.shape.directed);
   return task;
 }
 

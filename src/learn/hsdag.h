@@ -10,7 +10,7 @@
 namespace berth {
 
 struct HsdagOptions {
-  HsdagShape shape{};         // features and devices are the problem's
+  HsdagShape shape{};  // features and devices are the problem's
   FeatureBlocks features{};
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14

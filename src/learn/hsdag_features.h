@@ -13,14 +13,14 @@ namespace berth {
 
 // Which columns there are, in this order.
 struct FeatureBlocks {
-  bool type = true;          // mean one-hot of the members' op types, over the graph's types (equation 3)
-  bool in_degree = true;     // one-hot over the in-degrees that occur
-  bool out_degree = true;    // one-hot over the out-degrees that occur
-  bool fractal = true;       // node-based fractal dimension (equation 4), over reachable nodes
-  int64_t position = 16;     // sinusoidal encoding of the topological number (equation 5), so many columns; 1: the number
-  bool shape = true;         // dimensions of the last member's first output, padded with 0 to four
-  bool costs = false;        // ours: log time per device, and the log time of sending what it makes, per route
-  bool normalised = false;   // ours: each column shifted and scaled to mean 0 and deviation 1 over the nodes
+  bool type = true;        // mean one-hot of the members' op types, over the graph's types (equation 3)
+  bool in_degree = true;   // one-hot over the in-degrees that occur
+  bool out_degree = true;  // one-hot over the out-degrees that occur
+  bool fractal = true;     // node-based fractal dimension (equation 4), over reachable nodes
+  int64_t position = 16;   // sinusoidal encoding of the topological number (equation 5), so many columns; 1: the number
+  bool shape = true;       // dimensions of the last member's first output, padded with 0 to four
+  bool costs = false;      // ours: log time per device, and the log time of sending what it makes, per route
+  bool normalised = false;  // ours: each column shifted and scaled to mean 0 and deviation 1 over the nodes
 };
 
 struct FeatureTable {

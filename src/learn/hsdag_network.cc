@@ -130,8 +130,7 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
       const at::Tensor raised = torch::exp(energy - energy.max().detach());
       const at::Tensor total = torch::zeros({graph.nodes}).index_add(0, graph.to, raised);
       const at::Tensor share = raised / total.index_select(0, graph.to);
-      return torch::zeros_like(mapped).index_add(0, graph.to,
-                                                 mapped.index_select(0, graph.from) * share.unsqueeze(1)) +
+      return torch::zeros_like(mapped).index_add(0, graph.to, mapped.index_select(0, graph.from) * share.unsqueeze(1)) +
              layer.bias;
     }
   }
@@ -146,8 +145,8 @@ at::Tensor HsdagNetwork::Encode(const std::vector<Convolution>& layers, const No
 }
 
 at::Tensor HsdagNetwork::Score(const at::Tensor& product, const at::Generator& dropout) const {
-  const at::Tensor hidden = Dropout(
-      torch::relu(Normalise(edge_norm_, Linear(product, edge1_.weight, edge1_.bias))), shape_.dropout, dropout);
+  const at::Tensor hidden =
+      Dropout(torch::relu(Normalise(edge_norm_, Linear(product, edge1_.weight, edge1_.bias))), shape_.dropout, dropout);
   return torch::sigmoid(Linear(hidden, edge2_.weight, edge2_.bias)).squeeze(1);
 }
 
@@ -183,8 +182,7 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
     if (!shape_.symmetric) {
       for (size_t e = 0; e < edges.size(); ++e) firsts.push_back(edges[e].second), seconds.push_back(edges[e].first);
     }
-    const at::Tensor score =
-        Score(z.index_select(0, Indices(firsts)) * z.index_select(0, Indices(seconds)), dropout);
+    const at::Tensor score = Score(z.index_select(0, Indices(firsts)) * z.index_select(0, Indices(seconds)), dropout);
     std::ranges::sort(both);
     Clusters clusters;
     if (parsed != nullptr) {
@@ -206,11 +204,9 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
       inner.push_back(at);
       inner_cluster.push_back(a);
     }
-    const at::Tensor members =
-        deep_set(pre_, pre_norm_, Encode(gnn2_, gnn2_norm_, *level_graph, h, dropout));
+    const at::Tensor members = deep_set(pre_, pre_norm_, Encode(gnn2_, gnn2_norm_, *level_graph, h, dropout));
     const at::Tensor pooled =
-        deep_set(post_, post_norm_,
-                 torch::zeros({clusters.count, shape_.hidden}).index_add(0, Indices(of), members));
+        deep_set(post_, post_norm_, torch::zeros({clusters.count, shape_.hidden}).index_add(0, Indices(of), members));
     // Mean times number is the sum; 1 for a cluster without inner edges.
     at::Tensor factor = torch::zeros({clusters.count});
     at::Tensor lonely = torch::ones({clusters.count});

@@ -24,9 +24,9 @@ struct HsdagShape {
   int64_t gnn_layers = 2;  // of the encoder that scores edges; the one that feeds the pooling has one
   double dropout = 0.2;
   Encoder encoder = Encoder::kGcn;
-  bool directed = false;     // messages go along the edges only; published: both ways
-  bool symmetric = true;     // an edge has one score; published: one per direction, different under dropout
-  int64_t levels = 1;        // of parsing; 0: none, each node decides for itself; -1: until nothing joins any more
+  bool directed = false;  // messages go along the edges only; published: both ways
+  bool symmetric = true;  // an edge has one score; published: one per direction, different under dropout
+  int64_t levels = 1;     // of parsing; 0: none, each node decides for itself; -1: until nothing joins any more
 };
 
 // One graph of nodes, at any level.
@@ -40,8 +40,8 @@ struct LevelGraph {
 };
 
 struct HsdagOutput {
-  at::Tensor embedding;                 // groups x features: what the state is updated with
-  at::Tensor logits;                    // groups x devices
+  at::Tensor embedding;                  // groups x features: what the state is updated with
+  at::Tensor logits;                     // groups x devices
   std::vector<int32_t> group_of_node{};  // through all levels
   std::vector<Clusters> parsed{};        // by level
   std::vector<std::shared_ptr<const void>> kept{};

@@ -37,7 +37,7 @@ Defaults CodeMode() {
 Defaults BestMode() {
   Defaults mode;
   mode.method.rule = {.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .gamma = 1};
-  mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 3e-4, .entropy = 3e-3, .entropy_end = 1e-5};
+  mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 3e-4, .entropy = 4e-3, .entropy_end = 3e-4};
   mode.method.critic = {.prior = CriticOptions::Prior::kCosts, .imagined = 10};
   mode.policy.features.costs = true;
   mode.policy.features.normalised = true;
@@ -108,10 +108,9 @@ Method MakeMethod(const Params& params) {
   Set(params, "ppo", method.rule.clip_ratio);
   Set(params, "epochs", method.rule.epochs);
   Set(params, "learning_rate", method.learner.learning_rate);
-  method.learner.learning_rate_end =
-      params.Given("learning_rate_end") ? params.Real("learning_rate_end")
-      : params.Given("learning_rate")   ? method.learner.learning_rate
-                                        : method.learner.learning_rate_end;
+  method.learner.learning_rate_end = params.Given("learning_rate_end") ? params.Real("learning_rate_end")
+                                     : params.Given("learning_rate")   ? method.learner.learning_rate
+                                                                       : method.learner.learning_rate_end;
   Set(params, "entropy", method.learner.entropy);
   Set(params, "entropy_end", method.learner.entropy_end);
   Set(params, "clip", method.learner.clip_norm);
@@ -186,8 +185,10 @@ void RegisterHsdag(PlannerCatalog& catalog) {
             Switch("type", "true", "feature: op types of the members"),
             Switch("degrees", "true", "features: in-degree and out-degree; false in mode code"),
             Switch("fractal", "true", "feature: fractal dimension; false in mode code"),
-            Whole("position", "16", "feature: columns of the encoded topological number, 1 for the number itself (mode "
-                                    "code), 0 for none", 0, 256),
+            Whole("position", "16",
+                  "feature: columns of the encoded topological number, 1 for the number itself (mode "
+                  "code), 0 for none",
+                  0, 256),
             Switch("shape", "true", "feature: output shape; false in mode code"),
             Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
             Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
@@ -197,8 +198,10 @@ void RegisterHsdag(PlannerCatalog& catalog) {
             Real("dropout", "0", "probability; 0.2 in modes paper and code", 0, 0.9),
             Switch("directed", "false", "messages go along the edges only"),
             Switch("symmetric", "true", "one score per edge; false in modes paper and code: one per direction"),
-            Whole("levels", "0", "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
-                                 "paper and code", -1, 20),
+            Whole("levels", "0",
+                  "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
+                  "paper and code",
+                  -1, 20),
             Whole("steps", "20", "placements per update", 1),
             Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
             Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
@@ -213,10 +216,10 @@ void RegisterHsdag(PlannerCatalog& catalog) {
             Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
             Whole("epochs", "1", "gradient steps per update on its own placements", 1, 100),
             Real("learning_rate", "0.001", "of Adam; 0.0001 in mode paper", 1e-12, 10),
-            Real("learning_rate_end", "0.0003", "at the end of the budget, linearly; as learning_rate where that is given",
-                 0, 10),
-            Real("entropy", "0.003", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
-            Real("entropy_end", "0.00001", "at the end of the budget, linearly", 0, 1e6),
+            Real("learning_rate_end", "0.0003",
+                 "at the end of the budget, linearly; as learning_rate where that is given", 0, 10),
+            Real("entropy", "0.004", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
+            Real("entropy_end", "0.0003", "at the end of the budget, geometrically; linearly where it is 0", 0, 1e6),
             Real("clip", "0", "norm of the gradient at most; 0: any", 0),
             Whole("workers", "1", "episodes per update, side by side", 1, 1024),
             Switch("seeded", "false", "score each single device first"),

@@ -223,7 +223,10 @@ at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood&
 
 bool Learner::Step(std::span<Worker> workers, int64_t threads, double share, bool imagined, CurvePoint& point) {
   const LearnerOptions& options = method_.learner;
-  const double entropy_weight = Between(options.entropy, options.entropy_end, share);
+  // Cooled as annealing is, by a constant factor, where it does not end at nothing.
+  const double entropy_weight = options.entropy_end > 0 && options.entropy > 0
+                                    ? options.entropy * std::pow(options.entropy_end / options.entropy, share)
+                                    : Between(options.entropy, options.entropy_end, share);
   const std::vector<at::Tensor> parameters = policy_->parameters();
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];

@@ -29,8 +29,8 @@ struct LearnerOptions {
   int64_t workers = 1;   // play side by side, on threads, each on a case of its own where there are several
   int64_t rollouts = 1;  // episodes that a worker plays at once
   double learning_rate = 1e-3, learning_rate_end = 1e-3;  // Adam (Kingma and Ba 2015), linear over the planned updates
-  double entropy = 0, entropy_end = 0;                    // weight of the entropy bonus, linear likewise
-  double clip_norm = 0;                                   // of the gradient over all parameters; 0: none
+  double entropy = 0, entropy_end = 0;  // weight of the entropy bonus, geometric (linear where it ends at 0)
+  double clip_norm = 0;                 // of the gradient over all parameters; 0: none
 };
 
 // What one learned placer is: a policy and how it is trained.
