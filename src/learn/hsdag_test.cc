@@ -1,0 +1,328 @@
+#include "learn/hsdag.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/catalog.h"
+#include "cluster/presets.h"
+#include "import/import.h"
+#include "import/model_families.h"
+#include "learn/critic.h"
+#include "learn/hsdag_parse.h"
+#include "learn/learner.h"
+#include "learn/planners.h"
+#include "placement/costs.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+// A problem that outlives what refers to it.
+struct Case {
+  explicit Case(const std::string& model, const std::string& cluster = "cpu_gpu",
+                const std::string& evaluator = "serial") {
+    ModelCatalog models("model");
+    RegisterSyntheticModels(models);
+    RegisterIrModels(models);
+    ClusterCatalog clusters("cluster");
+    RegisterClusterPresets(clusters);
+    EvaluatorCatalog evaluators("evaluator");
+    RegisterSerial(evaluators);
+    RegisterParallel(evaluators);
+    auto graph = std::make_shared<const Graph>(models.Make(model));
+    auto machines = std::make_shared<const Cluster>(clusters.Make(cluster));
+    problem = std::make_unique<Problem>(graph, machines, RooflineTimes(*graph, *machines));
+    judged = evaluators.Make(evaluator, *problem);
+  }
+  std::unique_ptr<Problem> problem;
+  std::unique_ptr<Evaluator> judged;
+};
+
+std::vector<ScoredEdge> RandomEdges(Random& random, int32_t nodes, bool symmetric) {
+  std::vector<ScoredEdge> edges;
+  std::set<std::pair<int32_t, int32_t>> taken;
+  for (int i = 0; i < 2 * nodes; ++i) {
+    const auto u = static_cast<int32_t>(random.Below(static_cast<size_t>(nodes)));
+    const auto v = static_cast<int32_t>(random.Below(static_cast<size_t>(nodes)));
+    if (u == v || !taken.emplace(std::min(u, v), std::max(u, v)).second) continue;
+    const auto there = static_cast<float>(random.Uniform());
+    edges.push_back({u, v, there});
+    edges.push_back({v, u, symmetric ? there : static_cast<float>(random.Uniform())});
+  }
+  std::ranges::sort(edges, [](const ScoredEdge& a, const ScoredEdge& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  return edges;
+}
+
+TEST(HsdagParse, BothFormsAgreeWhenScoresAreSymmetric) {
+  Random random(1);
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto nodes = static_cast<int32_t>(1 + random.Below(30));
+    const auto edges = RandomEdges(random, nodes, true);
+    const Clusters a = ParseInSequence(nodes, edges), b = ParseByUnion(nodes, edges);
+    EXPECT_EQ(a.of, b.of);
+    EXPECT_EQ(a.count, b.count);
+  }
+}
+
+TEST(HsdagParse, EveryClusterOfANodeWithEdgesHasTwoNodesAtLeast) {
+  Random random(2);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto edges = RandomEdges(random, 20, true);
+    const Clusters clusters = ParseByUnion(20, edges);
+    for (const ScoredEdge& edge : edges) {
+      EXPECT_GE(std::ranges::count(clusters.of, clusters.of[static_cast<size_t>(edge.from)]), 2);
+    }
+  }
+}
+
+TEST(HsdagParse, AnAsymmetricScoreTakesANodeIntoALaterCluster) {
+  // 0 <-> 1 joins first; the dominant edge of 1 points to 2 and, processed later, takes 1 along with 2.
+  const std::vector<ScoredEdge> edges{{0, 1, 0.9F}, {1, 0, 0.1F}, {1, 2, 0.5F},
+                                      {2, 1, 0.2F}, {2, 3, 0.3F}, {3, 2, 0.4F}};
+  const Clusters clusters = ParseInSequence(4, edges);
+  EXPECT_EQ(clusters.of[1], clusters.of[2]);
+  EXPECT_NE(clusters.of[0], clusters.of[1]);
+  EXPECT_EQ(ParseByUnion(4, edges).count, 1);
+}
+
+TEST(Hsdag, CoarsensThePublishedGraphsToThePublishedSizes) {
+  const Case resnet("ir_resnet50"), inception("ir_inception_v3");
+  for (const auto* rule : {"paper", "code"}) {
+    const CoarseGraph graph = MakeCoarseGraph(*resnet.problem, rule);
+    EXPECT_EQ(graph.size(), 237U) << rule;
+    EXPECT_EQ(graph.quotient.edges.size(), 252U) << rule;
+  }
+  EXPECT_EQ(MakeCoarseGraph(*inception.problem, "paper").size(), 435U);
+  EXPECT_EQ(MakeCoarseGraph(*inception.problem, "code").size(), 424U);
+}
+
+TEST(Hsdag, HasTheReleasedNetworksNumberOfParameters) {
+  const Case inception("ir_inception_v3");
+  HsdagOptions options;
+  options.colocation = "code";
+  // Sixteen op types and the number of the node: 17 columns, as the released code sets by hand.
+  options.features = {.in_degree = false, .out_degree = false, .fractal = false, .position = 1, .shape = false};
+  const HsdagPolicy policy(*inception.problem, options, Random(1));
+  int64_t count = 0;
+  for (const at::Tensor& parameter : policy.parameters()) count += parameter.numel();
+  EXPECT_EQ(count, 141076);
+}
+
+// The slope of log N over log r from a table of distances, made the slow way.
+double SlowFractal(const CoarseGraph& graph, size_t from) {
+  const size_t n = graph.size();
+  std::vector<double> distance(n, 1e9);
+  distance[from] = 0;
+  for (size_t round = 0; round < n; ++round) {
+    for (size_t v = 0; v < n; ++v) {
+      for (const int32_t child : graph.children[v]) {
+        distance[static_cast<size_t>(child)] = std::min(distance[static_cast<size_t>(child)], distance[v] + 1);
+      }
+    }
+  }
+  std::set<double> radii;
+  for (const double d : distance) {
+    if (d > 0 && d < 1e9) radii.insert(d);
+  }
+  if (radii.size() < 2) return 0;
+  double x = 0, y = 0, xx = 0, xy = 0;
+  const auto count = static_cast<double>(radii.size());
+  for (const double r : radii) {
+    const auto within = static_cast<double>(std::ranges::count_if(distance, [&](double d) { return d > 0 && d <= r; }));
+    x += std::log(r), y += std::log(within), xx += std::log(r) * std::log(r), xy += std::log(r) * std::log(within);
+  }
+  return (count * xy - x * y) / (count * xx - x * x);
+}
+
+TEST(HsdagFeatures, FractalDimensionIsTheSlopeOfReachableNodesOverDistance) {
+  for (const auto* model : {"layered(ops=40,seed=3)", "fork_join(width=4,depth=3)", "chain(ops=9)"}) {
+    const Case test(model);
+    const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
+    const std::vector<double> dimension = FractalDimensions(graph);
+    for (size_t v = 0; v < graph.size(); ++v) EXPECT_NEAR(dimension[v], SlowFractal(graph, v), 1e-9) << model;
+  }
+}
+
+TEST(HsdagFeatures, BlocksCanBeSwitchedOff) {
+  const Case test("ir_resnet50");
+  const CoarseGraph graph = MakeCoarseGraph(*test.problem, "paper");
+  const FeatureTable all = MakeHsdagFeatures(*test.problem, graph, {});
+  // Eleven op types (Duan et al. 2024, section 2.2), {0, 2} ingoing, {0, 1, 2} outgoing edges, fractal, 16, 4.
+  EXPECT_EQ(all.columns, 11U + 2 + 3 + 1 + 16 + 4);
+  EXPECT_EQ(all.value.size(), all.columns * graph.size());
+  const FeatureTable few = MakeHsdagFeatures(
+      *test.problem, graph, {.in_degree = false, .out_degree = false, .fractal = false, .position = 1, .shape = false});
+  EXPECT_EQ(few.names.back(), "position");
+  EXPECT_EQ(few.columns, 12U);
+}
+
+TEST(Hsdag, RecallsTheProbabilitiesWithWhichItPlayed) {
+  const Case test("layered(ops=30,seed=5)");
+  for (const bool faithful : {true, false}) {
+    for (const auto encoder : {Encoder::kGcn, Encoder::kGat, Encoder::kGin}) {
+      for (const int64_t levels : {0, 1, 2, -1}) {
+        HsdagOptions options;
+        options.shape.encoder = encoder;
+        options.shape.levels = levels;
+        options.shape.hidden = 16;
+        options.shape.dropout = faithful ? 0.2 : 0;
+        options.shape.symmetric = !faithful;
+        options.state_update = faithful;
+        options.steps = 3;
+        const HsdagPolicy policy(*test.problem, options, Random(7));
+        const auto task = policy.Prepare(*test.problem);
+        Judge judge(*test.judged, {});
+        std::vector<Random> randoms{Random(1), Random(2)};
+        for (const auto& episode : policy.Play(*task, judge, randoms, {})) {
+          const Likelihood likelihood = policy.Recall(*task, *episode);
+          ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
+          for (size_t i = 0; i < episode->log_prob.size(); ++i) {
+            EXPECT_NEAR(likelihood.log_prob[static_cast<int64_t>(i)].item<float>(), episode->log_prob[i], 1e-5);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Hsdag, AnOpGoesOnlyWhereItCanRun) {
+  Case test("layered(ops=30,seed=5)");
+  OpTimes times = RooflineTimes(test.problem->graph(), test.problem->cluster());
+  for (size_t op = 0; op < 30; op += 3) times.time[2 * op + 1] = kCannotRun;
+  const Problem narrow(test.problem->shared_graph(), test.problem->shared_cluster(), times);
+  EvaluatorCatalog evaluators("evaluator");
+  RegisterSerial(evaluators);
+  const auto judged = evaluators.Make("serial", narrow);
+  for (const int64_t levels : {0, 1}) {
+    HsdagOptions options;
+    options.shape.levels = levels;
+    const HsdagPolicy policy(narrow, options, Random(7));
+    const auto task = policy.Prepare(narrow);
+    Judge judge(*judged, {});
+    std::vector<Random> randoms{Random(1)};
+    policy.Play(*task, judge, randoms, {});
+    EXPECT_EQ(FindViolation(narrow, judge.Take().plan.view()), std::nullopt);
+  }
+}
+
+// The critic's expectation, by going through all placements.
+double SlowExpected(const Critic& critic, const std::vector<std::vector<double>>& p, const std::vector<int32_t>& of) {
+  double sum = 0;
+  std::vector<int32_t> choice(p.size(), 0), device(of.size());
+  for (;;) {
+    double weight = 1;
+    for (size_t i = 0; i < p.size(); ++i) weight *= p[i][static_cast<size_t>(choice[i])];
+    for (size_t v = 0; v < of.size(); ++v) device[v] = choice[static_cast<size_t>(of[v])];
+    sum += weight * critic.Predict(device);
+    size_t i = 0;
+    while (i < p.size() && ++choice[i] == static_cast<int32_t>(p[i].size())) choice[i++] = 0;
+    if (i == p.size()) return sum;
+  }
+}
+
+TEST(Critic, ExpectsTheMeanOverAllPlacements) {
+  for (const auto* cluster : {"cpu_gpu", "cpu_igpu_gpu"}) {
+    const Case test("layered(ops=9,seed=5)", cluster);
+    const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
+    const Critic critic(*test.problem, graph, true);
+    Random random(3);
+    const size_t devices = test.problem->num_devices(), decisions = 6;
+    std::vector<int32_t> of;
+    for (size_t v = 0; v < graph.size(); ++v)
+      of.push_back(static_cast<int32_t>(v < decisions ? v : random.Below(decisions)));
+    std::vector<std::vector<double>> p(decisions, std::vector<double>(devices));
+    at::Tensor probability = torch::empty({static_cast<int64_t>(decisions), static_cast<int64_t>(devices)});
+    for (size_t i = 0; i < decisions; ++i) {
+      double sum = 0;
+      for (double& x : p[i]) sum += x = random.Uniform(0.1, 1);
+      for (size_t d = 0; d < devices; ++d) {
+        p[i][d] /= sum;
+        probability[static_cast<int64_t>(i)][static_cast<int64_t>(d)] = p[i][d];
+      }
+    }
+    const double expected = critic.Expected(probability, of).item<double>();
+    EXPECT_NEAR(expected / SlowExpected(critic, p, of), 1, 1e-4);
+  }
+}
+
+TEST(Critic, KnowsSerialFromTheStartAndLearnsItFromNothing) {
+  const Case test("layered(ops=20,seed=8)");
+  const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
+  const NodePlacer placer(*test.problem, graph);
+  const auto workspace = test.judged->NewWorkspace();
+  Critic informed(*test.problem, graph, true), blank(*test.problem, graph, false);
+  Random random(4);
+  std::vector<int32_t> device(graph.size());
+  std::vector<DeviceId> placement(test.problem->num_ops());
+  double informed_error = 0, blank_error = 0, cost = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    for (int32_t& each : device) each = static_cast<int32_t>(random.Below(2));
+    placer.Place(device, placement);
+    cost = test.judged->ScorePlan({.device = placement}, *workspace).value();
+    informed_error = std::abs(informed.Predict(device) - cost);
+    blank_error = std::abs(blank.Predict(device) - cost);
+    EXPECT_LT(informed_error, 1e-6 * cost) << "in trial " << trial;
+    blank.Learn(device, cost);
+  }
+  EXPECT_LT(blank_error, 0.01 * cost);
+}
+
+TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
+  const Case test("fork_join(width=3,depth=2)");
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  // All placements.
+  const size_t ops = test.problem->num_ops();
+  ASSERT_LE(ops, 14U);
+  const auto workspace = test.judged->NewWorkspace();
+  double best = 1e300;
+  for (size_t bits = 0; bits < size_t{1} << ops; ++bits) {
+    std::vector<DeviceId> placement;
+    for (size_t op = 0; op < ops; ++op) placement.push_back(DeviceId{static_cast<int32_t>(bits >> op & 1)});
+    best = std::min(best, test.judged->ScorePlan({.device = placement}, *workspace).value());
+  }
+  for (const auto* name :
+       {"hsdag(hidden=16)", "hsdag(hidden=16,critic=none,entropy=0)", "hsdag(mode=paper,hidden=16)"}) {
+    const auto planner = planners.MakePlanner(name);
+    const PlanResult result = planner->MakePlan(
+        {.problem = *test.problem, .evaluator = *test.judged, .budget = {.evaluations = 400}, .random = Random(1)});
+    EXPECT_LE(result.score.value(), best * 1.05) << name;
+    EXPECT_EQ(result.evaluations, 400) << name;
+  }
+}
+
+TEST(Hsdag, TheReleasedRewardRefusesSingleDevices) {
+  const Case test("chain(ops=3)");
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  const PlanResult result = planners.MakePlanner("hsdag(mode=code,hidden=16,levels=0,colocation=none)")
+                                ->MakePlan({.problem = *test.problem,
+                                            .evaluator = *test.judged,
+                                            .budget = {.evaluations = 60},
+                                            .random = Random(1)});
+  EXPECT_NE(std::set<DeviceId>(result.plan.device.begin(), result.plan.device.end()).size(), 1U);
+}
+
+TEST(Hsdag, SaysWhenNoPlacementCanBeScored) {
+  const Case test("chain(ops=3)");
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  // One group is one device, which the released reward never measures.
+  const auto planner = planners.MakePlanner("hsdag(mode=code,levels=-1,hidden=16)");
+  try {
+    planner->MakePlan(
+        {.problem = *test.problem, .evaluator = *test.judged, .budget = {.evaluations = 40}, .random = Random(1)});
+    FAIL() << "it found a plan";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("none of 20 placements could be scored"));
+  }
+}
+
+}  // namespace
+}  // namespace berth
