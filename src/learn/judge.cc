@@ -15,7 +15,7 @@ Judge::Judge(const Evaluator& evaluator, JudgeOptions options)
               options.kept);
 }
 
-Verdict Judge::Ask(std::span<const DeviceId> device) {
+Verdict Judge::Ask(std::span<const DeviceId> device, std::span<double> starts) {
   ++evaluations_;
   ++found_.evaluations;
   const PlanView plan{.device = device};
@@ -25,13 +25,13 @@ Verdict Judge::Ask(std::span<const DeviceId> device) {
     last_failure_ = "it is on a single device (reject_single)";
     return {.cost = std::numeric_limits<double>::infinity(), .failed = true};
   }
-  if (options_.cache) {
+  if (options_.cache && starts.empty()) {
     std::string key(reinterpret_cast<const char*>(device.data()), device.size_bytes());
     auto [at, is_new] = known_.try_emplace(std::move(key));
-    if (is_new) at->second = Measure(plan);
+    if (is_new) at->second = Measure(plan, starts);
     verdict = at->second;
   } else {
-    verdict = Measure(plan);
+    verdict = Measure(plan, starts);
   }
   if (verdict.failed) {
     ++failures_;
@@ -45,12 +45,18 @@ Verdict Judge::Ask(std::span<const DeviceId> device) {
   return verdict;
 }
 
-Verdict Judge::Measure(const PlanView& plan) {
+void Judge::Repeat(const Verdict& verdict) {
+  ++evaluations_;
+  ++found_.evaluations;
+  if (verdict.failed) ++failures_;
+}
+
+Verdict Judge::Measure(const PlanView& plan, std::span<double> starts) {
   Verdict verdict;
   double time = 0, value = 0;
   try {
     for (int64_t run = 0; run < options_.runs && !verdict.failed; ++run) {
-      verdict.score = evaluator_.ScorePlan(plan, *workspace_);
+      verdict.score = evaluator_.ScorePlan(plan, *workspace_, starts);
       if (!std::isfinite(verdict.score.value())) {
         last_failure_ = "the score is not finite";
         verdict.failed = true;

@@ -39,8 +39,10 @@ class Judge {
 
   const Problem& problem() const { return evaluator_.problem(); }
 
-  // Counts `runs` scores as one evaluation.
-  Verdict Ask(std::span<const DeviceId> device);
+  // Counts `runs` scores as one evaluation. `starts`, when not empty, receives the ops' start times of the last one.
+  Verdict Ask(std::span<const DeviceId> device, std::span<double> starts = {});
+  // The placement of the last Ask again, which cost `verdict`: counts as an evaluation, but is not run.
+  void Repeat(const Verdict& verdict);
 
   int64_t evaluations() const { return evaluations_; }
   int64_t failures() const { return failures_; }
@@ -51,7 +53,7 @@ class Judge {
   PlanResult Take();
 
  private:
-  Verdict Measure(const PlanView& plan);
+  Verdict Measure(const PlanView& plan, std::span<double> starts);
 
   const Evaluator& evaluator_;
   JudgeOptions options_;
