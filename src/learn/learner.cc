@@ -57,6 +57,7 @@ double Between(double first, double last, double share) { return first + (last -
 // What one worker does in one update.
 struct Learner::Worker {
   size_t index;  // of its case
+  int64_t rollouts;
   int64_t evaluations;
   std::unique_ptr<Judge> judge;
   std::vector<std::unique_ptr<Episode>> episodes{};
@@ -103,9 +104,10 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
   for (int64_t w = 0; w < method_.learner.workers && left > 0; ++w) {
     // Every graph in turn, also when there are more graphs than workers.
     const size_t index = static_cast<size_t>(updates_ * method_.learner.workers + w) % cases_.size();
-    const int64_t rollouts = method_.learner.rollouts;
-    const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), (left + rollouts - 1) / rollouts);
+    const int64_t rollouts = std::min(method_.learner.rollouts, left);
+    const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), left / rollouts);
     workers.push_back({.index = index,
+                       .rollouts = rollouts,
                        .evaluations = wanted,
                        .judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge)});
     left -= wanted * rollouts;
@@ -114,7 +116,7 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
     std::vector<Random> randoms;
-    for (int64_t r = 0; r < method_.learner.rollouts; ++r) {
+    for (int64_t r = 0; r < worker.rollouts; ++r) {
       randoms.push_back(
           random_.Fork(update, w * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
     }
