@@ -6,11 +6,11 @@
 #include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "learn/checkpoint.h"
 
 namespace berth {
 namespace {
@@ -307,32 +307,25 @@ void Learner::Save(const std::string& path) const {
   for (const double reference : reference_) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
-  torch::serialize::OutputArchive archive, policy, adam;
-  policy_->save(policy);
-  adam_->save(adam);
-  archive.write("meta", torch::IValue(meta.dump()));
-  archive.write("policy", policy);
-  archive.write("adam", adam);
-  std::string bytes;
-  archive.save_to([&](const void* data, size_t size) {
-    bytes.append(static_cast<const char*>(data), size);
-    return size;
-  });
-  WriteFile(path, bytes);
+  Checkpoint checkpoint{.meta = std::move(meta)};
+  const auto add = [&](std::string name, const at::Tensor& tensor) {
+    checkpoint.tensors.emplace_back(std::move(name), tensor);
+  };
+  for (const auto& parameter : policy_->named_parameters()) add("policy." + parameter.key(), parameter.value());
+  for (const auto& parameter : policy_->named_parameters()) {
+    const auto state = adam_->state().find(parameter.value().unsafeGetTensorImpl());
+    if (state == adam_->state().end()) continue;  // before the first step
+    const auto& moments = static_cast<const torch::optim::AdamParamState&>(*state->second);
+    checkpoint.meta["adam_step"] = moments.step();
+    add("adam.first." + parameter.key(), moments.exp_avg());
+    add("adam.second." + parameter.key(), moments.exp_avg_sq());
+  }
+  WriteFile(path, checkpoint.ToBytes());
 }
 
 void Learner::Load(const std::string& path, bool policy_only) {
-  const std::string bytes = ReadFile(path);
-  torch::serialize::InputArchive archive;
-  nlohmann::json meta;
-  try {
-    archive.load_from(bytes.data(), bytes.size());
-    torch::IValue text;
-    archive.read("meta", text);
-    meta = nlohmann::json::parse(text.toStringRef());
-  } catch (const std::exception&) {
-    throw Error("{}: this is no checkpoint that Berth has written, or it is damaged", path);
-  }
+  const Checkpoint checkpoint = Checkpoint::Parse(ReadFile(path), path);
+  const nlohmann::json& meta = checkpoint.meta;
   if (const int version = meta.value("berth_checkpoint", 0); version != kCheckpointVersion) {
     throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
                 kCheckpointVersion);
@@ -340,9 +333,7 @@ void Learner::Load(const std::string& path, bool policy_only) {
   if (const std::string shape = meta.at("shape"); shape != policy_->shape()) {
     throw Error("{}: the checkpoint is of a policy for {}, but this one is for {}", path, shape, policy_->shape());
   }
-  torch::serialize::InputArchive policy, adam;
-  archive.read("policy", policy);
-  policy_->load(policy);
+  checkpoint.CopyTo("policy.", policy_->parameters(), path);
   if (policy_only) return;
   if (meta.at("method") != method_.name || meta.at("cases") != cases_.size() ||
       meta.at("planned_updates") != planned_updates_) {
@@ -350,8 +341,19 @@ void Learner::Load(const std::string& path, bool policy_only) {
                 path, meta.at("method").get<std::string>(), meta.at("cases").get<size_t>(),
                 meta.at("planned_updates").get<int64_t>(), method_.name, cases_.size(), planned_updates_);
   }
-  archive.read("adam", adam);
-  adam_->load(adam);
+  adam_->state().clear();
+  if (meta.contains("adam_step")) {
+    std::vector<at::Tensor> first, second;
+    for (const at::Tensor& parameter : policy_->parameters()) {
+      first.push_back(torch::zeros_like(parameter));
+      second.push_back(torch::zeros_like(parameter));
+      auto state = std::make_unique<torch::optim::AdamParamState>();
+      state->step(meta.at("adam_step")).exp_avg(first.back()).exp_avg_sq(second.back());
+      adam_->state()[parameter.unsafeGetTensorImpl()] = std::move(state);
+    }
+    checkpoint.CopyTo("adam.first.", first, path);
+    checkpoint.CopyTo("adam.second.", second, path);
+  }
   updates_ = meta.at("updates");
   evaluations_ = meta.at("evaluations");
   failures_ = meta.at("failures");

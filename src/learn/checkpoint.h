@@ -1,0 +1,29 @@
+// What training needs to go on, as one file.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace berth {
+
+// Numbers and texts as JSON, and tensors as they lie in memory. Equal content makes equal bytes (torch's own archives
+// differ from one to the next).
+struct Checkpoint {
+  nlohmann::json meta{};
+  std::vector<std::pair<std::string, at::Tensor>> tensors{};
+
+  std::string ToBytes() const;
+  // Throws Error naming `path` where the bytes are not those of ToBytes, or some are lost or changed.
+  static Checkpoint Parse(std::string_view bytes, const std::string& path);
+
+  // The tensors whose names begin with `prefix`, in order, copied into `to`; throws Error naming `path` where they do
+  // not fit.
+  void CopyTo(std::string_view prefix, const std::vector<at::Tensor>& to, const std::string& path) const;
+};
+
+}  // namespace berth
