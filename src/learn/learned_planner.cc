@@ -41,8 +41,9 @@ class LearnedPlanner : public Planner {
     CurvePoint last;
     const int64_t threads =
         request.evaluator.facts().thread_safe ? std::max<int64_t>(std::thread::hardware_concurrency(), 1) : 1;
-    while (method_.train && !search.Done()) {
-      last = learner.Update(search.evaluations_left(), threads);
+    // The last evaluation is for the policy's own answer.
+    while (method_.train && !search.Done() && search.evaluations_left() > 1) {
+      last = learner.Update(search.evaluations_left() - 1, threads);
       Adopt(search, learner.Take(0));
       if (last.diverged) {
         note = fmt::format("training diverged in update {}: a smaller learning_rate may help; ", last.update);
@@ -53,13 +54,16 @@ class LearnedPlanner : public Planner {
       note += fmt::format("{} updates, entropy {:.2g} and {:.3g} decisions per placement at the end", last.update,
                           last.entropy, last.groups);
     }
+    std::optional<double> policy_seconds;
     if (!search.Done()) {
-      const double greedy = learner.Greedy(0, search.evaluations_left());
+      policy_seconds = learner.Greedy(0, 1);
       Adopt(search, learner.Take(0));
       note += fmt::format("{}the policy's likeliest placement takes {}", note.empty() ? "" : "; ",
-                          ToString(Seconds{greedy}));
+                          ToString(Seconds{*policy_seconds}));
     }
-    return search.Finish(false, note);
+    PlanResult result = search.Finish(false, note);
+    result.policy_seconds = policy_seconds;
+    return result;
   }
 
  private:

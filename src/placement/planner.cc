@@ -139,6 +139,10 @@ void Search::Adopt(const PlanResult& result) {
     best_score_ = result.score;
     has_best_ = true;
   }
+  // Whole batches arrive this way, so that none is left out.
+  if (request_.progress) {
+    request_.progress({.evaluations = evaluations_, .seconds = seconds(), .best = best_score_.value()});
+  }
 }
 
 PlanResult Search::Finish(bool optimal, std::string note) {

@@ -58,7 +58,9 @@ struct PlanResult {
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
   double wall_seconds = 0;
   bool optimal = false;  // proven so, in the planner's own space
-  std::string note{};    // one line for the report: what the planner found out, or why it stopped
+  // Learned planners: what the policy's likeliest placement takes, without a search among samples.
+  std::optional<double> policy_seconds{};
+  std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
 
 // Better means: feasible before infeasible, then less excess memory, then less of the objective.
