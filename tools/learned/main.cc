@@ -316,7 +316,7 @@ void PlacetoTables(const Catalogs& catalogs, const Effort& effort, const std::st
       "| graph, devices | lower bound | method | evaluations | best sample | policy's likeliest | time of a run |\n"
       "|---|---:|---|---:|---:|---:|---:|\n");
   for (const auto& table : tables) {
-    const double bound = LowerBound(*table->setup.evaluator) * table->setup.problem->seconds_per_unit();
+    const double bound = LowerBound(*table->setup.evaluator).time * table->setup.problem->seconds_per_unit();
     for (size_t i = 0; i < table->rows.size(); ++i) {
       std::vector<double> best, policy, wall;
       for (const Outcome& outcome : table->rows[i].outcome) {
