@@ -1,0 +1,347 @@
+#include "learn/placeto.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+// Features of one call of the network, so that a long episode needs no more memory than a short one.
+constexpr int64_t kChunkBytes = 64 << 20;
+
+Grouping UnitsOf(const Problem& problem) {
+  std::vector<int32_t> parent(problem.num_ops());
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int32_t v) {
+    while (parent[static_cast<size_t>(v)] != v)
+      v = parent[static_cast<size_t>(v)] = parent[static_cast<size_t>(parent[static_cast<size_t>(v)])];
+    return v;
+  };
+  for (const std::vector<OpId>& group : problem.constraints().colocate) {
+    for (const OpId op : group) {
+      parent[static_cast<size_t>(root(static_cast<int32_t>(op)))] = root(static_cast<int32_t>(group.front()));
+    }
+  }
+  std::vector<int32_t> label(problem.num_ops());
+  for (size_t v = 0; v < label.size(); ++v) label[v] = root(static_cast<int32_t>(v));
+  return Grouping(problem.graph(), label);
+}
+
+// Kahn's algorithm, the smallest first; where a cycle leaves none, the smallest that is left.
+std::vector<GroupId> TopologicalOrder(const Quotient& quotient, size_t count) {
+  std::vector<std::vector<size_t>> children(count);
+  std::vector<size_t> missing(count);
+  for (const Quotient::Edge& edge : quotient.edges) {
+    children[Index(edge.from)].push_back(Index(edge.to));
+    ++missing[Index(edge.to)];
+  }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t v = 0; v < count; ++v) {
+    if (missing[v] == 0) ready.push(v);
+  }
+  std::vector<uint8_t> is_out(count);
+  std::vector<GroupId> order;
+  for (size_t next = 0; order.size() < count;) {
+    if (ready.empty()) {
+      while (is_out[next] != 0) ++next;
+      ready.push(next);
+    }
+    const size_t v = ready.top();
+    ready.pop();
+    if (is_out[v] != 0) continue;
+    is_out[v] = 1;
+    order.push_back(MakeId<GroupId>(v));
+    for (const size_t child : children[v]) {
+      if (--missing[child] == 0 && is_out[child] == 0) ready.push(child);
+    }
+  }
+  return order;
+}
+
+// Divides a column of `rows` x `width` by its largest value, where that is positive.
+void Normalise(float* column, size_t rows, size_t width, float largest) {
+  if (!(largest > 0)) return;
+  for (size_t v = 0; v < rows; ++v) column[v * width] /= largest;
+}
+
+std::vector<DeviceId> DrawPlacement(const PlacetoTask& task, Random& random) {
+  std::vector<DeviceId> device;
+  const auto forbidden = task.forbidden.accessor<bool, 2>();
+  for (int64_t v = 0; v < task.num_nodes(); ++v) {
+    std::vector<DeviceId> able;
+    for (const DeviceId d : task.problem.cluster().ids()) {
+      if (!forbidden[v][static_cast<int64_t>(d)]) able.push_back(d);
+    }
+    device.push_back(able[random.Below(able.size())]);
+  }
+  return device;
+}
+
+at::Tensor LogProbabilities(const at::Tensor& logits, const at::Tensor& forbidden) {
+  return torch::log_softmax(logits.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), 1);
+}
+
+// One episode that is being played.
+struct Rollout {
+  Rollout(const PlacetoTask& task_, Judge& judge_, bool start_times_, std::vector<DeviceId> start)
+      : task(task_), judge(judge_), start_times(start_times_), device(start), placement(task_.problem.num_ops()) {
+    for (size_t v = 0; v < device.size(); ++v) Put(v);
+    if (start_times) starts.resize(device.size()), op_starts.resize(placement.size());
+    episode = std::make_unique<PlacetoEpisode>();
+    episode->start = std::move(start);
+    episode->start_cost = std::numeric_limits<double>::quiet_NaN();
+    episode->groups = 1;
+  }
+
+  void Put(size_t node) {
+    for (const OpId op : task.node_ops[node]) placement[Index(op)] = device[node];
+  }
+
+  double Ask() {
+    if (is_known) {
+      judge.Repeat(verdict);
+      return verdict.cost;
+    }
+    verdict = judge.Ask(placement, op_starts);
+    is_known = true;
+    for (size_t v = 0; v < starts.size(); ++v) {
+      starts[v] = std::numeric_limits<double>::infinity();
+      for (const OpId op : task.node_ops[v]) starts[v] = std::min(starts[v], verdict.failed ? 0 : op_starts[Index(op)]);
+    }
+    return verdict.cost;
+  }
+
+  void Step(int64_t step, DeviceId chosen, float log_prob, bool asks) {
+    if (start_times) episode->starts.insert(episode->starts.end(), starts.begin(), starts.end());
+    const auto node = static_cast<size_t>(task.order[static_cast<size_t>(step)]);
+    if (device[node] != chosen) {
+      device[node] = chosen;
+      Put(node);
+      is_known = false;
+    }
+    episode->action.push_back(chosen);
+    episode->log_prob.push_back(log_prob);
+    episode->step_of.push_back(static_cast<int32_t>(step));
+    episode->cost.push_back(asks ? Ask() : std::numeric_limits<double>::quiet_NaN());
+  }
+
+  const PlacetoTask& task;
+  Judge& judge;
+  bool start_times;
+  std::vector<DeviceId> device;     // per node
+  std::vector<DeviceId> placement;  // per op
+  std::vector<double> starts;       // per node
+  std::vector<double> op_starts;
+  bool is_known = false;  // what `placement` costs: `verdict`
+  Verdict verdict;
+  std::unique_ptr<PlacetoEpisode> episode;
+};
+
+// The device that is drawn, or the likeliest.
+int64_t Choose(const float* log_prob, int64_t devices, bool greedy, Random& random) {
+  if (greedy) return std::max_element(log_prob, log_prob + devices) - log_prob;
+  double left = random.Uniform();
+  int64_t chosen = 0;
+  for (int64_t d = 0; d < devices; ++d) {
+    const double probability = std::exp(static_cast<double>(log_prob[d]));
+    if (probability <= 0) continue;
+    chosen = d;
+    left -= probability;
+    if (left < 0) break;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const Random& random)
+    : Task(of), cost_columns(options.cost_columns), units_(UnitsOf(of)) {
+  const Quotient quotient = MakeQuotient(of, units_);
+  Sort(quotient);
+  const size_t n = node_ops.size(), m = of.num_devices();
+  const auto costs = static_cast<size_t>(num_costs()), width = costs + 1;
+  fixed_.resize(n * width);
+  forbidden = torch::zeros({num_nodes(), static_cast<int64_t>(m)}, torch::kBool);
+  auto cannot = forbidden.accessor<bool, 2>();
+  float largest_time = 0, largest_output = 0;
+  for (size_t v = 0; v < n; ++v) {
+    const double* time = quotient.time.data() + Index(units_.group_of(node_ops[v].front())) * m;
+    float* row = fixed_.data() + v * width;
+    double sum = 0, able = 0;
+    for (size_t d = 0; d < m; ++d) {
+      const bool can = time[d] < kCannotRun;
+      cannot[static_cast<int64_t>(v)][static_cast<int64_t>(d)] = !can;
+      if (can) sum += time[d], ++able;
+      if (cost_columns) row[d] = can ? static_cast<float>(time[d]) : 0;
+    }
+    if (!cost_columns) row[0] = static_cast<float>(sum / able);
+    for (size_t c = 0; c < costs; ++c) largest_time = std::max(largest_time, row[c]);
+    for (const OpId op : node_ops[v]) {
+      for (size_t t = of.graph().first_output(op); t < of.graph().end_output(op); ++t) {
+        row[costs] += static_cast<float>(of.graph().tensor_bytes(MakeId<TensorId>(t)));
+      }
+    }
+    largest_output = std::max(largest_output, row[costs]);
+  }
+  for (size_t c = 0; c < costs; ++c) Normalise(fixed_.data() + c, n, width, largest_time);
+  Normalise(fixed_.data() + costs, n, width, largest_output);
+
+  order.resize(n);
+  std::iota(order.begin(), order.end(), 0);
+  Random shuffling = random.Fork(1);
+  if (options.order == PlacetoOptions::Order::kShuffled) shuffling.Shuffle(std::span(order));
+  step_of_.resize(n);
+  for (size_t t = 0; t < n; ++t) step_of_[static_cast<size_t>(order[t])] = static_cast<int32_t>(t);
+
+  if (options.start == PlacetoOptions::Start::kFirst) {
+    for (int64_t v = 0; v < num_nodes(); ++v) {
+      int32_t device = 0;
+      while (cannot[v][device]) ++device;
+      first_start.push_back(DeviceId{device});
+    }
+  } else {
+    Random drawing = random.Fork(2);
+    first_start = DrawPlacement(*this, drawing);
+  }
+}
+
+void PlacetoTask::Sort(const Quotient& quotient) {
+  const std::vector<GroupId> sorted = TopologicalOrder(quotient, units_.num_groups());
+  std::vector<int32_t> number(sorted.size());
+  for (size_t v = 0; v < sorted.size(); ++v) {
+    number[Index(sorted[v])] = static_cast<int32_t>(v);
+    node_ops.push_back(units_.ops_of(sorted[v]));
+  }
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (const Quotient::Edge& edge : quotient.edges)
+    edges.emplace_back(number[Index(edge.from)], number[Index(edge.to)]);
+  graph = std::make_unique<PlacetoGraph>(num_nodes(), edges);
+}
+
+void PlacetoTask::WriteFeatures(std::span<const DeviceId> device, int64_t step, std::span<const double> starts,
+                                float* to) const {
+  const auto width = static_cast<size_t>(columns()), costs = static_cast<size_t>(num_costs());
+  const size_t n = node_ops.size();
+  const auto current = static_cast<size_t>(order[static_cast<size_t>(step)]);
+  std::fill(to, to + n * width, 0.0f);
+  float latest = 0;
+  for (size_t v = 0; v < n; ++v) {
+    float* row = to + v * width;
+    std::copy_n(fixed_.data() + v * (costs + 1), costs + 1, row);
+    row += costs + 1;
+    row[0] = step_of_[v] < step ? 1 : 0;
+    row[1] = v == current ? 1 : 0;
+    if (!starts.empty()) row[2] = static_cast<float>(starts[v] - starts[current]);
+    latest = std::max(latest, row[2]);
+    row[3 + Index(device[v])] = 1;
+  }
+  Normalise(to + costs + 3, n, width, latest);
+}
+
+PlacetoPolicy::PlacetoPolicy(const Problem& problem, const PlacetoOptions& options, const Random& random)
+    : options_(options), random_(random) {
+  const auto devices = static_cast<int64_t>(problem.num_devices());
+  const PlacetoShape shape{.columns = (options.cost_columns ? devices : 1) + 4 + devices,
+                           .devices = devices,
+                           .rounds = options.rounds,
+                           .three_sets = options.three_sets,
+                           .mean = options.mean};
+  network_ = register_module("network", std::make_shared<PlacetoNetwork>(shape, random.Fork(1)));
+}
+
+std::string PlacetoPolicy::shape() const { return network_->shape().ToString(); }
+
+std::unique_ptr<Task> PlacetoPolicy::Prepare(const Problem& problem) const {
+  if (static_cast<int64_t>(problem.num_devices()) != network_->shape().devices) {
+    throw Error("placeto: its policy is for {} devices, but this problem has {}: train on clusters of one size",
+                network_->shape().devices, problem.num_devices());
+  }
+  return std::make_unique<PlacetoTask>(problem, options_, random_.Fork(2));
+}
+
+int64_t PlacetoPolicy::evaluations(const Task& task) const {
+  return options_.every_step ? static_cast<const PlacetoTask&>(task).num_nodes() + 1 : 1;
+}
+
+std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge& judge, std::span<Random> randoms,
+                                                          const PlayOptions& options) const {
+  const torch::NoGradGuard no_gradient;
+  const auto& task = static_cast<const PlacetoTask&>(of);
+  const auto batch = static_cast<int64_t>(randoms.size());
+  const int64_t n = task.num_nodes(), d = task.columns(), whole = evaluations(task);
+  const int64_t asks = options.evaluations > 0 ? std::min(options.evaluations, whole) : whole;
+  int64_t steps = n, first_asked = n - asks;  // the first step after which the judge is asked
+  bool asks_start = options_.every_step && asks == whole;
+  if (options_.every_step && !options.greedy && asks < whole) {
+    asks_start = asks > 1;
+    steps = std::max<int64_t>(asks - 1, 1);
+    first_asked = 0;
+  }
+
+  std::vector<Rollout> rollouts;
+  for (Random& random : randoms) {
+    const bool draws = options_.start == PlacetoOptions::Start::kVarying && !options.greedy;
+    rollouts.emplace_back(task, judge, options_.start_times, draws ? DrawPlacement(task, random) : task.first_start);
+    if (asks_start) rollouts.back().episode->start_cost = rollouts.back().Ask();
+  }
+  at::Tensor features = torch::empty({batch, n, d});
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t node = task.order[static_cast<size_t>(step)];
+    for (int64_t r = 0; r < batch; ++r) {
+      const Rollout& rollout = rollouts[static_cast<size_t>(r)];
+      task.WriteFeatures(rollout.device, step, rollout.starts, features.data_ptr<float>() + r * n * d);
+    }
+    const at::Tensor logits = network_->forward(features, torch::full({batch}, node, torch::kInt64), *task.graph);
+    const at::Tensor log_prob = LogProbabilities(logits, task.forbidden[node]).contiguous();
+    for (int64_t r = 0; r < batch; ++r) {
+      const float* row = log_prob.data_ptr<float>() + r * log_prob.size(1);
+      const int64_t chosen = Choose(row, log_prob.size(1), options.greedy, randoms[static_cast<size_t>(r)]);
+      rollouts[static_cast<size_t>(r)].Step(step, DeviceId{static_cast<int32_t>(chosen)}, row[chosen],
+                                            step >= first_asked);
+    }
+  }
+  std::vector<std::unique_ptr<Episode>> episodes;
+  for (Rollout& rollout : rollouts) episodes.push_back(std::move(rollout.episode));
+  return episodes;
+}
+
+Likelihood PlacetoPolicy::Recall(const Task& of, const Episode& recalled) const {
+  const auto& task = static_cast<const PlacetoTask&>(of);
+  const auto& episode = static_cast<const PlacetoEpisode&>(recalled);
+  const auto steps = static_cast<int64_t>(episode.action.size());
+  const int64_t n = task.num_nodes(), d = task.columns();
+  const int64_t at_once = std::clamp<int64_t>(kChunkBytes / (n * d * static_cast<int64_t>(sizeof(float))), 1, steps);
+  std::vector<DeviceId> device = episode.start;
+  std::vector<at::Tensor> log_probs, entropies;
+  for (int64_t first = 0; first < steps; first += at_once) {
+    const int64_t count = std::min(at_once, steps - first);
+    at::Tensor features = torch::empty({count, n, d}), nodes = torch::empty({count}, torch::kInt64),
+               actions = torch::empty({count}, torch::kInt64);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto step = static_cast<size_t>(first + i);
+      const auto starts = episode.starts.empty()
+                              ? std::span<const double>()
+                              : std::span(episode.starts).subspan(step * device.size(), device.size());
+      task.WriteFeatures(device, first + i, starts, features.data_ptr<float>() + i * n * d);
+      const auto node = static_cast<size_t>(task.order[step]);
+      device[node] = episode.action[step];
+      nodes.data_ptr<int64_t>()[i] = static_cast<int64_t>(node);
+      actions.data_ptr<int64_t>()[i] = static_cast<int64_t>(episode.action[step]);
+    }
+    const at::Tensor log_prob =
+        LogProbabilities(network_->forward(features, nodes, *task.graph), task.forbidden.index_select(0, nodes));
+    const at::Tensor probability = log_prob.exp();
+    log_probs.push_back(log_prob.gather(1, actions.unsqueeze(1)).squeeze(1));
+    entropies.push_back(-(probability * torch::log(probability + 1e-3)).sum(1));
+  }
+  return {.log_prob = torch::cat(log_probs), .entropy = torch::cat(entropies)};
+}
+
+}  // namespace berth
