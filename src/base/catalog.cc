@@ -180,7 +180,7 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
     if (!value.given) continue;
     if (parameter.type == ParameterType::kSpecs) {
       shown.insert(shown.end(), value.specs.begin(), value.specs.end());
-    } else if (value.text != parameter.default_value) {
+    } else if (value.text != parameter.default_value || parameter.mode_decides) {
       const bool quote =
           parameter.type == ParameterType::kText && value.text.find_first_of(",()=\" ") != std::string::npos;
       shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text)

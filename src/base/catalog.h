@@ -40,6 +40,7 @@ struct Parameter {
   std::vector<std::string> choices{};  // kChoice only
   double least = -1e300;               // kInt, kReal: the smallest and largest value that is accepted
   double most = 1e300;
+  bool mode_decides = false;  // another parameter may change the default: canonical names show it whenever it is given
 };
 
 // The values given to one instance, checked against the declaration when made. kSpecs takes the arguments without a

@@ -44,6 +44,7 @@ Catalogs::Catalogs() {
   RegisterOn(planners, groupings);
 #if BERTH_HAS_LEARN
   RegisterHsdag(planners);
+  RegisterPlaceto(planners);
 #endif
 }
 

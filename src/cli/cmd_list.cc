@@ -31,7 +31,13 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
     Print(arguments.json ? DumpJson(ListJson(entries)) : ListText(entries));
     return 0;
   };
-  if (arguments.what == "planners") return print(InfoOf(catalogs.planners));
+  if (arguments.what == "planners") {
+    print(InfoOf(catalogs.planners));
+    if (!arguments.json && !BERTH_HAS_LEARN) {
+      Print("\nLearned planners are left out: this program was built without libtorch, which ./dev setup fetches.\n");
+    }
+    return 0;
+  }
   if (arguments.what == "evaluators") return print(InfoOf(catalogs.evaluators));
   if (arguments.what == "objectives") return print(InfoOf(catalogs.objectives));
   if (arguments.what == "groupings") return print(InfoOf(catalogs.groupings));

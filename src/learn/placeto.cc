@@ -16,24 +16,6 @@ namespace {
 // Features of one call of the network, so that a long episode needs no more memory than a short one.
 constexpr int64_t kChunkBytes = 64 << 20;
 
-Grouping UnitsOf(const Problem& problem) {
-  std::vector<int32_t> parent(problem.num_ops());
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](int32_t v) {
-    while (parent[static_cast<size_t>(v)] != v)
-      v = parent[static_cast<size_t>(v)] = parent[static_cast<size_t>(parent[static_cast<size_t>(v)])];
-    return v;
-  };
-  for (const std::vector<OpId>& group : problem.constraints().colocate) {
-    for (const OpId op : group) {
-      parent[static_cast<size_t>(root(static_cast<int32_t>(op)))] = root(static_cast<int32_t>(group.front()));
-    }
-  }
-  std::vector<int32_t> label(problem.num_ops());
-  for (size_t v = 0; v < label.size(); ++v) label[v] = root(static_cast<int32_t>(v));
-  return Grouping(problem.graph(), label);
-}
-
 // Kahn's algorithm, the smallest first; where a cycle leaves none, the smallest that is left.
 std::vector<GroupId> TopologicalOrder(const Quotient& quotient, size_t count) {
   std::vector<std::vector<size_t>> children(count);
@@ -161,8 +143,26 @@ int64_t Choose(const float* log_prob, int64_t devices, bool greedy, Random& rand
 
 }  // namespace
 
+Grouping PlacetoTask::Units(const Problem& problem) {
+  std::vector<int32_t> parent(problem.num_ops());
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int32_t v) {
+    while (parent[static_cast<size_t>(v)] != v)
+      v = parent[static_cast<size_t>(v)] = parent[static_cast<size_t>(parent[static_cast<size_t>(v)])];
+    return v;
+  };
+  for (const std::vector<OpId>& group : problem.constraints().colocate) {
+    for (const OpId op : group) {
+      parent[static_cast<size_t>(root(static_cast<int32_t>(op)))] = root(static_cast<int32_t>(group.front()));
+    }
+  }
+  std::vector<int32_t> label(problem.num_ops());
+  for (size_t v = 0; v < label.size(); ++v) label[v] = root(static_cast<int32_t>(v));
+  return Grouping(problem.graph(), label);
+}
+
 PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const Random& random)
-    : Task(of), cost_columns(options.cost_columns), units_(UnitsOf(of)) {
+    : Task(of), cost_columns(options.cost_columns), units_(Units(of)) {
   const Quotient quotient = MakeQuotient(of, units_);
   Sort(quotient);
   const size_t n = node_ops.size(), m = of.num_devices();

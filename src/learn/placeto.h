@@ -45,6 +45,9 @@ class PlacetoTask : public Task {
   //   device x m   1 for its device
   PlacetoTask(const Problem& problem, const PlacetoOptions& options, const Random& random);
 
+  // The ops that must share a device, together.
+  static Grouping Units(const Problem& problem);
+
   int64_t num_nodes() const { return static_cast<int64_t>(node_ops.size()); }
   int64_t num_costs() const { return cost_columns ? static_cast<int64_t>(problem.num_devices()) : 1; }
   int64_t columns() const { return num_costs() + 4 + static_cast<int64_t>(problem.num_devices()); }

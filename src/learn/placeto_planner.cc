@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "learn/learner.h"
+#include "learn/placeto.h"
+#include "learn/planners.h"
+
+namespace berth {
+namespace {
+
+// An episode embeds each node once per node: with more, one takes minutes.
+constexpr int64_t kMostNodes = 2000;
+
+// What is published where the default is another: `hyperparameters.txt` of the released code, and its defaults where
+// that is silent.
+struct Published {
+  const char* name;
+  const char* value;
+};
+constexpr Published kPublished[] = {{"reward", "time"},     {"entropy", "1"},   {"entropy_end", "1"},
+                                    {"normalise", "false"}, {"pooling", "sum"}, {"seeded", "false"}};
+
+std::vector<Parameter> Parameters() {
+  const auto choice = [](std::string name, std::string value, std::string sentence, std::vector<std::string> choices) {
+    return Parameter{.name = std::move(name),
+                     .type = ParameterType::kChoice,
+                     .default_value = std::move(value),
+                     .sentence = std::move(sentence),
+                     .choices = std::move(choices)};
+  };
+  const auto number = [](ParameterType type, std::string name, std::string value, std::string sentence, double least,
+                         double most) {
+    return Parameter{.name = std::move(name),
+                     .type = type,
+                     .default_value = std::move(value),
+                     .sentence = std::move(sentence),
+                     .least = least,
+                     .most = most};
+  };
+  const auto flag = [](std::string name, std::string value, std::string sentence) {
+    return Parameter{.name = std::move(name),
+                     .type = ParameterType::kBool,
+                     .default_value = std::move(value),
+                     .sentence = std::move(sentence)};
+  };
+  constexpr auto kInt = ParameterType::kInt, kReal = ParameterType::kReal;
+  std::vector<Parameter> list = {
+      choice("mode", "best", "best: our defaults; paper: the published values of all that is not given",
+             {"best", "paper"}),
+      choice("reward", "log",
+             "of a placement: minus the logarithm of its time, or minus its time in seconds (published)",
+             {"log", "time"}),
+      choice(
+          "credit", "intermediate",
+          "what a step is credited with: how much faster the last placement of the episode is than the one before the "
+          "step (published), the last placement alone, which needs one evaluation per episode, or the best later one",
+          {"intermediate", "terminal", "best_future"}),
+      number(kInt, "rounds", "8", "of messages between nodes; 0: a full sweep along the longest paths", 0, 1000),
+      choice("aggregator", "three",
+             "what is summed beside the node's own embedding: its ancestors, descendants and parallel nodes, or, "
+             "instead of "
+             "all that, all nodes",
+             {"three", "all"}),
+      choice("pooling", "sum", "of a set of nodes: their sum (published) or their mean", {"sum", "mean"}),
+      choice("costs", "mean", "columns for a node's time: its mean over the devices (published), or one per device",
+             {"mean", "columns"}),
+      flag("start_times", "false", "a column of simulated start times, as in the released code, where it harms"),
+      choice("order", "topological", "in which nodes are visited, in every episode", {"topological", "shuffled"}),
+      choice("start", "random",
+             "placement at the start of an episode: one random placement for the whole run (published; the first "
+             "device for "
+             "credit=terminal unless given), a new one each time, or everything on the first device",
+             {"random", "varying", "first"}),
+      number(kInt, "workers", "2",
+             "episodes side by side on threads, each on a graph of its own in training on several (4 "
+             "to 8 published)",
+             1, 1024),
+      number(kInt, "rollouts", "4", "episodes that a worker plays at once (1 published)", 1, 1024),
+      number(kInt, "window", "10", "episodes in the mean, per step, from which credit counts (10, or 1000, published)",
+             1, 1e6),
+      flag("normalise", "false", "divide credits by their standard deviation over an update"),
+      number(kReal, "learning_rate", "0.001", "of Adam at first (0.001 published)", 0, 1),
+      number(kReal, "learning_rate_end", "0.0001", "at last, linearly over the budget (0.0001 published)", 0, 1),
+      number(kReal, "entropy", "0.02", "weight of the policy's entropy at first (1 published)", 0, 1e6),
+      number(kReal, "entropy_end", "0", "at last, linearly over the budget (1 published)", 0, 1e6),
+      number(kReal, "clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
+      number(kReal, "memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),
+      number(kInt, "runs", "1", "scores of each placement, for evaluators that measure (10 published)", 1, 1000),
+      number(kInt, "kept", "1", "of which so many, the last, are averaged (5 published)", 1, 1000),
+      flag("seeded", "true", "every device alone is scored first, so that the answer is never worse"),
+      {.name = "checkpoint",
+       .type = ParameterType::kText,
+       .default_value = "",
+       .sentence = "a file with a trained policy to begin with"},
+      flag("train", "true", "false: one episode of the likeliest devices, by the policy as it is"),
+  };
+  for (Parameter& parameter : list) {
+    for (const Published& each : kPublished) parameter.mode_decides |= parameter.name == each.name;
+  }
+  return list;
+}
+
+// With the published values given where mode=paper leaves them open.
+Params WithMode(const Params& params) {
+  if (params.Text("mode") != "paper") return params;
+  Spec spec = Spec::Parse(params.canonical());
+  for (const Published& each : kPublished) {
+    if (!params.Given(each.name)) spec.parameters.emplace_back(each.name, each.value);
+  }
+  return Params(spec, Parameters(), "planner");
+}
+
+std::optional<std::string> RefusesProblem(const Problem& problem) {
+  if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
+  if (problem.num_ops() == 0) return "there is no op to place";
+  const Grouping units = PlacetoTask::Units(problem);
+  if (static_cast<int64_t>(units.num_groups()) > kMostNodes) {
+    return fmt::format("it can place {} groups and not {}: put ops together, as in on(group=merge,planner=placeto)",
+                       kMostNodes, units.num_groups());
+  }
+  const Quotient quotient = MakeQuotient(problem, units);
+  for (const GroupId group : units.groups()) {
+    const auto times = std::span(quotient.time).subspan(Index(group) * problem.num_devices(), problem.num_devices());
+    if (std::ranges::all_of(times, [](double time) { return time == kCannotRun; })) {
+      return fmt::format("no device can run all {} ops that must share one with {}", units.ops_of(group).size(),
+                         problem.graph().op_name(units.ops_of(group).front()));
+    }
+  }
+  return std::nullopt;
+}
+
+Method MakeMethod(const Params& given) {
+  const Params params = WithMode(given);
+  const std::string& credit = params.Text("credit");
+  const std::string& start = params.Text("start");
+  const bool at_end = credit == "terminal";
+  using Start = PlacetoOptions::Start;
+  const PlacetoOptions options{
+      .order =
+          params.Text("order") == "shuffled" ? PlacetoOptions::Order::kShuffled : PlacetoOptions::Order::kTopological,
+      .start = start == "first" || (at_end && !params.Given("start")) ? Start::kFirst
+               : start == "varying"                                   ? Start::kVarying
+                                                                      : Start::kFixed,
+      .every_step = !at_end,
+      .start_times = params.Bool("start_times"),
+      .cost_columns = params.Text("costs") == "columns",
+      .rounds = params.Int("rounds"),
+      .three_sets = params.Text("aggregator") == "three",
+      .mean = params.Text("pooling") == "mean",
+  };
+  if (at_end && options.start_times)
+    throw Error("placeto: credit=terminal simulates no start times; leave start_times out");
+  if (params.Int("kept") > params.Int("runs")) {
+    throw Error("placeto: of runs={} scores kept={} cannot be averaged", params.Int("runs"), params.Int("kept"));
+  }
+  return {
+      .name = given.canonical(),
+      .make_policy = [options](
+                         const Problem& problem,
+                         const Random& random) { return std::make_shared<PlacetoPolicy>(problem, options, random); },
+      .refuses = RefusesProblem,
+      .rule = {.reward = params.Text("reward") == "log" ? Reward::kLog : Reward::kNegative,
+               .credit = at_end                    ? Credit::kTerminal
+                         : credit == "best_future" ? Credit::kBestFuture
+                                                   : Credit::kToGo,
+               .baseline = Baseline::kWindow,
+               .window = params.Int("window"),
+               .normalise = params.Bool("normalise")},
+      .judge = {.runs = params.Int("runs"),
+                .kept = params.Int("kept"),
+                .memory_penalty = params.Real("memory_penalty")},
+      .learner = {.workers = params.Int("workers"),
+                  .rollouts = params.Int("rollouts"),
+                  .learning_rate = params.Real("learning_rate"),
+                  .learning_rate_end = params.Real("learning_rate_end"),
+                  .entropy = params.Real("entropy"),
+                  .entropy_end = params.Real("entropy_end"),
+                  .clip_norm = params.Real("clip")},
+      .default_evaluations = 20'000,
+      .seeded = params.Bool("seeded"),
+      .checkpoint = params.Text("checkpoint"),
+      .train = params.Bool("train"),
+  };
+}
+
+}  // namespace
+
+void RegisterPlaceto(PlannerCatalog& catalog) {
+  catalog.Add({.name = "placeto",
+               .sentence = "Learns to improve a placement, one node after another, by REINFORCE on a graph network.",
+               .source = "Addanki et al. 2019, section 3",
+               .parameters = Parameters()},
+              [](const Params& params, const PlannerCatalog&) { return MakeLearnedPlanner(MakeMethod(params)); });
+}
+
+}  // namespace berth
