@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "learn/message_passing.h"
 
 namespace berth {
 namespace {
@@ -49,8 +50,6 @@ std::string PlacetoShape::ToString() const {
 
 PlacetoGraph::PlacetoGraph(int64_t nodes, Edges edges)
     : parents(Rows(nodes, edges, true)), children(Rows(nodes, edges, false)) {
-  has_parents = parents.counts().gt(0).to(torch::kFloat32);
-  has_children = children.counts().gt(0).to(torch::kFloat32);
   const auto reached = Reached(nodes, children.forward());
   relation = torch::zeros({nodes, nodes}, torch::kUInt8);
   uint8_t* to = relation.data_ptr<uint8_t>();
@@ -99,17 +98,6 @@ PlacetoNetwork::PlacetoNetwork(const PlacetoShape& shape, Random random) : shape
       "classifier", std::make_shared<Mlp>(std::vector<int64_t>{z, 2 * z, z, shape.devices}, generator, shape.type));
 }
 
-// x_(r+1) = x_0 + g(sum of f(x_r) over the neighbours), where there are any.
-at::Tensor PlacetoNetwork::Pass(const at::Tensor& x, const Aggregator& by, const SparseRows& rows,
-                                const at::Tensor& any, int64_t rounds) const {
-  at::Tensor now = x;
-  for (int64_t round = 0; round < rounds; ++round) {
-    const at::Tensor sum = GatherSum(torch::relu(by.f->forward(now)), rows);
-    now = torch::addcmul(x, torch::relu(by.g->forward(sum)), any);
-  }
-  return now;
-}
-
 at::Tensor PlacetoNetwork::Pool(const at::Tensor& x, const Aggregator& by, const at::Tensor& members) const {
   at::Tensor sum = torch::bmm(members.unsqueeze(1), torch::relu(by.f->forward(x))).squeeze(1);
   if (shape_.mean) sum = sum / members.sum(1, true).clamp_min(1);
@@ -121,9 +109,12 @@ at::Tensor PlacetoNetwork::forward(const at::Tensor& features, const at::Tensor&
   const int64_t batch = features.size(0), nodes = features.size(1);
   const int64_t rounds = shape_.rounds > 0 ? shape_.rounds : graph.depth;
   const at::Tensor x = node_->forward(features);
-  const at::Tensor embedding = torch::cat({Pass(x, down_, graph.parents, graph.has_parents.to(shape_.type), rounds),
-                                           Pass(x, up_, graph.children, graph.has_children.to(shape_.type), rounds)},
-                                          2);
+  const auto pass = [&](const Aggregator& by, const SparseRows& rows) {
+    std::vector<at::Tensor> layers = by.f->parameters();
+    for (const at::Tensor& parameter : by.g->parameters()) layers.push_back(parameter);
+    return PassMessages(x, layers, rows, rounds);
+  };
+  const at::Tensor embedding = torch::cat({pass(down_, graph.parents), pass(up_, graph.children)}, 2);
   if (!shape_.three_sets) {
     return classifier_->forward(Pool(embedding, all_, torch::ones({batch, nodes}, shape_.type)));
   }

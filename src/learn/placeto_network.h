@@ -34,10 +34,9 @@ struct PlacetoGraph {
   // Edges (from, to), each once. O(nodes * edges / 64), once more for each level of nested cycles.
   PlacetoGraph(int64_t nodes, std::span<const std::pair<int32_t, int32_t>> edges);
 
-  SparseRows parents, children;          // row v: the sum over its parents, its children
-  at::Tensor has_parents, has_children;  // float32, nodes x 1: 1 where there is any
-  at::Tensor relation;                   // uint8, nodes x nodes: what the column is to the row; 0 to itself
-  int64_t depth = 0;                     // edges of the longest path; edges against the order of nodes do not count
+  SparseRows parents, children;  // row v: the sum over its parents, its children
+  at::Tensor relation;           // uint8, nodes x nodes: what the column is to the row; 0 to itself
+  int64_t depth = 0;             // edges of the longest path; edges against the order of nodes do not count
 };
 
 class PlacetoNetwork : public torch::nn::Module {
@@ -56,8 +55,6 @@ class PlacetoNetwork : public torch::nn::Module {
     std::shared_ptr<Mlp> f, g;
   };
   Aggregator MakeAggregator(const std::string& name, int64_t width, const at::Generator& generator);
-  at::Tensor Pass(const at::Tensor& x, const Aggregator& by, const SparseRows& rows, const at::Tensor& any,
-                  int64_t rounds) const;
   at::Tensor Pool(const at::Tensor& x, const Aggregator& by, const at::Tensor& members) const;
 
   PlacetoShape shape_;
