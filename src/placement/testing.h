@@ -22,7 +22,7 @@ namespace berth::testing {
 inline Cluster UniformCluster(size_t devices, double latency = 0, double bandwidth = 1, double memory = 0) {
   std::vector<Device> list(devices);
   for (size_t d = 0; d < devices; ++d) {
-    list[d].name = "d" + std::to_string(d);
+    list[d].name = fmt::format("d{}", d);
     list[d].kind = "cpu";
     list[d].peak["f32"] = {.value = 1};
     list[d].memory_bandwidth = {.value = 1};

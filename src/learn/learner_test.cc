@@ -1,0 +1,202 @@
+#include "learn/learner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "learn/placeto.h"
+#include "learn/testing.h"
+#include "placement/testing.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
+  EvaluatorCatalog catalog("evaluator");
+  RegisterParallel(catalog);
+  return catalog.Make("parallel", problem);
+}
+
+// Device 1 is twice as fast, and nothing is gained by sending: all belongs there.
+Problem FastSecond(size_t ops, size_t devices = 2) {
+  const Problem chain = testing::Chain(ops, devices);
+  OpTimes times{.time = {}, .source = "test"};
+  for (size_t i = 0; i < ops * devices; ++i) times.time.push_back(i % devices == 1 ? 1 : 2);
+  return Problem(chain.shared_graph(), chain.shared_cluster(), std::move(times));
+}
+
+Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
+  return {.name = "placeto(test)",
+          .make_policy =
+              [options](const Problem& problem, const Random& random) {
+                return std::make_shared<PlacetoPolicy>(problem, options, random);
+              },
+          .rule = {.reward = Reward::kLog, .credit = Credit::kToGo, .baseline = Baseline::kWindow},
+          .learner = {.workers = 3,
+                      .rollouts = 2,
+                      .learning_rate = 1e-2,
+                      .learning_rate_end = 1e-3,
+                      .entropy = 0.01,
+                      .clip_norm = 1.25}};
+}
+
+class LearnerTest : public ::testing::Test {
+ protected:
+  LearnerTest() : folder_(std::filesystem::temp_directory_path() / fmt::format("berth-learner-{}", ::getpid())) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~LearnerTest() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_ / name; }
+
+  // The error of a call, as text.
+  template <typename Call>
+  static std::string ErrorOf(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(LearnerTest, FindsTheObviousAnswerOfAChain) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 40);
+  const double before = learner.Greedy(0, 0);
+  for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
+  const double after = learner.Greedy(0, 0);
+  EXPECT_EQ(after, 6) << "all on device 1; it was " << before << " at first";
+  EXPECT_LE(after, before);
+  const PlanResult found = learner.Take(0);
+  EXPECT_EQ(found.score.time, 6);
+  EXPECT_EQ(found.plan.device, std::vector<DeviceId>(6, DeviceId{1}));
+  EXPECT_EQ(found.evaluations, 40 * learner.evaluations_per_update() + 2 * 7);
+}
+
+TEST_F(LearnerTest, LearnsFromTheEndAlone) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  Method method = SmallPlaceto({.every_step = false, .rounds = 2});
+  method.rule.credit = Credit::kTerminal;
+  Learner learner(method, {{problem, *evaluator}}, Random(1), 80);
+  EXPECT_EQ(learner.evaluations_per_update(), 6);
+  for (int i = 0; i < 80; ++i) learner.Update(1'000'000, 1);
+  EXPECT_EQ(learner.Greedy(0, 0), 6);
+}
+
+TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
+  Random random(3);
+  const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3});
+  const auto evaluator = Parallel(problem);
+  std::vector<std::string> bytes;
+  for (const int64_t threads : {1, 2, 3}) {
+    Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 4);
+    for (int i = 0; i < 4; ++i) learner.Update(1'000'000, threads);
+    learner.Save(Path("threads"));
+    bytes.push_back(ReadFile(Path("threads")));
+  }
+  EXPECT_TRUE(bytes[0] == bytes[1] && bytes[0] == bytes[2]) << "the bytes differ";
+}
+
+TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
+  Random random(4);
+  const Problem first = testing::RandomProblem(random, {.ops = 9, .devices = 2}), second = FastSecond(5);
+  const auto on_first = Parallel(first), on_second = Parallel(second);
+  const std::vector<LearnCase> cases = {{first, *on_first}, {second, *on_second}};
+  Learner unbroken(SmallPlaceto(), cases, Random(1), 6), before(SmallPlaceto(), cases, Random(1), 6),
+      after(SmallPlaceto(), cases, Random(1), 6);
+  for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);
+  for (int i = 0; i < 3; ++i) before.Update(1'000'000, 1);
+  before.Save(Path("half"));
+  after.Load(Path("half"), false);
+  EXPECT_EQ(after.updates(), 3);
+  for (int i = 0; i < 3; ++i) after.Update(1'000'000, 1);
+  unbroken.Save(Path("unbroken"));
+  after.Save(Path("resumed"));
+  EXPECT_TRUE(ReadFile(Path("unbroken")) == ReadFile(Path("resumed"))) << "the bytes differ";
+}
+
+TEST_F(LearnerTest, StaysWithinTheEvaluationsOfAnUpdate) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  for (int64_t evaluations = 1; evaluations < 45; ++evaluations) {
+    Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 1);
+    const CurvePoint point = learner.Update(evaluations, 1);
+    EXPECT_LE(point.evaluations, evaluations);
+    EXPECT_GE(point.evaluations, 1);
+    EXPECT_FALSE(point.diverged) << evaluations;
+    EXPECT_EQ(learner.Take(0).evaluations, point.evaluations);
+  }
+}
+
+// Ten runs, the mean of the last five, as published; some of these fail, and all are noisy.
+TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
+  const Problem problem = FastSecond(5);
+  const auto simulator = Parallel(problem);
+  Random noise(5);
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+    if (noise.Chance(0.003)) throw Error("the device did not answer");
+    Score score = simulator->ScorePlan(plan, *simulator->NewWorkspace());
+    score.time *= 1 + 0.05 * noise.Normal();
+    return score;
+  });
+  Method method = SmallPlaceto();
+  method.judge = {.runs = 10, .kept = 5};
+  Learner learner(method, {{problem, evaluator}}, Random(1), 40);
+  for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1).diverged);
+  learner.Take(0);
+  learner.Greedy(0, 1);
+  const PlanResult found = learner.Take(0);
+  EXPECT_EQ(found.plan.device, std::vector<DeviceId>(5, DeviceId{1}));
+}
+
+TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
+  Learner learner(SmallPlaceto(), {{problem, evaluator}}, Random(1), 4);
+  EXPECT_EQ(ErrorOf([&] { learner.Update(1'000'000, 1); }),
+            "placeto(test): none of 24 placements could be scored: no device answers");
+}
+
+TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
+  const Problem problem = FastSecond(3), wide = FastSecond(3, 3);
+  const auto evaluator = Parallel(problem), on_wide = Parallel(wide);
+  Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 4);
+  learner.Update(1'000'000, 1);
+  learner.Save(Path("good"));
+
+  WriteFile(Path("text"), "this is no checkpoint");
+  const std::string bytes = ReadFile(Path("good"));
+  WriteFile(Path("half"), bytes.substr(0, bytes.size() / 2));
+  for (const char* const name : {"text", "half"}) {
+    EXPECT_EQ(ErrorOf([&] { learner.Load(Path(name), false); }),
+              Path(name) + ": this is no checkpoint that Berth has written, or it is damaged");
+  }
+  std::string broken = bytes;
+  for (size_t i = bytes.size() / 3; i < bytes.size() / 3 + 64; ++i) broken[i] = static_cast<char>(~broken[i]);
+  WriteFile(Path("broken"), broken);
+  EXPECT_THAT(ErrorOf([&] { learner.Load(Path("broken"), false); }), HasSubstr("or it is damaged"));
+  EXPECT_THAT(ErrorOf([&] { learner.Load(Path("none"), false); }), HasSubstr(Path("none")));
+
+  Learner other(SmallPlaceto(), {{wide, *on_wide}}, Random(1), 4);
+  EXPECT_THAT(ErrorOf([&] { other.Load(Path("good"), true); }), HasSubstr("2 devices"));
+  Method renamed = SmallPlaceto();
+  renamed.name = "placeto(other)";
+  Learner stranger(renamed, {{problem, *evaluator}}, Random(1), 4);
+  EXPECT_THAT(ErrorOf([&] { stranger.Load(Path("good"), false); }), HasSubstr("placeto(other)"));
+  stranger.Load(Path("good"), true);  // the policy alone is welcome
+}
+
+}  // namespace
+}  // namespace berth

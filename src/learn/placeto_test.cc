@@ -1,0 +1,246 @@
+#include "learn/placeto.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "learn/planners.h"
+#include "learn/testing.h"
+#include "placement/testing.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
+  EvaluatorCatalog catalog("evaluator");
+  RegisterParallel(catalog);
+  return catalog.Make("parallel", problem);
+}
+
+const PlacetoEpisode& AsPlaceto(const std::unique_ptr<Episode>& episode) {
+  return static_cast<const PlacetoEpisode&>(*episode);
+}
+
+std::vector<Random> Seeds(size_t count, uint64_t first = 1) {
+  std::vector<Random> seeds;
+  for (size_t i = 0; i < count; ++i) seeds.emplace_back(first + i);
+  return seeds;
+}
+
+TEST(Placeto, PlaysSideBySideAsOneByOne) {
+  Random random(1);
+  const Problem problem = testing::RandomProblem(random, {.ops = 20, .devices = 3, .forbidden = 0.3});
+  const auto evaluator = Parallel(problem);
+  const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kVarying, .start_times = true}, Random(2));
+  const auto task = policy.Prepare(problem);
+  Judge judge(*evaluator, {});
+  auto seeds = Seeds(5);
+  const auto together = policy.Play(*task, judge, seeds, {});
+  for (size_t i = 0; i < together.size(); ++i) {
+    auto one = Seeds(1, 1 + i);
+    const auto alone = policy.Play(*task, judge, one, {});
+    EXPECT_EQ(AsPlaceto(alone[0]).start, AsPlaceto(together[i]).start);
+    EXPECT_EQ(AsPlaceto(alone[0]).action, AsPlaceto(together[i]).action);
+    EXPECT_EQ(alone[0]->cost, together[i]->cost);
+    EXPECT_EQ(alone[0]->start_cost, together[i]->start_cost);
+  }
+}
+
+TEST(Placeto, RecallsHowLikelyItWasToPlayAsItDid) {
+  Random random(2);
+  for (const int64_t rounds : {0, 2}) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 25, .devices = 3, .forbidden = 0.3});
+    const auto evaluator = Parallel(problem);
+    const PlacetoPolicy policy(
+        problem, {.order = PlacetoOptions::Order::kShuffled, .start_times = rounds == 0, .rounds = rounds}, Random(2));
+    const auto task = policy.Prepare(problem);
+    Judge judge(*evaluator, {});
+    auto seeds = Seeds(2);
+    for (const auto& episode : policy.Play(*task, judge, seeds, {})) {
+      const Likelihood likelihood = policy.Recall(*task, *episode);
+      ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
+      for (size_t i = 0; i < episode->log_prob.size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        EXPECT_NEAR(likelihood.log_prob[at].item<double>(), episode->log_prob[i], 1e-4);
+        EXPECT_GE(likelihood.entropy[at].item<double>(), -0.001);
+        EXPECT_LE(likelihood.entropy[at].item<double>(), std::log(3));
+      }
+    }
+  }
+}
+
+// What an episode says, worked out again from its start and its actions.
+TEST(Placeto, EpisodesVisitEachNodeOnceAndCostWhatTheEvaluatorSays) {
+  Random random(3);
+  for (int round = 0; round < 10; ++round) {
+    Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3, .forbidden = 0.4});
+    if (round % 2 == 0) {
+      problem = problem.With({.colocate = {{OpId{0}, OpId{7}}, {OpId{3}, OpId{4}, OpId{11}}}});
+      bool possible = true;
+      for (const auto& group : problem.constraints().colocate) {
+        possible &= std::ranges::all_of(group, [&](OpId op) { return problem.can_run(op, DeviceId{0}); });
+      }
+      ASSERT_TRUE(possible);
+    }
+    const auto evaluator = Parallel(problem);
+    const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kVarying, .rounds = 2}, Random(2));
+    const auto prepared = policy.Prepare(problem);
+    const auto& task = static_cast<const PlacetoTask&>(*prepared);
+    EXPECT_EQ(task.num_nodes(), round % 2 == 0 ? 9 : 12);
+    EXPECT_EQ(std::set<int32_t>(task.order.begin(), task.order.end()).size(), task.order.size());
+    Judge judge(*evaluator, {});
+    auto seeds = Seeds(2);
+    for (const auto& played : policy.Play(task, judge, seeds, {})) {
+      const auto& episode = AsPlaceto(played);
+      std::vector<DeviceId> device(problem.num_ops());
+      const auto put = [&](size_t node, DeviceId to) {
+        for (const OpId op : task.node_ops[node]) device[Index(op)] = to;
+      };
+      const auto cost = [&] {
+        EXPECT_EQ(FindViolation(problem, {.device = device}), std::nullopt);
+        return evaluator->ScorePlan({.device = device}, *evaluator->NewWorkspace()).value();
+      };
+      for (size_t v = 0; v < episode.start.size(); ++v) put(v, episode.start[v]);
+      EXPECT_EQ(episode.start_cost, cost());
+      ASSERT_EQ(std::ssize(episode.action), task.num_nodes());
+      for (size_t t = 0; t < episode.action.size(); ++t) {
+        put(static_cast<size_t>(task.order[t]), episode.action[t]);
+        EXPECT_EQ(episode.cost[t], cost());
+      }
+    }
+    EXPECT_EQ(judge.evaluations(), 2 * policy.evaluations(task));
+  }
+}
+
+TEST(Placeto, RunsAPlacementAgainOnlyWhenItChanged) {
+  const Problem problem = testing::Chain(6, 2);
+  int64_t runs = 0;
+  std::set<std::vector<DeviceId>> seen;
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+    ++runs;
+    seen.emplace(plan.device.begin(), plan.device.end());
+    return Score{.time = 1};
+  });
+  const PlacetoPolicy policy(problem, {}, Random(2));
+  const auto task = policy.Prepare(problem);
+  Judge judge(evaluator, {});
+  auto seeds = Seeds(1);
+  policy.Play(*task, judge, seeds, {});
+  EXPECT_EQ(judge.evaluations(), 7);
+  EXPECT_EQ(runs, std::ssize(seen)) << "each node is set once, so no placement comes back";
+}
+
+TEST(Placeto, AsksOnceWhereOnlyTheEndCounts) {
+  const Problem problem = testing::Chain(6, 2);
+  const auto evaluator = Parallel(problem);
+  const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kFirst, .every_step = false}, Random(2));
+  const auto task = policy.Prepare(problem);
+  EXPECT_EQ(policy.evaluations(*task), 1);
+  Judge judge(*evaluator, {});
+  auto seeds = Seeds(3);
+  for (const auto& episode : policy.Play(*task, judge, seeds, {})) {
+    EXPECT_TRUE(std::isnan(episode->start_cost));
+    for (size_t t = 0; t + 1 < episode->cost.size(); ++t) EXPECT_TRUE(std::isnan(episode->cost[t]));
+    EXPECT_TRUE(std::isfinite(episode->cost.back()));
+  }
+  EXPECT_EQ(judge.evaluations(), 3);
+}
+
+TEST(Placeto, EpisodesStayWithinTheirEvaluations) {
+  const Problem problem = testing::Chain(6, 2);
+  const auto evaluator = Parallel(problem);
+  const PlacetoPolicy policy(problem, {}, Random(2));
+  const auto task = policy.Prepare(problem);
+  for (int64_t evaluations = 1; evaluations <= 8; ++evaluations) {
+    for (const bool greedy : {false, true}) {
+      Judge judge(*evaluator, {});
+      auto seeds = Seeds(1);
+      const auto episodes = policy.Play(*task, judge, seeds, {.greedy = greedy, .evaluations = evaluations});
+      EXPECT_EQ(judge.evaluations(), std::min<int64_t>(evaluations, 7));
+      EXPECT_TRUE(std::isfinite(episodes[0]->cost.back()));
+      EXPECT_EQ(episodes[0]->cost.size(),
+                greedy || evaluations > 6 ? 6u : static_cast<size_t>(std::max<int64_t>(evaluations - 1, 1)));
+    }
+  }
+}
+
+TEST(Placeto, SortsGroupsThatFormACycle) {
+  // op0 -> op1 -> op2 -> op3, where 0 and 2 are one node and 1 and 3 another.
+  const Problem problem = testing::Chain(4, 2).With({.colocate = {{OpId{0}, OpId{2}}, {OpId{1}, OpId{3}}}});
+  const PlacetoTask task(problem, {}, Random(1));
+  ASSERT_EQ(task.num_nodes(), 2);
+  EXPECT_EQ(task.graph->relation[0][1].item<int>(), PlacetoGraph::kAncestor | PlacetoGraph::kDescendant);
+  EXPECT_EQ(task.graph->depth, 1);
+}
+
+TEST(Placeto, GivesACostColumnToEachDeviceWhereAsked) {
+  Random random(4);
+  const Problem problem = testing::RandomProblem(random, {.ops = 8, .devices = 3, .forbidden = 0.5});
+  const PlacetoTask task(problem, {.cost_columns = true}, Random(1));
+  ASSERT_EQ(task.columns(), 3 + 4 + 3);
+  double largest = 0;
+  for (const OpId op : problem.graph().ops()) {
+    for (const double time : problem.op_times(op)) largest = std::max(largest, time < kCannotRun ? time : 0.0);
+  }
+  std::vector<float> features(8 * 10);
+  task.WriteFeatures(task.first_start, 0, {}, features.data());
+  for (size_t v = 0; v < 8; ++v) {
+    for (size_t d = 0; d < 3; ++d) {
+      const double time = problem.op_time(task.node_ops[v].front(), MakeId<DeviceId>(d));
+      EXPECT_NEAR(features[v * 10 + d], time < kCannotRun ? time / largest : 0, 1e-6);
+    }
+  }
+}
+
+PlannerCatalog Planners() {
+  PlannerCatalog catalog;
+  RegisterPlaceto(catalog);
+  return catalog;
+}
+
+TEST(PlacetoPlanner, HasThePublishedValuesAsAMode) {
+  const PlannerCatalog catalog = Planners();
+  EXPECT_EQ(catalog.MakePlanner("placeto(mode=paper)")->name(), "placeto(mode=paper)");
+  EXPECT_EQ(catalog.MakePlanner("placeto(mode=paper,reward=log)")->name(), "placeto(mode=paper,reward=log)");
+  EXPECT_EQ(catalog.MakePlanner("placeto(rounds=8)")->name(), "placeto");
+}
+
+TEST(PlacetoPlanner, SaysWhatItCannotDo) {
+  const PlannerCatalog catalog = Planners();
+  const auto refused = [&](const Problem& problem) {
+    return catalog.MakePlanner("placeto")->Refuses(problem, *Parallel(problem)).value_or("");
+  };
+  EXPECT_EQ(refused(testing::Chain(3, 1)), "it chooses between devices, and there is only one");
+  EXPECT_EQ(refused(testing::Chain(2001, 2)),
+            "it can place 2000 groups and not 2001: put ops together, as in on(group=merge,planner=placeto)");
+  EXPECT_EQ(refused(testing::Chain(3, 2)), "");
+  EXPECT_THROW(catalog.MakePlanner("placeto(runs=5,kept=6)"), Error);
+  EXPECT_THROW(catalog.MakePlanner("placeto(credit=terminal,start_times=true)"), Error);
+}
+
+TEST(PlacetoPlanner, FindsTheOptimumOfAForkAndJoin) {
+  // Two devices, transfers take no time: the four branches divide two and two.
+  GraphBuilder builder("fork_join");
+  builder.AddOp("fork", "Unit", {});
+  builder.AddTensor(0, 0);
+  builder.AddOp("join", "Unit", {});
+  for (size_t i = 0; i < 4; ++i) {
+    const size_t op = builder.AddOp("branch", "Unit", {});
+    builder.Consume(0, op);
+    builder.Consume(builder.AddTensor(op, 0), 1);
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  const auto evaluator = Parallel(problem);
+  const PlanResult result =
+      Planners()
+          .MakePlanner("placeto(rounds=2)")
+          ->MakePlan(
+              {.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
+  EXPECT_EQ(result.score.time, 4);
+  EXPECT_LE(result.evaluations, 500);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,130 @@
+#include "learn/update_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace berth {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Episode MakeEpisode(double start, std::vector<double> cost) {
+  Episode episode;
+  episode.start_cost = start;
+  for (size_t i = 0; i < cost.size(); ++i) {
+    episode.step_of.push_back(static_cast<int32_t>(i));
+    episode.log_prob.push_back(-1.0f);
+  }
+  episode.cost = std::move(cost);
+  return episode;
+}
+
+std::vector<double> WeighOne(const RuleOptions& options, const Episode& episode, double reference = 1) {
+  UpdateRule rule(options);
+  const Episode* const one[] = {&episode};
+  return rule.Weigh(0, one, reference, 0.5)[0];  // a unit is half a second
+}
+
+auto Near(double value) { return DoubleNear(value, 1e-12); }
+
+TEST(UpdateRule, CreditsAStepWithWhatComesOfIt) {
+  const Episode episode = MakeEpisode(8, {6, 10, 4});
+  const auto weigh = [&](Credit credit) {
+    return WeighOne({.reward = Reward::kNegative, .credit = credit, .baseline = Baseline::kNone}, episode);
+  };
+  // Seconds: 4 at the start, then 3, 5, 2.
+  EXPECT_THAT(weigh(Credit::kToGo), ElementsAre(Near(2), Near(1), Near(3)));
+  EXPECT_THAT(weigh(Credit::kTerminal), ElementsAre(Near(-2), Near(-2), Near(-2)));
+  EXPECT_THAT(weigh(Credit::kBestFuture), ElementsAre(Near(2), Near(1), Near(3)));
+  EXPECT_THAT(weigh(Credit::kIncremental), ElementsAre(Near(1), Near(-2), Near(3)));
+  EXPECT_THAT(weigh(Credit::kOwn), ElementsAre(Near(-3), Near(-5), Near(-2)));
+  EXPECT_THAT(WeighOne({.reward = Reward::kNegative, .credit = Credit::kBestFuture, .baseline = Baseline::kNone},
+                       MakeEpisode(8, {6, 4, 10})),
+              ElementsAre(Near(2), Near(1), Near(-3)));
+}
+
+TEST(UpdateRule, DiscountsAsThePaperOrAsItsCode) {
+  const Episode episode = MakeEpisode(kNan, {2, 4});
+  EXPECT_THAT(WeighOne({.reward = Reward::kInverse, .credit = Credit::kOwn, .baseline = Baseline::kNone, .gamma = 0.5},
+                       episode),
+              ElementsAre(Near(0.5), Near(0.125)));
+  EXPECT_THAT(
+      WeighOne({.reward = Reward::kInverse, .credit = Credit::kBuffer, .baseline = Baseline::kNone, .gamma = 0.5},
+               episode),
+      ElementsAre(Near(1), Near(1)));
+}
+
+TEST(UpdateRule, RewardsByLogarithmAreTheSameForGraphsOfAnySize) {
+  const RuleOptions options{.reward = Reward::kLog, .credit = Credit::kToGo, .baseline = Baseline::kNone};
+  const auto small = WeighOne(options, MakeEpisode(8, {6, 10, 4}), 8);
+  const auto large = WeighOne(options, MakeEpisode(8e6, {6e6, 10e6, 4e6}), 8e6);
+  for (size_t i = 0; i < small.size(); ++i) EXPECT_NEAR(small[i], large[i], 1e-12);
+  EXPECT_NEAR(small[0], std::log(8.0 / 4), 1e-12);
+  // Failed: ten times the worst cost.
+  EXPECT_THAT(WeighOne(options, MakeEpisode(8, {10, kInfinity}), 8),
+              ElementsAre(Near(std::log(8.0 / 100)), Near(std::log(10.0 / 100))));
+}
+
+TEST(UpdateRule, NeedsOneCostForATerminalReward) {
+  const RuleOptions options{.reward = Reward::kNegative, .credit = Credit::kTerminal, .baseline = Baseline::kNone};
+  EXPECT_THAT(WeighOne(options, MakeEpisode(kNan, {kNan, kNan, 4})), ElementsAre(Near(-2), Near(-2), Near(-2)));
+}
+
+TEST(UpdateRule, CountsFromTheMeanOfTheLastEpisodesPerStep) {
+  UpdateRule rule({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kWindow, .window = 2});
+  const auto weigh = [&](double first, double second) {
+    const Episode episode = MakeEpisode(kNan, {first, second});
+    const Episode* const one[] = {&episode};
+    return rule.Weigh(0, one, 1, 1)[0];
+  };
+  EXPECT_THAT(weigh(2, 10), ElementsAre(Near(0), Near(0)));
+  EXPECT_THAT(weigh(4, 20), ElementsAre(Near(-1), Near(-5)));
+  EXPECT_THAT(weigh(8, 20), ElementsAre(Near(-2), Near(0)));
+  // Baselines go into checkpoints.
+  UpdateRule again(rule.options());
+  again.Load(rule.Save());
+  const Episode episode = MakeEpisode(kNan, {1, 2});
+  const Episode* const one[] = {&episode};
+  EXPECT_EQ(again.Weigh(0, one, 1, 1), rule.Weigh(0, one, 1, 1));
+}
+
+TEST(UpdateRule, CountsFromTheMeanOfTheUpdateOrOfManyUpdates) {
+  const Episode a = MakeEpisode(kNan, {2, 4}), b = MakeEpisode(kNan, {6, 8});
+  const Episode* const both[] = {&a, &b};
+  UpdateRule batch({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch});
+  const auto weight = batch.Weigh(0, both, 1, 1);
+  EXPECT_THAT(weight[0], ElementsAre(Near(3), Near(1)));
+  EXPECT_THAT(weight[1], ElementsAre(Near(-1), Near(-3)));
+  UpdateRule moving({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kMoving});
+  moving.Weigh(0, both, 1, 1);
+  const Episode* const one[] = {&a};
+  EXPECT_THAT(moving.Weigh(0, one, 1, 1)[0], ElementsAre(Near(-2 + 4.8), Near(-4 + 4.8)));
+  EXPECT_THAT(moving.Weigh(1, one, 1, 1)[0], ElementsAre(Near(1), Near(-1))) << "another task has its own baseline";
+}
+
+TEST(UpdateRule, NormalisesToADeviationOfOne) {
+  const auto weight =
+      WeighOne({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .normalise = true},
+               MakeEpisode(kNan, {2, 6}));
+  EXPECT_THAT(weight, ElementsAre(Near(1), Near(-1)));
+}
+
+TEST(UpdateRule, LossFollowsTheWeights) {
+  const Episode episode = MakeEpisode(kNan, {1, 1});
+  const Likelihood now{.log_prob = torch::tensor({-1.0, -3.0}, torch::kFloat64),
+                       .entropy = torch::tensor({0.5, 0.25}, torch::kFloat64)};
+  const std::vector<double> weight = {2, -1};
+  EXPECT_NEAR(UpdateRule(RuleOptions{}).Loss(now, episode, weight, 0.1).item<double>(), 2 - 3 - 0.075, 1e-12);
+  // PPO: ratios 1 and exp(-2); of the second, with a negative weight, the clipped one is the smaller gain.
+  EXPECT_NEAR(UpdateRule({.clip_ratio = 0.2}).Loss(now, episode, weight, 0).item<double>(), -2 + 0.8, 1e-12);
+}
+
+}  // namespace
+}  // namespace berth
