@@ -6,6 +6,7 @@
 
 #include "import/model_families.h"
 #include "import/net_builder.h"
+#include "import/network_formulas.h"
 
 namespace berth {
 namespace {
@@ -175,30 +176,6 @@ Graph MakeWaveNet(const Params& params) {
 // --- NASNet-A and AmoebaNet-D: cells of pairs
 // ------------------------------------------------------------------------------
 
-enum class CellOp {
-  kIdentity,
-  kSeparable3,
-  kSeparable5,
-  kSeparable7,
-  kAverage3,
-  kMax3,
-  kMax2,
-  kPointwise,
-  kConv3,
-  kSevenBySeven
-};
-
-struct CellInput {
-  int state;  // 0 and 1: the two that enter; 2 and on: what the pairs of this cell made
-  CellOp op;
-};
-
-// Pairs (first, second) whose results are added, and the states that are concatenated.
-struct Cell {
-  std::vector<std::array<CellInput, 2>> pairs;
-  std::vector<int> joined;
-};
-
 // Zoph et al. 2018, figure 4; state 0 is the last cell's result, 1 the one before.
 const Cell kNasNormal = {{{{{0, CellOp::kSeparable5}, {1, CellOp::kSeparable3}}},
                           {{{1, CellOp::kSeparable5}, {1, CellOp::kSeparable3}}},
@@ -290,30 +267,46 @@ Value MakeCell(NetBuilder& net, const Cell& cell, const Value& zero, const Value
   return net.Concat(joined, 1);
 }
 
-// A stem of a convolution and two reductions that reach `channels`, then three runs of normal cells with reductions
-// between them, twice the channels after each.
-Graph MakeCellNetwork(const Params& params, const Cell& normal, const Cell& reduction, bool newest_is_zero) {
-  NetBuilder net(params.canonical());
-  const int64_t full = params.Int("channels");
-  const Value image = net.Input("image", {params.Int("batch"), 3, params.Int("size"), params.Int("size")});
-  Value before = ConvRelu(net, image, full, {3, 3, 2}, "stem");
+}  // namespace
+
+Graph MakeCellNetwork(std::string name, const CellNetwork& network) {
+  NetBuilder net(std::move(name));
+  const int64_t full = network.channels;
+  const Value image = net.Input("image", {network.batch, 3, network.size, network.size});
+  Value before = ConvRelu(net, image, full, {3, 3, network.small_images ? 1 : 2}, "stem");
   Value last = before;
   int number = 0;
   const auto add = [&](const Cell& cell, int64_t channels, bool reduces) {
     const NetBuilder::Scope scope(net, fmt::format("cell{}", number++));
-    Value next = newest_is_zero ? MakeCell(net, cell, last, before, channels, reduces)
-                                : MakeCell(net, cell, before, last, channels, reduces);
+    Value next = network.newest_is_zero ? MakeCell(net, cell, last, before, channels, reduces)
+                                        : MakeCell(net, cell, before, last, channels, reduces);
     before = std::exchange(last, std::move(next));
   };
-  add(reduction, std::max<int64_t>(1, full / 4), true);
-  add(reduction, std::max<int64_t>(1, full / 2), true);
+  if (!network.small_images) {
+    add(network.reduction, std::max<int64_t>(1, full / 4), true);
+    add(network.reduction, std::max<int64_t>(1, full / 2), true);
+  }
   for (int run = 0; run < 3; ++run) {
     const int64_t channels = full << run;
-    if (run > 0) add(reduction, channels, true);
-    for (int64_t i = 0; i < params.Int("cells"); ++i) add(normal, channels, false);
+    if (run > 0) add(network.reduction, channels, true);
+    for (int64_t i = 0; i < network.cells; ++i) add(network.normal, channels, false);
   }
-  Classify(net, net.Unary("Relu", last), 1000);
+  Classify(net, net.Unary("Relu", last), network.classes);
   return net.Build();
+}
+
+namespace {
+
+// As NASNet and AmoebaNet are for ImageNet.
+Graph MakeImageNet(const Params& params, const Cell& normal, const Cell& reduction, bool newest_is_zero) {
+  return MakeCellNetwork(params.canonical(), {.normal = normal,
+                                              .reduction = reduction,
+                                              .newest_is_zero = newest_is_zero,
+                                              .cells = params.Int("cells"),
+                                              .channels = params.Int("channels"),
+                                              .batch = params.Int("batch"),
+                                              .size = params.Int("size"),
+                                              .classes = 1000});
 }
 
 std::vector<Parameter> CellParameters(int64_t cells, int64_t channels, int64_t batch, int64_t size) {
@@ -362,12 +355,12 @@ void RegisterConvolutionModels(ModelCatalog& catalog) {
                .sentence = "NASNet-A: cells of five pairs found by search.",
                .source = "Zoph et al. 2018, arXiv 1707.07012, figure 4",
                .parameters = CellParameters(4, 44, 1, 224)},
-              [](const Params& params) { return MakeCellNetwork(params, kNasNormal, kNasReduction, true); });
+              [](const Params& params) { return MakeImageNet(params, kNasNormal, kNasReduction, true); });
   catalog.Add({.name = "amoebanet",
                .sentence = "AmoebaNet-D: cells of five pairs found by evolution.",
                .source = "Real et al. 2019, arXiv 1802.01548; cells as in Huang et al. 2019 (GPipe)",
                .parameters = CellParameters(6, 48, 1, 224)},
-              [](const Params& params) { return MakeCellNetwork(params, kAmoebaNormal, kAmoebaReduction, false); });
+              [](const Params& params) { return MakeImageNet(params, kAmoebaNormal, kAmoebaReduction, false); });
 }
 
 }  // namespace berth

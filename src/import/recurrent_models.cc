@@ -3,6 +3,7 @@
 
 #include "import/model_families.h"
 #include "import/net_builder.h"
+#include "import/network_formulas.h"
 
 namespace berth {
 namespace {
@@ -92,22 +93,22 @@ Graph MakeRnnlm(const Params& params) {
 }
 
 // A value per step.
-using Sequence = std::vector<Value>;
+using Steps = std::vector<Value>;
 
 // All steps of one layer over sequences that are read side by side, forwards or backwards.
-Sequence RunLayer(NetBuilder& net, std::string_view name, const std::vector<Sequence>& sequences, int64_t hidden,
-                  bool backwards = false) {
+Steps RunLayer(NetBuilder& net, std::string_view name, const std::vector<Steps>& sequences, int64_t hidden,
+               bool backwards = false) {
   int64_t inputs = hidden;
-  for (const Sequence& sequence : sequences) inputs += sequence.front().Dim(1);
+  for (const Steps& sequence : sequences) inputs += sequence.front().Dim(1);
   const NetBuilder::LinearWeights weights = net.MakeLinear(inputs, 4 * hidden, name);
   const NetBuilder::Scope scope(net, name);
   State state = InitialState(net, "initial", sequences.front().front().Dim(0), hidden);
-  Sequence result = sequences.front();
+  Steps result = sequences.front();
   for (size_t i = 0; i < result.size(); ++i) {
     const size_t step = backwards ? result.size() - 1 - i : i;
     const NetBuilder::Scope step_scope(net, fmt::format("step{}", step));
     std::vector<Value> parts;
-    for (const Sequence& sequence : sequences) parts.push_back(sequence[step]);
+    for (const Steps& sequence : sequences) parts.push_back(sequence[step]);
     state = LstmStep(net, weights, std::move(parts), state);
     result[step] = state.hidden;
   }
@@ -128,18 +129,18 @@ Graph MakeGnmt(const Params& params) {
 
   // 1. the encoder
   const Value source_table = net.Weight("encoder/embedding", {size.vocabulary, size.hidden});
-  const Sequence words = each_step([&](size_t) { return EmbedStep(net, source_table, source); });
-  std::vector<Sequence> below = {RunLayer(net, "encoder/forward", {words}, size.hidden),
-                                 RunLayer(net, "encoder/backward", {words}, size.hidden, true)};
+  const Steps words = each_step([&](size_t) { return EmbedStep(net, source_table, source); });
+  std::vector<Steps> below = {RunLayer(net, "encoder/forward", {words}, size.hidden),
+                              RunLayer(net, "encoder/backward", {words}, size.hidden, true)};
   for (int64_t layer = 0; layer + 1 < size.layers; ++layer) {
-    Sequence above = RunLayer(net, fmt::format("encoder/layer{}", layer), below, size.hidden);
+    Steps above = RunLayer(net, fmt::format("encoder/layer{}", layer), below, size.hidden);
     if (layer > 0) above = each_step([&](size_t step) { return net.Binary("Add", above[step], below.front()[step]); });
     below = {std::move(above)};
   }
   // With one layer only, the two directions are added, so that the memory has the width that attention expects.
-  const Sequence encoded =
-      below.size() == 1 ? below.front()
-                        : each_step([&](size_t step) { return net.Binary("Add", below[0][step], below[1][step]); });
+  const Steps encoded = below.size() == 1
+                            ? below.front()
+                            : each_step([&](size_t step) { return net.Binary("Add", below[0][step], below[1][step]); });
   const Value memory = Stack(net, encoded);
 
   // 2. the decoder, one word after another
@@ -177,17 +178,17 @@ Graph MakeGnmt(const Params& params) {
   return net.Build();
 }
 
-// Sutskever et al. 2014 with the global attention of Luong et al. 2015, section 3.1 (dot score): the plain
-// sequence-to-sequence model.
-Graph MakeNmt(const Params& params) {
-  const Sizes size(params);
-  NetBuilder net(params.canonical());
-  const Value source = net.Input("src", {size.batch, size.steps}), target = net.Input("tgt", {size.batch, size.steps});
+}  // namespace
+
+Graph MakeTranslator(std::string name, const Translator& size) {
+  NetBuilder net(std::move(name));
+  const Value source = net.Input("src", {size.batch, size.source_words}),
+              target = net.Input("tgt", {size.batch, size.target_words});
   const Value source_table = net.Weight("encoder/embedding", {size.vocabulary, size.hidden});
   const Value target_table = net.Weight("decoder/embedding", {size.vocabulary, size.hidden});
-  Sequence encoded, decoded;
-  for (int64_t step = 0; step < size.steps; ++step) encoded.push_back(EmbedStep(net, source_table, source));
-  for (int64_t step = 0; step < size.steps; ++step) decoded.push_back(EmbedStep(net, target_table, target));
+  Steps encoded, decoded;
+  for (int64_t step = 0; step < size.source_words; ++step) encoded.push_back(EmbedStep(net, source_table, source));
+  for (int64_t step = 0; step < size.target_words; ++step) decoded.push_back(EmbedStep(net, target_table, target));
   for (int64_t layer = 0; layer < size.layers; ++layer)
     encoded = RunLayer(net, fmt::format("encoder/layer{}", layer), {encoded}, size.hidden);
   for (int64_t layer = 0; layer < size.layers; ++layer)
@@ -208,8 +209,6 @@ Graph MakeNmt(const Params& params) {
   return net.Build();
 }
 
-}  // namespace
-
 void RegisterRecurrentModels(ModelCatalog& catalog) {
   catalog.Add(
       {.name = "rnnlm",
@@ -226,7 +225,15 @@ void RegisterRecurrentModels(ModelCatalog& catalog) {
                .sentence = "A plain sequence-to-sequence network with dot attention, unrolled.",
                .source = "Luong et al. 2015, arXiv 1508.04025, section 3.1",
                .parameters = SizeParameters(2, 512, 40, 128, 17191)},
-              MakeNmt);
+              [](const Params& params) {
+                const Sizes size(params);
+                return MakeTranslator(params.canonical(), {.layers = size.layers,
+                                                           .hidden = size.hidden,
+                                                           .source_words = size.steps,
+                                                           .target_words = size.steps,
+                                                           .batch = size.batch,
+                                                           .vocabulary = size.vocabulary});
+              });
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "placement/grouping.h"
 
 namespace berth {
@@ -245,6 +246,13 @@ class Contraction {
   size_t groups_ = 0;
 };
 
+Grouping AtRandom(const Problem& problem, size_t groups, uint64_t seed) {
+  Random random(seed);
+  std::vector<int32_t> label(problem.num_ops());
+  for (int32_t& group : label) group = static_cast<int32_t>(random.Below(groups));
+  return Grouping(problem.graph(), label);
+}
+
 Parameter Whole(std::string name, std::string value, std::string sentence, double least) {
   return {.name = std::move(name),
           .type = ParameterType::kInt,
@@ -289,6 +297,14 @@ void RegisterGroupings(GroupingCatalog& catalog) {
        .parameters = {Whole("size", "50", "groups at the end", 1)}},
       [](const Params& params, const Problem& problem) {
         return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")));
+      });
+  catalog.Add(
+      {.name = "random",
+       .sentence = "each op in any group: what groupings are held against",
+       .source = "-",
+       .parameters = {Whole("groups", "50", "groups at most", 1), Whole("seed", "1", "of the random numbers", 0)}},
+      [](const Params& params, const Problem& problem) {
+        return AtRandom(problem, static_cast<size_t>(params.Int("groups")), static_cast<uint64_t>(params.Int("seed")));
       });
 }
 

@@ -60,20 +60,21 @@ class OnPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings) {
-  catalog.Add({.name = "on",
-               .sentence = "Runs a planner with ops placed in groups.",
-               .source = "-",
-               .parameters = {{.name = "group",
-                               .type = ParameterType::kSpec,
-                               .default_value = "colocation",
-                               .sentence = "how ops are grouped: colocation, chain, fusion, merge, with parameters"},
-                              {.name = "planner",
-                               .type = ParameterType::kSpec,
-                               .default_value = "local_search",
-                               .sentence = "the planner that places the groups"}}},
-              [groupings](const Params& params, const PlannerCatalog& all) {
-                return std::make_unique<OnPlanner>(params, all, groupings);
-              });
+  catalog.Add(
+      {.name = "on",
+       .sentence = "Runs a planner with ops placed in groups.",
+       .source = "-",
+       .parameters = {{.name = "group",
+                       .type = ParameterType::kSpec,
+                       .default_value = "colocation",
+                       .sentence = "how ops are grouped: colocation, chain, fusion, merge, random, with parameters"},
+                      {.name = "planner",
+                       .type = ParameterType::kSpec,
+                       .default_value = "local_search",
+                       .sentence = "the planner that places the groups"}}},
+      [groupings](const Params& params, const PlannerCatalog& all) {
+        return std::make_unique<OnPlanner>(params, all, groupings);
+      });
 }
 
 }  // namespace berth
