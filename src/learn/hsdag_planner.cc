@@ -1,6 +1,5 @@
 #include "learn/hsdag.h"
 #include "learn/learner.h"
-#include "learn/planners.h"
 
 namespace berth {
 namespace {
@@ -172,7 +171,7 @@ Parameter Switch(std::string name, std::string value, std::string sentence) {
 
 }  // namespace
 
-void RegisterHsdag(PlannerCatalog& catalog) {
+void RegisterHsdag(MethodCatalog& catalog) {
   catalog.Add(
       {.name = "hsdag",
        .sentence = "Learns to group and place by policy gradient: a graph network scores edges, groups follow the best "
@@ -229,7 +228,7 @@ void RegisterHsdag(PlannerCatalog& catalog) {
             Switch("reject_single", "false", "placements on one device fail, as in mode code"),
             {.name = "checkpoint", .sentence = "a policy that `berth train` has written"},
             Switch("train", "true", "false: the policy's likeliest placement as it is; so with a checkpoint")}},
-      [](const Params& params, const PlannerCatalog&) { return MakeLearnedPlanner(MakeMethod(params)); });
+      MakeMethod);
 }
 
 }  // namespace berth

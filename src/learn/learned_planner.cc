@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "learn/learner.h"
+#include "learn/planners.h"
 
 namespace berth {
 namespace {
@@ -14,12 +15,10 @@ class LearnedPlanner : public Planner {
 
   const std::string& name() const override { return method_.name; }
 
+  PlannerFacts facts() const override { return {.learned = true}; }
+
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator&) const override {
-    if (!problem.constraints().separate.empty()) return "it cannot keep ops apart (constraint separate)";
-    if (!problem.constraints().forbidden_transfers.empty()) {
-      return "it cannot keep tensors off a link (constraint forbid-transfer)";
-    }
-    return method_.refuses ? method_.refuses(problem) : std::nullopt;
+    return WhyNot(method_, problem);
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
@@ -90,7 +89,36 @@ class LearnedPlanner : public Planner {
   Method method_;
 };
 
+// Enters the methods as planners.
+void Enter(const MethodCatalog& methods, PlannerCatalog& catalog) {
+  for (const MethodCatalog::Entry& entry : methods.entries()) {
+    catalog.Add(entry.info, [make = entry.factory](const Params& params, const PlannerCatalog&) {
+      return MakeLearnedPlanner(make(params));
+    });
+  }
+}
+
 }  // namespace
+
+std::optional<std::string> WhyNot(const Method& method, const Problem& problem) {
+  if (!problem.constraints().separate.empty()) return "it cannot keep ops apart (constraint separate)";
+  if (!problem.constraints().forbidden_transfers.empty()) {
+    return "it cannot keep tensors off a link (constraint forbid-transfer)";
+  }
+  return method.refuses ? method.refuses(problem) : std::nullopt;
+}
+
+void RegisterHsdag(PlannerCatalog& catalog) {
+  MethodCatalog methods;
+  RegisterHsdag(methods);
+  Enter(methods, catalog);
+}
+
+void RegisterPlaceto(PlannerCatalog& catalog) {
+  MethodCatalog methods;
+  RegisterPlaceto(methods);
+  Enter(methods, catalog);
+}
 
 std::unique_ptr<Planner> MakeLearnedPlanner(Method method) {
   return std::make_unique<LearnedPlanner>(std::move(method));

@@ -50,6 +50,24 @@ void Keep(PlanResult result, PlanResult& found) {
   found.score = result.score;
 }
 
+nlohmann::json FoundJson(const PlanResult& found) {
+  nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
+  for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
+  const Score& score = found.score;
+  json["score"] = {score.time, score.feasible, score.excess_bytes};
+  if (score.objective) json["score"].push_back(*score.objective);
+  return json;
+}
+
+PlanResult FoundOf(const nlohmann::json& json) {
+  PlanResult found{.evaluations = json.at("evaluations")};
+  for (const auto& device : json.at("device")) found.plan.device.push_back(MakeId<DeviceId>(device.get<size_t>()));
+  const auto& score = json.at("score");
+  found.score = {.time = score.at(0), .feasible = score.at(1), .excess_bytes = score.at(2)};
+  if (score.size() > 3) found.score.objective = score.at(3).get<double>();
+  return found;
+}
+
 double Between(double first, double last, double share) { return first + (last - first) * std::clamp(share, 0.0, 1.0); }
 
 }  // namespace
@@ -92,10 +110,9 @@ Learner::~Learner() = default;
 
 int64_t Learner::evaluations_per_update() const {
   int64_t sum = 0;
-  for (int64_t w = 0; w < method_.learner.workers; ++w) {
-    sum += policy_->evaluations(*tasks_[static_cast<size_t>(w) % tasks_.size()]);
-  }
-  return sum * method_.learner.rollouts;
+  for (const auto& task : tasks_) sum += policy_->evaluations(*task);
+  const auto tasks = static_cast<int64_t>(tasks_.size());
+  return (sum * method_.learner.workers * method_.learner.rollouts + tasks - 1) / tasks;
 }
 
 CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
@@ -144,12 +161,15 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
       point.diverged = !Step(workers, threads, share, true, unused);
     }
   }
+  for (const at::Tensor& parameter : policy_->parameters()) {
+    point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
+  }
   return point;
 }
 
 void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
   std::string failure;
-  double asked = 0, episodes = 0;
+  double asked = 0, episodes = 0, logarithms = 0;
   for (Worker& worker : workers) {
     const double unit = cases_[worker.index].problem.seconds_per_unit();
     evaluations_ += worker.judge->evaluations();
@@ -161,6 +181,7 @@ void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
         if (std::isnan(reference_[worker.index])) reference_[worker.index] = cost;
         point.mean_cost += cost * unit;
         point.best_cost = std::min(point.best_cost, cost * unit);
+        logarithms += std::log(cost / reference_[worker.index]);
         ++asked;
       }
       point.groups += episode->groups;
@@ -173,6 +194,7 @@ void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
   }
   point.evaluations = evaluations_;
   point.mean_cost /= std::max(asked, 1.0);
+  point.relative_cost = std::exp(logarithms / asked);
   point.groups /= std::max(episodes, 1.0);
 }
 
@@ -307,6 +329,7 @@ void Learner::Save(const std::string& path) const {
   for (const double reference : reference_) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
+  for (const PlanResult& found : found_) meta["found"].push_back(FoundJson(found));
   Checkpoint checkpoint{.meta = std::move(meta)};
   const auto add = [&](std::string name, const at::Tensor& tensor) {
     checkpoint.tensors.emplace_back(std::move(name), tensor);
@@ -359,6 +382,7 @@ void Learner::Load(const std::string& path, bool policy_only) {
   failures_ = meta.at("failures");
   rule_.Load(meta.at("rule"));
   for (size_t i = 0; i < critic_.size(); ++i) critic_[i]->Load(meta.at("critics").at(i));
+  for (size_t i = 0; i < found_.size(); ++i) found_[i] = FoundOf(meta.at("found").at(i));
   for (size_t i = 0; i < reference_.size(); ++i) {
     const auto& reference = meta.at("reference").at(i);
     reference_[i] = reference.is_null() ? std::numeric_limits<double>::quiet_NaN() : reference.get<double>();

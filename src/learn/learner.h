@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/catalog.h"
 #include "base/random.h"
 #include "learn/critic.h"
+#include "learn/curve.h"
 #include "learn/judge.h"
 #include "learn/policy.h"
 #include "learn/update_rule.h"
@@ -49,23 +51,20 @@ struct Method {
   bool train = true;                   // false: one greedy episode of the policy as it is
 };
 
+// Learned placers by name, from which planners and training are made alike.
+struct MethodCatalog : Catalog<Method()> {
+  MethodCatalog() : Catalog("learned planner") {}
+};
+void RegisterHsdag(MethodCatalog& catalog);
+void RegisterPlaceto(MethodCatalog& catalog);
+
+// Why a method cannot learn on a problem; empty when it can.
+std::optional<std::string> WhyNot(const Method& method, const Problem& problem);
+
 // One graph to learn on. Both outlive the learner.
 struct LearnCase {
   const Problem& problem;
   const Evaluator& evaluator;
-};
-
-// A point of the learning curve.
-struct CurvePoint {
-  int64_t update = 0;
-  int64_t evaluations = 0;  // up to and with this update
-  double mean_cost = 0;     // seconds; of this update's placements that did not fail
-  double best_cost = 0;     // seconds; of this update's placements
-  double entropy = 0;       // mean per decision, nats
-  double groups = 0;        // mean decisions per step
-  double loss = 0;
-  double gradient_norm = 0;  // before clipping
-  bool diverged = false;     // the loss or the gradient is not finite: no step was made
 };
 
 // The same seed gives the same numbers on any number of threads.
@@ -75,7 +74,7 @@ class Learner {
   Learner(const Method& method, std::vector<LearnCase> cases, const Random& random, int64_t planned_updates);
   ~Learner();
 
-  // What one update asks the evaluators for.
+  // What one update asks the evaluators for, in the mean over the cases.
   int64_t evaluations_per_update() const;
 
   // One update of at most `evaluations`, on so many threads. Throws Error when every placement so far has failed.
@@ -87,6 +86,9 @@ class Learner {
   double Greedy(size_t index, int64_t evaluations);
 
   int64_t updates() const { return updates_; }
+  int64_t evaluations() const { return evaluations_; }
+  // What the first placement that was scored on a case cost, in seconds; NaN without.
+  double first_cost(size_t index) const { return reference_[index] * cases_[index].problem.seconds_per_unit(); }
   size_t num_cases() const { return cases_.size(); }
 
   // Everything that training needs to go on as if it had not been interrupted. The file is written beside and renamed.

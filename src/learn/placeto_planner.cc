@@ -5,7 +5,6 @@
 
 #include "learn/learner.h"
 #include "learn/placeto.h"
-#include "learn/planners.h"
 
 namespace berth {
 namespace {
@@ -187,12 +186,12 @@ Method MakeMethod(const Params& given) {
 
 }  // namespace
 
-void RegisterPlaceto(PlannerCatalog& catalog) {
+void RegisterPlaceto(MethodCatalog& catalog) {
   catalog.Add({.name = "placeto",
                .sentence = "Learns to improve a placement, one node after another, by REINFORCE on a graph network.",
                .source = "Addanki et al. 2019, section 3",
                .parameters = Parameters()},
-              [](const Params& params, const PlannerCatalog&) { return MakeLearnedPlanner(MakeMethod(params)); });
+              MakeMethod);
 }
 
 }  // namespace berth

@@ -128,6 +128,7 @@ struct PlannerFacts {
   enum class Space : uint8_t { kPlacement, kPriorities, kSequence };
   Space space = Space::kPlacement;  // what its plans may carry
   bool deterministic_without_seed = false;
+  bool learned = false;  // it trains, or has trained, a policy: reports show controls beside it
 };
 
 class Planner {

@@ -1,0 +1,324 @@
+#include "learn/training.h"
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "learn/learner.h"
+
+namespace berth {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+
+Method MethodNamed(const std::string& planner) {
+  MethodCatalog methods;
+  RegisterHsdag(methods);
+  RegisterPlaceto(methods);
+  return methods.Make(planner);
+}
+
+std::vector<LearnCase> LearnCases(const Method& method, const std::vector<TrainingCase>& cases) {
+  std::vector<LearnCase> list;
+  for (const TrainingCase& each : cases) {
+    if (const auto reason = WhyNot(method, each.problem)) {
+      throw Error("{} does not learn on {}: {}", method.name, each.name, *reason);
+    }
+    list.push_back({.problem = each.problem, .evaluator = each.evaluator});
+  }
+  return list;
+}
+
+int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, int64_t per_update) {
+  int64_t evaluations = request.budget.evaluations;
+  if (evaluations == kNoEnd && !request.updates) evaluations = method.default_evaluations;
+  const int64_t fit = evaluations == kNoEnd ? kNoEnd : (evaluations - 1) / per_update + 1;
+  return std::min(fit, request.updates.value_or(kNoEnd));
+}
+
+Json CasesJson(const std::vector<TrainingCase>& cases) {
+  Json list = Json::array();
+  for (const TrainingCase& each : cases) {
+    list.push_back({{"name", each.name},
+                    {"fingerprint", fmt::format("{:016x}", each.problem.fingerprint())},
+                    {"ops", each.problem.num_ops()},
+                    {"cluster", each.problem.cluster().name()},
+                    {"costs", each.problem.cost_source()},
+                    {"evaluator", each.evaluator.name()}});
+  }
+  return list;
+}
+
+Json ConfigJson(const TrainingRequest& request, const Method& method) {
+  Json arguments = Json::object();
+  for (const auto& [name, value] : request.arguments) arguments[name] = value;
+  return {{"berth_training", 1},
+          {"planner", method.name},
+          {"seed", request.seed},
+          {"budget", request.budget.ToString()},
+          {"updates", request.updates ? Json(*request.updates) : Json()},
+          {"checkpoint_every", request.checkpoint_every},
+          {"arguments", std::move(arguments)},
+          {"cases", CasesJson(request.cases)},
+          {"tests", CasesJson(request.tests)}};
+}
+
+Json ReadConfig(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  if (::access(path.c_str(), F_OK) != 0) {
+    throw Error("{}: no training was begun here, so none can be resumed; leave --resume out", folder);
+  }
+  Json config = Json::parse(ReadFile(path), nullptr, false);
+  if (!config.is_object() || config.value("berth_training", 0) != 1 || !config.contains("arguments")) {
+    throw Error("{}: this is no configuration of a training that this program has written", path);
+  }
+  return config;
+}
+
+// The folder of a run: what it holds, and the one open file.
+class RunFolder {
+ public:
+  RunFolder(const TrainingRequest& request, const Json& config) : folder_(request.folder) {
+    if (request.resume) {
+      Compare(ReadConfig(folder_), config);
+    } else {
+      Make();
+      WriteFile(Path("config.json"), config.dump(2) + "\n");
+    }
+  }
+  ~RunFolder() {
+    if (curve_ != nullptr) std::fclose(curve_);
+  }
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  std::string Path(std::string_view name) const { return fmt::format("{}/{}", folder_, name); }
+  bool Has(std::string_view name) const { return ::access(Path(name).c_str(), F_OK) == 0; }
+
+  // The curve up to an update, with what came later cut off.
+  std::vector<CurvePoint> CurveUpTo(int64_t update) {
+    std::vector<CurvePoint> points;
+    if (update > 0) points = ParseCurve(ReadFile(Path("curve.csv")), Path("curve.csv"));
+    if (static_cast<int64_t>(points.size()) < update) {
+      throw Error("{}: has {} of the {} updates that the checkpoint beside it had seen: train anew", Path("curve.csv"),
+                  points.size(), update);
+    }
+    points.resize(static_cast<size_t>(update));
+    std::string text = CurveTitle();
+    for (const CurvePoint& point : points) text += CurveRow(point);
+    WriteFile(Path("curve.csv"), text);
+    curve_ = std::fopen(Path("curve.csv").c_str(), "ae");
+    if (curve_ == nullptr) throw Error("{}: cannot be written: {}", Path("curve.csv"), std::strerror(errno));
+    return points;
+  }
+
+  void Append(const CurvePoint& point) {
+    const std::string row = CurveRow(point);
+    if (std::fwrite(row.data(), 1, row.size(), curve_) != row.size() || std::fflush(curve_) != 0) {
+      throw Error("{}: cannot be written: {}", Path("curve.csv"), std::strerror(errno));
+    }
+  }
+
+ private:
+  void Make() const {
+    std::error_code code;
+    if (::mkdir(folder_.c_str(), 0777) == 0) return;
+    if (errno != EEXIST) {
+      throw Error("{}: cannot be made: {}; name a folder whose parent is there", folder_, std::strerror(errno));
+    }
+    if (!fs::is_directory(folder_, code)) throw Error("{}: is no folder; name another", folder_);
+    if (!fs::is_empty(folder_, code)) {
+      throw Error("{}: is there already and not empty; go on in it with --resume, or name another", folder_);
+    }
+  }
+
+  void Compare(const Json& there, const Json& asked) const {
+    for (const auto& [key, value] : asked.items()) {
+      if (there.contains(key) && there.at(key) == value) continue;
+      if (key == "cases" || key == "tests") {
+        throw Error("{}: this run has other {}, or these have changed since; resume with those of config.json", folder_,
+                    key);
+      }
+      throw Error("{}: this run has {} {}, not {}; resume with that, or train anew in another folder", folder_, key,
+                  there.contains(key) ? there.at(key).dump() : "none", value.dump());
+    }
+  }
+
+  std::string folder_;
+  std::FILE* curve_ = nullptr;
+};
+
+// The mean relative cost of the updates (first, last]; infinity without any.
+double MeanCost(const std::vector<CurvePoint>& curve, int64_t first, int64_t last) {
+  double sum = 0, count = 0;
+  for (int64_t i = first; i < last; ++i) {
+    if (!std::isfinite(curve[static_cast<size_t>(i)].relative_cost)) continue;
+    sum += curve[static_cast<size_t>(i)].relative_cost;
+    ++count;
+  }
+  return count > 0 ? sum / count : std::numeric_limits<double>::infinity();
+}
+
+// The training itself, between two checkpoints and the next.
+class Run {
+ public:
+  Run(const TrainingRequest& request, const Method& method, Learner& learner, int64_t planned)
+      : request_(request),
+        method_(method),
+        learner_(learner),
+        planned_(planned),
+        folder_(request, ConfigJson(request, method)) {
+    if (request.resume && folder_.Has("last")) learner_.Load(folder_.Path("last"), false);
+    curve_ = folder_.CurveUpTo(learner_.updates());
+    const int64_t every = request.checkpoint_every;
+    for (int64_t update = every; update <= learner_.updates(); update += every) Judge(update - every, update);
+  }
+
+  // False when Ctrl-C ended it.
+  bool Go() {
+    const auto start = std::chrono::steady_clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    const Budget& budget = request_.budget;
+    while (learner_.updates() < planned_ && learner_.evaluations() < budget.evaluations && seconds() < budget.seconds) {
+      if (budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed)) {
+        SaveLast();
+        return false;
+      }
+      Update();
+      if (learner_.updates() % request_.checkpoint_every == 0) Checkpoint();
+    }
+    if (learner_.updates() % request_.checkpoint_every != 0) Checkpoint();
+    return true;
+  }
+
+  // The policy that answers: that of the best checkpoint.
+  std::string answer() const { return folder_.Path(best_update_ > 0 ? "best" : "last"); }
+  int64_t best_update() const { return best_update_; }
+  std::vector<CurvePoint> curve() && { return std::move(curve_); }
+
+ private:
+  void Update() {
+    const CurvePoint point = learner_.Update(
+        request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - learner_.evaluations(),
+        Threads());
+    if (point.diverged) {
+      throw Error(
+          "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
+          "may help",
+          method_.name, point.update,
+          folder_.Has("last") ? fmt::format("{} is the last good checkpoint", folder_.Path("last"))
+                              : "there was no checkpoint yet");
+    }
+    curve_.push_back(point);
+    folder_.Append(point);
+    if (request_.progress) request_.progress(point, planned_);
+  }
+
+  int64_t Threads() const {
+    const auto& cases = request_.cases;
+    if (!std::ranges::all_of(cases, [](const TrainingCase& each) { return each.evaluator.facts().thread_safe; }))
+      return 1;
+    return request_.threads > 0 ? request_.threads : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  }
+
+  void SaveLast() {
+    learner_.Save(folder_.Path("last"));
+    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, method_.name));
+  }
+
+  // `best` first: should the process end between the two, the run goes on from the older `last` and comes here again.
+  void Checkpoint() {
+    const int64_t update = learner_.updates(), every = request_.checkpoint_every;
+    if (Judge((update - 1) / every * every, update)) learner_.Save(folder_.Path("best"));
+    SaveLast();
+  }
+
+  bool Judge(int64_t first, int64_t last) {
+    const double cost = MeanCost(curve_, first, last);
+    if (!(cost < best_cost_)) return false;
+    best_cost_ = cost;
+    best_update_ = last;
+    return true;
+  }
+
+  const TrainingRequest& request_;
+  const Method& method_;
+  Learner& learner_;
+  int64_t planned_;
+  RunFolder folder_;
+  std::vector<CurvePoint> curve_;
+  double best_cost_ = std::numeric_limits<double>::infinity();
+  int64_t best_update_ = 0;
+};
+
+std::vector<TrainedCase> Answers(Learner& learner) {
+  std::vector<TrainedCase> answers;
+  for (size_t i = 0; i < learner.num_cases(); ++i) {
+    TrainedCase answer{.first_cost = learner.first_cost(i), .best = learner.Take(i)};
+    if (!answer.best.plan.device.empty()) answer.best.plan.SetCause("drawn in training");
+    answer.greedy_cost = learner.Greedy(i, 0);
+    answer.greedy_evaluations = learner.Take(i).evaluations;
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+}  // namespace
+
+TrainingResult Train(const TrainingRequest& request) {
+  BERTH_CHECK(request.checkpoint_every > 0);
+  const Method method = MethodNamed(request.planner);
+  const std::vector<LearnCase> cases = LearnCases(method, request.cases), tests = LearnCases(method, request.tests);
+  const Random random(request.seed);
+  const int64_t planned = PlannedUpdates(request, method, Learner(method, cases, random, 1).evaluations_per_update());
+  Learner learner(method, cases, random, planned);
+  if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
+  std::optional<Learner> tester;
+  // Before the work, because a policy may not be able to take them.
+  if (!tests.empty()) tester.emplace(method, tests, random, 1);
+
+  Run run(request, method, learner, planned);
+  TrainingResult result{.planned_updates = planned, .finished = run.Go()};
+  result.updates = learner.updates();
+  result.evaluations = learner.evaluations();
+  result.best_update = run.best_update();
+  learner.Load(run.answer(), true);
+  result.cases = Answers(learner);
+  if (tester) {
+    tester->Load(run.answer(), true);
+    result.tests = Answers(*tester);
+  }
+  result.curve = std::move(run).curve();
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> TrainingArguments(const std::string& folder) {
+  std::vector<std::pair<std::string, std::string>> arguments;
+  const Json config = ReadConfig(folder);
+  for (const auto& [name, value] : config.at("arguments").items()) {
+    if (!value.is_string()) throw Error("{}/config.json: arguments.{}: is no text", folder, name);
+    arguments.emplace_back(name, value.get<std::string>());
+  }
+  return arguments;
+}
+
+}  // namespace berth

@@ -1,0 +1,73 @@
+// Trains a learned planner's policy, in a folder that holds all that a run is. No torch in it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "learn/curve.h"
+#include "placement/evaluator.h"
+#include "placement/planner.h"
+
+namespace berth {
+
+// Both outlive the training.
+struct TrainingCase {
+  std::string name{};
+  const Problem& problem;
+  const Evaluator& evaluator;
+};
+
+struct TrainingRequest {
+  std::string planner{};  // the name of a learned planner, with parameters
+  std::vector<TrainingCase> cases{};
+  // Unseen in training: the trained policy answers them at the end.
+  std::vector<TrainingCase> tests{};
+  // Whichever ends first; the schedules run over what the first two allow. Seconds are this call's own. Without
+  // evaluations and updates the method's own number of evaluations ends it.
+  Budget budget{};
+  std::optional<int64_t> updates{};
+  uint64_t seed = 1;
+  std::string folder{};
+  bool resume = false;  // goes on where the folder's last checkpoint stands
+  int64_t checkpoint_every = 10;
+  int64_t threads = 0;  // 0: as many as there are cores. The numbers do not depend on it
+  // What else the caller needs to make the cases again; kept in config.json.
+  std::vector<std::pair<std::string, std::string>> arguments{};
+  std::function<void(const CurvePoint& point, int64_t planned_updates)> progress{};
+};
+
+// What came of one case. Costs in seconds, penalties for memory included.
+struct TrainedCase {
+  double first_cost = 0;   // of the first placement that was drawn; NaN where none was, and in tests
+  PlanResult best{};       // of all placements that were drawn, with their number; no plan where none was
+  double greedy_cost = 0;  // of the trained policy's likeliest placement
+  int64_t greedy_evaluations = 0;
+};
+
+struct TrainingResult {
+  int64_t updates = 0, planned_updates = 0, evaluations = 0;
+  int64_t best_update = 0;  // whose policy `best` is; 0: none, then `last` answers
+  bool finished = false;    // false: stopped by Ctrl-C
+  std::vector<TrainedCase> cases{}, tests{};
+  std::vector<CurvePoint> curve{};
+};
+
+// Writes into the folder, which it makes:
+//  config.json  what was asked, with the fingerprint of each case
+//  curve.csv    a row per update, as they come
+//  curve.svg    its picture, with every checkpoint
+//  last         a checkpoint every `checkpoint_every` updates, and at the end
+//  best         the one of these whose updates since the checkpoint before had the least relative cost, in the mean
+// An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).
+// Throws Error where a case cannot be learned on, the folder is there already (or, to resume, is not, or is of another
+// run), and when the loss is not finite: the last good checkpoint stays then.
+TrainingResult Train(const TrainingRequest& request);
+
+// The `arguments` of the run in a folder. Throws Error where there is none.
+std::vector<std::pair<std::string, std::string>> TrainingArguments(const std::string& folder);
+
+}  // namespace berth
