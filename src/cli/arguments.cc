@@ -19,12 +19,8 @@ void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, const 
       ->type_name("NAME=SIZES");
 }
 
-void AddModel(CLI::App& command, ModelArguments& arguments) {
-  command
-      .add_option("model", arguments.model,
-                  "A file (ONNX, Berth's JSON, ...), a model that ships, or a formula: berth list models")
-      ->required()
-      ->type_name("MODEL");
+// How a model is read, whoever names it.
+void AddReading(CLI::App& command, ModelArguments& arguments) {
   AddModelOptions(command, arguments.shapes, "");
   command.add_option("--format", arguments.format, "The file's format, where its content does not show it")
       ->type_name("NAME");
@@ -33,6 +29,15 @@ void AddModel(CLI::App& command, ModelArguments& arguments) {
       ->type_name("MODE");
   command.add_option("--optimizer", arguments.optimizer, "Of training: sgd, momentum or adam (default: sgd)")
       ->type_name("NAME");
+}
+
+void AddModel(CLI::App& command, ModelArguments& arguments) {
+  command
+      .add_option("model", arguments.model,
+                  "A file (ONNX, Berth's JSON, ...), a model that ships, or a formula: berth list models")
+      ->required()
+      ->type_name("MODEL");
+  AddReading(command, arguments);
 }
 
 void AddObjective(CLI::App& command, std::string& objective) {
@@ -69,8 +74,7 @@ void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std
       ->type_name("FILE");
 }
 
-void AddProblem(CLI::App& command, ProblemArguments& arguments) {
-  AddModel(command, arguments.model);
+void AddMachines(CLI::App& command, ProblemArguments& arguments) {
   command
       .add_option(
           "--cluster", arguments.cluster,
@@ -86,6 +90,11 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments) {
           "The execution model: berth list evaluators (default: parallel(contention=ports), or the data set's own)")
       ->type_name("EVALUATOR");
   AddObjective(command, arguments.objective);
+}
+
+void AddProblem(CLI::App& command, ProblemArguments& arguments) {
+  AddModel(command, arguments.model);
+  AddMachines(command, arguments);
   AddConstraints(command, arguments.constraints, "");
 }
 
@@ -95,6 +104,33 @@ void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed)
       ->type_name("BUDGET");
   command.add_option("--seed", seed, "Of the random numbers: equal seeds give equal plans")
       ->default_str("1")
+      ->type_name("N");
+}
+
+void AddTraining(CLI::App& command, TrainArguments& train) {
+  command.add_option("--planner", train.planner, "What learns, like placeto(rounds=4): berth list planners")
+      ->type_name("PLANNER");
+  command
+      .add_option(
+          "--on", train.problem.model.model,
+          "Models to learn on, separated by commas; family(name=enas_conv,split=train) is many: berth list models")
+      ->type_name("MODELS");
+  command.add_option("--test", train.tests, "Models on which the trained policy is tried at the end")
+      ->type_name("MODELS");
+  AddReading(command, train.problem.model);
+  AddMachines(command, train.problem);
+  command
+      .add_option("--budget", train.budget,
+                  "When training stops: evaluations over all models, seconds, or both (default: the planner's own)")
+      ->type_name("BUDGET");
+  command.add_option("--updates", train.updates, "When training stops: updates of the policy")->type_name("N");
+  command.add_option("--seed", train.seed, "Of the random numbers (default: 1)")->type_name("N");
+  command.add_option("-o,--out", train.output, "The folder of this run, which is made: curve, checkpoints, results")
+      ->required()
+      ->type_name("FOLDER");
+  command.add_option("--checkpoint-every", train.checkpoint_every, "So many updates (default: 10)")->type_name("N");
+  command.add_flag("--resume", train.resume, "Go on in the folder of a run that was interrupted, as it was begun");
+  command.add_option("--threads", train.threads, "The numbers do not depend on it (default: one per core)")
       ->type_name("N");
 }
 
@@ -128,15 +164,6 @@ void AddLimits(CLI::App& command, CheckArguments& check) {
 }
 
 void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
-
-uint64_t ParseSeed(const std::string& text) {
-  uint64_t seed = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (text.empty() || code != std::errc() || end != text.data() + text.size()) {
-    throw Error("--seed: '{}' is no integer from 0 to 18446744073709551615", text);
-  }
-  return seed;
-}
 
 // CLI11's messages, in one line and with a remedy.
 [[noreturn]] void ThrowMistake(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
@@ -175,6 +202,15 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   return texts;
 }
 
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least) {
+  uint64_t count = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least) {
+    throw Error("{}: '{}' is no integer from {} to 18446744073709551615", option, text, least);
+  }
+  return count;
+}
+
 Arguments ParseArguments(int argc, const char* const* argv) {
   CLI::App app("Berth decides which device runs which op of a neural network.", "berth");
   app.set_version_flag("--version", fmt::format("berth {}", kVersion));
@@ -184,6 +220,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth demo\n"
       "  berth plan resnet50 --cluster cpu_gpu -o plan.json --picture plan.svg\n"
       "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
+      "  berth train --planner placeto --on 'family(name=enas_conv)' --updates 200 --out run\n"
       "  berth simulate --plan plan.json --trace trace.json\n"
       "  berth explain plan.json --op 'Conv*'\n"
       "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
@@ -217,6 +254,12 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddSearch(compare_command, compare.search, seed);
   compare_command.add_option("-o,--output", compare.output, "Write the fastest plan")->type_name("FILE");
   AddJson(compare_command, compare.json);
+
+  TrainArguments train;
+  CLI::App& train_command =
+      *app.add_subcommand("train", "Train a learned planner on one model or many, in a folder that can be resumed");
+  AddTraining(train_command, train);
+  AddJson(train_command, train.json);
 
   SimulateArguments simulate;
   CLI::App& simulate_command = *app.add_subcommand("simulate", "Run a plan in a simulator, step by step");
@@ -298,10 +341,11 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     ThrowMistake(app, error, argc, argv);
   }
-  plan.search.seed = compare.search.seed = ParseSeed(seed);
+  plan.search.seed = compare.search.seed = ParseCount("--seed", seed, 0);
   if (inspect_command) return inspect;
   if (plan_command) return plan;
   if (compare_command) return compare;
+  if (train_command) return train;
   if (simulate_command) return simulate;
   if (explain_command) return explain;
   if (check_command) return check;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -72,6 +73,18 @@ struct CompareArguments {
   bool json = false;
 };
 
+// Texts as they were given; empty where they were not. A run that is resumed takes them from its folder.
+struct TrainArguments {
+  ProblemArguments problem;  // problem.model.model: the list of models to learn on
+  std::string planner;
+  std::string tests;  // models that the trained policy is tried on
+  std::string budget, updates, seed, checkpoint_every;
+  std::string output;  // the folder
+  std::string threads;
+  bool resume = false;
+  bool json = false;
+};
+
 struct SimulateArguments {
   PlanOverrides overrides;
   std::string plan;
@@ -116,8 +129,12 @@ struct TextArguments {
   std::string text;
 };
 
-using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, SimulateArguments,
-                               ExplainArguments, CheckArguments, ClusterArguments, ListArguments, DemoArguments>;
+using Arguments =
+    std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments, SimulateArguments,
+                 ExplainArguments, CheckArguments, ClusterArguments, ListArguments, DemoArguments>;
+
+// A whole number of at least `least`; throws Error naming the option.
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);
 
 // All of them, files read; throws Error for a file.
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments);

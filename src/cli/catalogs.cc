@@ -14,6 +14,9 @@ Catalogs::Catalogs() {
   RegisterConvolutionModels(models);
   RegisterTaskGraphs(models);
   RegisterIrModels(models);
+  RegisterFamilyModels(models);
+
+  RegisterFamilies(families);
 
   RegisterClusterPresets(clusters);
   RegisterPlacetoCluster(clusters);

@@ -3,6 +3,7 @@
 
 #include "cluster/presets.h"
 #include "import/cost_models.h"
+#include "import/family_sets.h"
 #include "import/import.h"
 #include "placement/evaluator.h"
 #include "placement/grouping.h"
@@ -12,6 +13,7 @@ namespace berth {
 
 struct Catalogs {
   ModelCatalog models{"model"};
+  FamilyCatalog families{"family of models"};
   ClusterCatalog clusters{"cluster"};
   CostCatalog costs;
   EvaluatorCatalog evaluators{"evaluator"};

@@ -12,13 +12,16 @@ int ListModels(bool json, const Catalogs& catalogs) {
   if (json) {
     Json files = Json::array();
     for (const auto& [name, path] : shipped) files.push_back({{"name", name}, {"path", path}});
-    Print(DumpJson({{"shipped", std::move(files)}, {"formulas", ListJson(InfoOf(catalogs.models))}}));
+    Print(DumpJson({{"shipped", std::move(files)},
+                    {"formulas", ListJson(InfoOf(catalogs.models))},
+                    {"families", ListJson(InfoOf(catalogs.families))}}));
     return 0;
   }
   Table table({{"model that ships"}, {"file"}});
   for (const auto& [name, path] : shipped) table.Add({name, path});
   Print((table.empty() ? "" : table.ToString() + "\n") + "Graphs by formula, like lstm_grid(layers=4):\n\n" +
-        ListText(InfoOf(catalogs.models)));
+        ListText(InfoOf(catalogs.models)) + "\nMany at once, for `berth train --on`:\n\n" +
+        ListText(InfoOf(catalogs.families)));
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/controls.h"
 #include "cli/planning.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -24,12 +25,23 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
   WritePicture(arguments.picture, *setup.problem, report);
+  std::optional<Comparison> controls;
+  if (planner->facts().learned && !cancelled->load()) {
+    controls = RunControls(setup, catalogs, report.result.evaluations, arguments.search.seed, cancelled, &report);
+  }
   if (arguments.json) {
-    Print(DumpJson(PlanJson(*setup.evaluator, report)));
+    Json json = PlanJson(*setup.evaluator, report);
+    if (controls) json["controls"] = ControlsJson(*setup.problem, *controls);
+    Print(DumpJson(json));
   } else {
     std::string text = PlanPage(*setup.evaluator, report);
     if (const std::string ended = HowItEnded(report, cancelled); !ended.empty()) text += Wrap(ended);
     if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
+    if (controls) {
+      text += fmt::format("\nBeside planners that learn nothing, each with at most {}:\n\n",
+                          Counted(report.result.evaluations, "evaluation")) +
+              ComparisonTable(*setup.problem, *controls);
+    }
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
       text +=

@@ -38,7 +38,8 @@ bool IsSimple(const std::string& planner) {
 }  // namespace
 
 Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
-                           const SearchArguments& search, const std::atomic<bool>* cancelled) {
+                           const SearchArguments& search, const std::atomic<bool>* cancelled,
+                           std::vector<ComparisonRow> known) {
   std::vector<std::unique_ptr<Planner>> all;
   const auto add = [&](const std::string& name) {
     auto planner = catalogs.planners.MakePlanner(name);
@@ -50,7 +51,7 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
   for (const std::string& name : planners) add(name);
 
   const Bound bound = LowerBound(*setup.evaluator);
-  std::vector<ComparisonRow> rows;
+  std::vector<ComparisonRow> rows = std::move(known);
   std::vector<std::pair<std::string, std::string>> refusals;
   ProgressLine line;
   for (const auto& planner : all) {

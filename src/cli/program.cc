@@ -26,6 +26,7 @@ struct Run {
   int operator()(const InspectArguments& arguments) const { return Inspect(arguments, catalogs); }
   int operator()(const PlanArguments& arguments) const { return MakePlan(arguments, catalogs); }
   int operator()(const CompareArguments& arguments) const { return Compare(arguments, catalogs); }
+  int operator()(const TrainArguments& arguments) const { return TrainPlanner(arguments, catalogs); }
   int operator()(const SimulateArguments& arguments) const { return Simulate(arguments, catalogs); }
   int operator()(const ExplainArguments& arguments) const { return ExplainPlan(arguments, catalogs); }
   int operator()(const CheckArguments& arguments) const { return Check(arguments, catalogs); }

@@ -49,7 +49,8 @@ void ExpectPlanFields(const json& plan) {
 }
 
 TEST(Program, HelpAndVersionAreNoMistakes) {
-  for (const char* command : {"", "inspect", "plan", "compare", "simulate", "explain", "cluster", "list", "demo"}) {
+  for (const char* command :
+       {"", "inspect", "plan", "compare", "train", "simulate", "explain", "cluster", "list", "demo"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command != '\0') arguments.insert(arguments.begin(), command);
     const Outcome outcome = RunBerth(arguments);

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <map>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/controls.h"
+#include "cli/planning.h"
+#include "cli/training_page.h"
+#include "placement/grouping.h"
+#include "report/table.h"
+
+namespace berth {
+
+#if BERTH_HAS_LEARN
+
+namespace {
+
+// Every option that decides what a run learns, by its name.
+std::vector<std::pair<std::string, std::string*>> Options(TrainArguments& arguments) {
+  ProblemArguments& problem = arguments.problem;
+  return {{"planner", &arguments.planner},   {"on", &problem.model.model},
+          {"test", &arguments.tests},        {"format", &problem.model.format},
+          {"mode", &problem.model.mode},     {"optimizer", &problem.model.optimizer},
+          {"cluster", &problem.cluster},     {"costs", &problem.costs},
+          {"evaluator", &problem.evaluator}, {"objective", &problem.objective},
+          {"budget", &arguments.budget},     {"updates", &arguments.updates},
+          {"seed", &arguments.seed},         {"checkpoint-every", &arguments.checkpoint_every}};
+}
+
+// What a run that is resumed was begun with; what is given again must agree.
+void TakeFromFolder(TrainArguments& arguments) {
+  std::map<std::string, std::string> begun;
+  for (auto& [name, value] : TrainingArguments(arguments.output)) begun[name] = value;
+  if (!arguments.problem.model.shapes.empty()) throw Error("train: leave --shape out of a run that is resumed");
+  for (const auto& [name, value] : Options(arguments)) {
+    if (!value->empty() && *value != begun[name]) {
+      throw Error(
+          "{}: this run was begun {}, not with --{} {}; leave it out, or begin another run", arguments.output,
+          begun[name].empty() ? fmt::format("without --{}", name) : fmt::format("with --{} {}", name, begun[name]),
+          name, *value);
+    }
+    *value = begun[name];
+  }
+  for (auto& [name, value] : begun) {
+    if (name.starts_with("shape")) arguments.problem.model.shapes.push_back(value);
+  }
+}
+
+// A model with its evaluator; `grouped` is what is learned on where ops are put in groups.
+struct Case {
+  Setup setup;
+  std::unique_ptr<const Problem> grouped;
+
+  const Problem& problem() const { return grouped ? *grouped : *setup.problem; }
+};
+
+// "on(group=...,planner=...)" taken apart; any other planner has no groups.
+struct GroupedPlanner {
+  std::string planner, group;
+
+  GroupedPlanner(const std::string& text, const PlannerCatalog& planners) : planner(text) {
+    const Spec spec = Spec::Parse(text);
+    if (spec.name != "on") return;
+    const Params params(spec, planners.Find("on")->info.parameters, planners.what());
+    planner = params.Text("planner");
+    group = params.Text("group");
+  }
+};
+
+std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arguments, const GroupedPlanner& planner,
+                            const Catalogs& catalogs) {
+  std::vector<Case> cases;
+  if (models.empty()) return cases;
+  for (const std::string& model : ExpandModels(models, catalogs.families)) {
+    ProblemStrings strings = StringsOf(arguments.problem);
+    strings.model = model;
+    Case& made = cases.emplace_back(MakeSetup(catalogs, strings), nullptr);
+    if (planner.group.empty()) continue;
+    size_t dropped = 0;
+    made.grouped = std::make_unique<const Problem>(
+        Grouped(*made.setup.problem, catalogs.groupings.Make(planner.group, *made.setup.problem), dropped));
+  }
+  return cases;
+}
+
+std::vector<TrainingCase> TrainingCases(const std::vector<Case>& cases) {
+  std::vector<TrainingCase> list;
+  for (const Case& each : cases) {
+    list.push_back({.name = each.setup.strings.model, .problem = each.problem(), .evaluator = *each.setup.evaluator});
+  }
+  return list;
+}
+
+TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner) {
+  TrainingRequest request{.planner = planner.planner, .folder = arguments.output, .resume = arguments.resume};
+  if (!arguments.budget.empty()) request.budget = Budget::Parse(arguments.budget);
+  const auto count = [](const char* option, const std::string& text) {
+    return static_cast<int64_t>(std::min<uint64_t>(ParseCount(option, text, 1), 1'000'000'000));
+  };
+  if (!arguments.updates.empty()) request.updates = count("--updates", arguments.updates);
+  if (!arguments.seed.empty()) request.seed = ParseCount("--seed", arguments.seed, 0);
+  if (!arguments.threads.empty()) request.threads = count("--threads", arguments.threads);
+  if (!arguments.checkpoint_every.empty()) {
+    request.checkpoint_every = count("--checkpoint-every", arguments.checkpoint_every);
+  }
+  for (const auto& [name, value] : Options(arguments)) request.arguments.emplace_back(name, *value);
+  for (size_t i = 0; i < arguments.problem.model.shapes.size(); ++i) {
+    request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.model.shapes[i]);
+  }
+  return request;
+}
+
+std::vector<TrainedRow> RowsOf(const std::vector<Case>& cases, const std::vector<TrainedCase>& trained,
+                               const TrainingRequest& request, const Catalogs& catalogs) {
+  std::vector<TrainedRow> rows;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    TrainedRow& row =
+        rows.emplace_back(cases[i].setup, trained[i], LowerBound(*cases[i].setup.evaluator), std::nullopt);
+    const int64_t drawn = trained[i].best.evaluations;
+    if (request.budget.cancelled->load()) continue;
+    row.controls = RunControls(row.setup, catalogs, drawn > 0 ? drawn : trained[i].greedy_evaluations, request.seed,
+                               request.budget.cancelled);
+  }
+  return rows;
+}
+
+// The planner with the run's policy, as `berth plan` takes it.
+std::string WithCheckpoint(const GroupedPlanner& planner, const std::string& path) {
+  const size_t end = planner.planner.rfind(')');
+  const std::string trained = end == std::string::npos
+                                  ? fmt::format("{}(checkpoint={})", planner.planner, path)
+                                  : fmt::format("{}{}checkpoint={})", planner.planner.substr(0, end),
+                                                planner.planner[end - 1] == '(' ? "" : ",", path);
+  return planner.group.empty() ? trained : fmt::format("on(group={},planner={})", planner.group, trained);
+}
+
+std::string PageOf(const TrainingRequest& request, const TrainingResult& result, const std::vector<TrainedRow>& rows,
+                   const std::vector<TrainedRow>& tests, const std::string& answer) {
+  std::string text =
+      fmt::format("{} learned on {}: {} of {}, {}, seed {}\n", request.planner,
+                  Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
+                  Counted(result.planned_updates, "update"), Counted(result.evaluations, "evaluation"), request.seed);
+  if (!result.finished) {
+    text += Wrap(fmt::format("Stopped by Ctrl-C: `berth train --resume --out {}` goes on.", request.folder));
+  }
+  if (!result.curve.empty()) {
+    const CurvePoint& last = result.curve.back();
+    text +=
+        Wrap(fmt::format("Cost, relative to the first placements: {} {:.3f}; entropy {:.3g}, {:.3g} decisions per "
+                         "placement.",
+                         Sparkline(result.curve, 40), last.relative_cost, last.entropy, last.groups));
+  }
+  text += "\n" + TrainingTable(rows, false);
+  if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
+  text += "\n" +
+          Wrap(fmt::format("first: the first placement that was drawn; best: of all that were drawn; greedy: the "
+                           "likeliest placement of {}. The others had as many evaluations on each model.",
+                           result.best_update > 0
+                               ? fmt::format("the policy of update {}, in {}/best", result.best_update, request.folder)
+                               : fmt::format("{}/last", request.folder)));
+  return text + "\n" +
+         Wrap(fmt::format(
+             "Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one: berth plan MODEL "
+             "--planner '{}'",
+             request.folder, answer));
+}
+
+}  // namespace
+
+int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
+  TrainArguments arguments = given;
+  while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
+  if (arguments.resume) TakeFromFolder(arguments);
+  if (arguments.planner.empty()) throw Error("train: say what learns, like --planner placeto");
+  if (arguments.problem.model.model.empty()) throw Error("train: say on what it learns, like --on resnet50");
+  const GroupedPlanner planner(arguments.planner, catalogs.planners);
+  TrainingRequest request = RequestOf(arguments, planner);
+  if (!catalogs.planners.MakePlanner(planner.planner)->facts().learned) {
+    throw Error("train: {} learns nothing; name a learned planner, like placeto or hsdag", planner.planner);
+  }
+  const std::vector<Case> cases = MakeCases(arguments.problem.model.model, arguments, planner, catalogs);
+  const std::vector<Case> tests = MakeCases(arguments.tests, arguments, planner, catalogs);
+  request.cases = TrainingCases(cases);
+  request.tests = TrainingCases(tests);
+  request.budget.cancelled = CatchInterrupts();
+
+  const TrainingResult result = [&] {
+    ProgressLine line;
+    std::vector<CurvePoint> curve;
+    request.progress = [&](const CurvePoint& point, int64_t planned) {
+      curve.push_back(point);
+      line.Show(fmt::format("update {} of {}, {}, cost {:.3f} of the first {}", point.update, planned,
+                            Counted(point.evaluations, "evaluation"), point.relative_cost, Sparkline(curve, 24)));
+    };
+    return Train(request);
+  }();
+
+  const std::vector<TrainedRow> rows = RowsOf(cases, result.cases, request, catalogs);
+  const std::vector<TrainedRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
+  const std::string answer =
+      WithCheckpoint(planner, fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"));
+  const std::string page = PageOf(request, result, rows, test_rows, answer);
+  const Json json = {{"planner", request.planner},
+                     {"answer", answer},
+                     {"seed", request.seed},
+                     {"finished", result.finished},
+                     {"updates", result.updates},
+                     {"planned_updates", result.planned_updates},
+                     {"evaluations", result.evaluations},
+                     {"best_update", result.best_update},
+                     {"cases", TrainingJson(rows)},
+                     {"tests", TrainingJson(test_rows)}};
+  WriteFile(request.folder + "/results.txt", page);
+  WriteFile(request.folder + "/results.json", DumpJson(json));
+  Print(arguments.json ? DumpJson(json) : page);
+  return 0;
+}
+
+#else
+
+int TrainPlanner(const TrainArguments&, const Catalogs&) {
+  throw Error(
+      "train: this program was built without libtorch, so nothing in it learns; ./dev setup fetches it, ./dev "
+      "build builds it in");
+}
+
+#endif
+
+}  // namespace berth

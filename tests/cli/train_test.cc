@@ -1,0 +1,170 @@
+// What `berth train` leaves behind, on the built program.
+#include <gmock/gmock.h>
+
+#include "tests/cli/run_berth.h"
+
+#if BERTH_HAS_LEARN
+
+namespace berth::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr const char* kModel = "fork_join(width=3,depth=2)";
+
+std::vector<std::string> Train(const std::string& planner, const std::string& folder,
+                               const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {
+      "train",       "--planner", planner, "--on", std::string(kModel) + ",chain(ops=8)", "--cluster", "cpu_gpu",
+      "--evaluator", "serial",    "--out", folder};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// One line with what was wrong, and the exit code of a mistake.
+void ExpectMistake(const Outcome& outcome, const std::string& part) {
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("berth: "), HasSubstr(part)));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+class Learned : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Learned, LeavesAFolderWithAllOfARunAndAPolicyThatPlans) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  const Outcome outcome = RunBerth(
+      Train(GetParam(), run, {"--updates", "3", "--checkpoint-every", "2", "--json", "--test", "chain(ops=5)"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  for (const char* file : {"config.json", "curve.csv", "curve.svg", "last", "best", "results.txt", "results.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(run + "/" + file)) << file;
+  }
+  const std::string curve = Content(run + "/curve.csv");
+  EXPECT_EQ(std::count(curve.begin(), curve.end(), '\n'), 4);
+  EXPECT_THAT(Content(run + "/curve.svg"), AllOf(StartsWith("<svg"), HasSubstr("</svg>")));
+  EXPECT_EQ(json::parse(Content(run + "/results.json")), outcome.json());
+  const json results = outcome.json();
+  EXPECT_EQ(results.at("updates"), 3);
+  EXPECT_EQ(results.at("cases").size(), 2u);
+  EXPECT_EQ(results.at("tests").size(), 1u);
+  for (const json& trained : results.at("cases")) {
+    std::vector<std::string> controls;
+    double optimum = 0;
+    for (const json& control : trained.at("controls")) {
+      controls.push_back(control.at("planner"));
+      EXPECT_LE(control.at("evaluations"), trained.at("evaluations"));
+      if (controls.back() == "mincut") optimum = control.at("score_seconds");
+    }
+    for (const char* name :
+         {"random", "random(bias=true)", "on(group=random,planner=random)", "one_cut", "local_search"})
+      EXPECT_THAT(controls, Contains(name));
+    EXPECT_GT(optimum, 0);
+    EXPECT_GE(trained.at("best_seconds").get<double>(), optimum * (1 - 1e-12));
+    EXPECT_LE(trained.at("lower_bound_seconds").get<double>(), optimum * (1 + 1e-12));
+  }
+  const Outcome plan = RunBerth(
+      {"plan", kModel, "--cluster", "cpu_gpu", "--evaluator", "serial", "--json", "--planner", results.at("answer")});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_FALSE(plan.json().at("controls").empty());
+}
+
+TEST_P(Learned, ResumedGivesTheSameBytesAsUnbroken) {
+  const Folder folder;
+  const std::string whole = folder / "whole", broken = folder / "broken";
+  const Outcome outcome = RunBerth(Train(GetParam(), whole, {"--updates", "7", "--checkpoint-every", "2", "--json"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  // As `kill -9` leaves it: an older checkpoint (`best` is one), rows of updates that it has not seen, half a row.
+  ASSERT_LT(outcome.json().at("best_update"), 7) << "another seed is needed: resuming would do nothing";
+  std::filesystem::copy(whole, broken);
+  std::filesystem::copy_file(broken + "/best", broken + "/last", std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(broken + "/curve.csv", std::ios::app) << "8,12";
+  const Outcome resumed = RunBerth({"train", "--resume", "--out", broken, "--threads", "1"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  for (const char* file : {"curve.csv", "curve.svg", "last", "best", "config.json"}) {
+    EXPECT_EQ(Content(broken + "/" + file), Content(whole + "/" + file)) << file;
+  }
+  EXPECT_EQ(json::parse(Content(broken + "/results.json")).at("cases"), outcome.json().at("cases"));
+}
+
+TEST_P(Learned, EndsAtCtrlCWithACheckpointAndGoesOn) {
+  const Folder folder;
+  const std::string whole = folder / "whole", broken = folder / "broken";
+  const std::vector<std::string> length = {"--updates", "60", "--checkpoint-every", "50"};
+  ASSERT_EQ(RunBerth(Train(GetParam(), whole, length)).code, 0);
+  const Outcome stopped = RunBerth(Train(GetParam(), broken, length), {.interrupt_after = 0.4});
+  // Where the machine is so fast or so slow that Ctrl-C comes before or after the training, there is nothing to see.
+  if (stopped.code == 0) {
+    EXPECT_TRUE(std::filesystem::exists(broken + "/last"));
+    ASSERT_EQ(RunBerth({"train", "--resume", "--out", broken}).code, 0);
+    for (const char* file : {"curve.csv", "last", "best"}) {
+      EXPECT_EQ(Content(broken + "/" + file), Content(whole + "/" + file)) << file;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, Learned,
+                         ::testing::Values("placeto(rounds=2)",
+                                           "hsdag(mode=paper,hidden=8,steps=4,type=false,degrees=false,position=1)"),
+                         [](const auto& test) {
+                           return std::string(test.param).substr(0, std::string(test.param).find('('));
+                         });
+
+TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
+  const Folder folder;
+  const std::string planner = "placeto(rounds=2)", run = folder / "run";
+  ExpectMistake(RunBerth(Train(planner, folder / "no/run", {"--updates", "1"})), "parent");
+  ExpectMistake(RunBerth(Train("heft", run, {"--updates", "1"})), "learns nothing");
+  ExpectMistake(RunBerth(Train(planner, run, {"--updates", "0"})), "--updates");
+  ExpectMistake(RunBerth(Train(planner, run, {"--budget", "soon"})), "budget");
+  ExpectMistake(RunBerth(Train(planner, run, {"--resume"})), "no training was begun");
+  ExpectMistake(RunBerth({"train", "--planner", planner, "--on", "family(count=1,split=test)", "--out", run}),
+                "count=2");
+  ExpectMistake(RunBerth({"train", "--planner", planner, "--out", run}), "--on");
+  ExpectMistake(RunBerth(Train(planner, run, {"--threads", "x"})), "--threads");
+  EXPECT_FALSE(std::filesystem::exists(run));
+
+  ASSERT_EQ(RunBerth(Train(planner, run, {"--updates", "1"})).code, 0);
+  ExpectMistake(RunBerth(Train(planner, run, {"--updates", "1"})), "--resume");
+  ExpectMistake(RunBerth(Train(planner, run, {"--resume", "--seed", "9"})), "--seed 9");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", run, "--updates", "7"}), "--updates 1");
+}
+
+TEST(Checkpoints, ThatDoNotFitAreRefusedInOneLine) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train("placeto(rounds=2)", run, {"--updates", "1"})).code, 0);
+  const auto plan = [&](const std::string& cluster, const std::string& planner) {
+    return RunBerth({"plan", kModel, "--cluster", cluster, "--planner", planner});
+  };
+  const std::string checkpoint = "checkpoint=" + run + "/last";
+  ExpectMistake(plan("k80x4", "placeto(rounds=2," + checkpoint + ")"), "devices");
+  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2,costs=columns," + checkpoint + ")"), run);
+  ExpectMistake(plan("cpu_gpu", "hsdag(" + checkpoint + ")"), "hsdag");
+  ExpectMistake(plan("cpu_gpu", "placeto(checkpoint=" + run + "/curve.csv)"), "no checkpoint");
+  ExpectMistake(plan("cpu_gpu", "placeto(checkpoint=" + run + "/nothing)"), "cannot be read");
+  std::string bytes = Content(run + "/last");
+  bytes[bytes.size() / 2] ^= 1;
+  Write(run + "/last", bytes);
+  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2," + checkpoint + ")"), "damaged");
+}
+
+TEST(Train, StopsWhereTheLossIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  const Outcome outcome = RunBerth(Train(
+      "hsdag(mode=paper,encoder=gin,layers=16,hidden=8,steps=4,type=false,degrees=false,position=1,learning_rate=10)",
+      run, {"--updates", "20", "--checkpoint-every", "1"}));
+  ExpectMistake(outcome, "diverged in update");
+  EXPECT_THAT(outcome.err, HasSubstr("last good checkpoint"));
+}
+
+}  // namespace
+}  // namespace berth::testing
+
+#endif
