@@ -93,7 +93,8 @@ std::vector<Parameter> Parameters() {
        .type = ParameterType::kText,
        .default_value = "",
        .sentence = "a file with a trained policy to begin with"},
-      flag("train", "true", "false: one episode of the likeliest devices, by the policy as it is"),
+      flag("train", "true",
+           "false: one episode of the likeliest devices, by the policy as it is; so with a checkpoint"),
   };
   for (Parameter& parameter : list) {
     for (const Published& each : kPublished) parameter.mode_decides |= parameter.name == each.name;
@@ -180,7 +181,7 @@ Method MakeMethod(const Params& given) {
       .default_evaluations = 20'000,
       .seeded = params.Bool("seeded"),
       .checkpoint = params.Text("checkpoint"),
-      .train = params.Bool("train"),
+      .train = params.Given("train") ? params.Bool("train") : params.Text("checkpoint").empty(),
   };
 }
 
