@@ -146,7 +146,7 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
   if (!result.curve.empty()) {
     const CurvePoint& last = result.curve.back();
     text +=
-        Wrap(fmt::format("Cost, relative to the first placements: {} {:.3f}; entropy {:.3g}, {:.3g} decisions per "
+        Wrap(fmt::format("Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; entropy {:.3g}, {:.3g} decisions per "
                          "placement.",
                          Sparkline(result.curve, 40), last.relative_cost, last.entropy, last.groups));
   }
@@ -189,7 +189,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     std::vector<CurvePoint> curve;
     request.progress = [&](const CurvePoint& point, int64_t planned) {
       curve.push_back(point);
-      line.Show(fmt::format("update {} of {}, {}, cost {:.3f} of the first {}", point.update, planned,
+      line.Show(fmt::format("update {} of {}, {}, cost {:.3f} of the work {}", point.update, planned,
                             Counted(point.evaluations, "evaluation"), point.relative_cost, Sparkline(curve, 24)));
     };
     return Train(request);

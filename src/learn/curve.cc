@@ -196,7 +196,7 @@ std::string CurvePicture(std::span<const CurvePoint> points, std::string_view ti
   svg += Drawn(LineOf(points, &CurvePoint::relative_cost, kCostColour, 1), x, cost);
   svg +=
       Drawn(LineOf(points, &CurvePoint::relative_cost, kCostColour, std::max<size_t>(points.size() / 10, 2)), x, cost);
-  svg += Text(kLeft, kTop - 4, "start", kCostColour, "cost, relative to the first");
+  svg += Text(kLeft, kTop - 4, "start", kCostColour, "cost, relative to the work");
   svg += Text(kWidth - kRight, kTop - 4, "end", kEntropyColour, "entropy per decision, nats");
   svg += Text((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", kInk, "update");
   return svg + "</svg>\n";

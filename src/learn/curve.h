@@ -14,8 +14,8 @@ struct CurvePoint {
   int64_t evaluations = 0;  // up to and with this update
   double mean_cost = 0;     // seconds; of this update's placements that did not fail
   double best_cost = 0;     // seconds; of this update's placements
-  // The geometric mean of this update's costs, each over the first cost that was seen on its graph: the same for graphs
-  // of any size. NaN where all failed.
+  // The geometric mean of this update's costs, each over the time of its graph's ops one after another, all on their
+  // fastest devices: comparable over graphs of any size. NaN where all failed.
   double relative_cost = 0;
   double entropy = 0;  // mean per decision, nats
   double groups = 0;   // mean decisions per step

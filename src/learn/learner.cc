@@ -96,6 +96,11 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
   adam_ = std::make_unique<torch::optim::Adam>(policy_->parameters(),
                                                torch::optim::AdamOptions(method_.learner.learning_rate));
   reference_.assign(cases_.size(), std::numeric_limits<double>::quiet_NaN());
+  for (const LearnCase& each : cases_) {
+    double work = 0;
+    for (const OpId op : each.problem.graph().ops()) work += std::ranges::min(each.problem.op_times(op));
+    work_.push_back(work > 0 ? work : 1);
+  }
   found_.resize(cases_.size());
   if (method_.critic.prior != CriticOptions::Prior::kNone) {
     for (size_t i = 0; i < cases_.size(); ++i) {
@@ -181,7 +186,7 @@ void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
         if (std::isnan(reference_[worker.index])) reference_[worker.index] = cost;
         point.mean_cost += cost * unit;
         point.best_cost = std::min(point.best_cost, cost * unit);
-        logarithms += std::log(cost / reference_[worker.index]);
+        logarithms += std::log(cost / work_[worker.index]);
         ++asked;
       }
       point.groups += episode->groups;

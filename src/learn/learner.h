@@ -116,6 +116,7 @@ class Learner {
   std::unique_ptr<torch::optim::Adam> adam_;
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
+  std::vector<double> work_;       // per case, in time units: each op on its fastest device, one after another
   std::vector<PlanResult> found_;  // per case
   std::vector<std::unique_ptr<Critic>> critic_;  // per case; empty without
   int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
