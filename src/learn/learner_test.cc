@@ -169,6 +169,20 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
 
+TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
+  Random random(6);
+  const Problem problem = testing::RandomProblem(random, {.ops = 6, .devices = 3, .forbidden = 0.5});
+  const auto evaluator = Parallel(problem);
+  Method method = SmallPlaceto();
+  method.learner.learning_rate = method.learner.learning_rate_end = 1e30;
+  Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
+  EXPECT_FALSE(learner.Update(1'000'000, 1).diverged);
+  const CurvePoint point = learner.Update(1'000'000, 1);
+  EXPECT_TRUE(point.diverged);
+  EXPECT_EQ(point.update, 2);
+  EXPECT_EQ(FindViolation(problem, learner.Take(0).plan.view()), std::nullopt);
+}
+
 TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   const Problem problem = FastSecond(3), wide = FastSecond(3, 3);
   const auto evaluator = Parallel(problem), on_wide = Parallel(wide);

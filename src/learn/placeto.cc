@@ -126,8 +126,9 @@ struct Rollout {
   std::unique_ptr<PlacetoEpisode> episode;
 };
 
-// The device that is drawn, or the likeliest.
-int64_t Choose(const float* log_prob, int64_t devices, bool greedy, Random& random) {
+// The device that is drawn, or the likeliest; `otherwise` where training has diverged and nothing is likely.
+int64_t Choose(const float* log_prob, int64_t devices, bool greedy, Random& random, DeviceId otherwise) {
+  if (std::isnan(log_prob[0])) return static_cast<int64_t>(otherwise);
   if (greedy) return std::max_element(log_prob, log_prob + devices) - log_prob;
   double left = random.Uniform();
   int64_t chosen = 0;
@@ -302,7 +303,8 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge&
     const at::Tensor log_prob = LogProbabilities(logits, task.forbidden[node]).contiguous();
     for (int64_t r = 0; r < batch; ++r) {
       const float* row = log_prob.data_ptr<float>() + r * log_prob.size(1);
-      const int64_t chosen = Choose(row, log_prob.size(1), options.greedy, randoms[static_cast<size_t>(r)]);
+      const int64_t chosen = Choose(row, log_prob.size(1), options.greedy, randoms[static_cast<size_t>(r)],
+                                    rollouts[static_cast<size_t>(r)].device[static_cast<size_t>(node)]);
       rollouts[static_cast<size_t>(r)].Step(step, DeviceId{static_cast<int32_t>(chosen)}, row[chosen],
                                             step >= first_asked);
     }
