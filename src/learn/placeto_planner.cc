@@ -18,8 +18,9 @@ struct Published {
   const char* name;
   const char* value;
 };
-constexpr Published kPublished[] = {{"reward", "time"},     {"entropy", "1"},   {"entropy_end", "1"},
-                                    {"normalise", "false"}, {"pooling", "sum"}, {"seeded", "false"}};
+constexpr Published kPublished[] = {{"reward", "time"}, {"learning_rate", "0.001"}, {"learning_rate_end", "0.0001"},
+                                    {"entropy", "1"},   {"entropy_end", "1"},       {"normalise", "false"},
+                                    {"pooling", "sum"}, {"seeded", "false"}};
 
 std::vector<Parameter> Parameters() {
   const auto choice = [](std::string name, std::string value, std::string sentence, std::vector<std::string> choices) {
@@ -76,13 +77,13 @@ std::vector<Parameter> Parameters() {
              "episodes side by side on threads, each on a graph of its own in training on several (4 "
              "to 8 published)",
              1, 1024),
-      number(kInt, "rollouts", "4", "episodes that a worker plays at once (1 published)", 1, 1024),
+      number(kInt, "rollouts", "2", "episodes that a worker plays at once (1 published)", 1, 1024),
       number(kInt, "window", "10", "episodes in the mean, per step, from which credit counts (10, or 1000, published)",
              1, 1e6),
-      flag("normalise", "false", "divide credits by their standard deviation over an update"),
-      number(kReal, "learning_rate", "0.001", "of Adam at first (0.001 published)", 0, 1),
-      number(kReal, "learning_rate_end", "0.0001", "at last, linearly over the budget (0.0001 published)", 0, 1),
-      number(kReal, "entropy", "0.02", "weight of the policy's entropy at first (1 published)", 0, 1e6),
+      flag("normalise", "true", "divide credits by their standard deviation over an update (false published)"),
+      number(kReal, "learning_rate", "0.003", "of Adam at first (0.001 published)", 0, 1),
+      number(kReal, "learning_rate_end", "0.0003", "at last, linearly over the budget (0.0001 published)", 0, 1),
+      number(kReal, "entropy", "0.01", "weight of the policy's entropy at first (1 published)", 0, 1e6),
       number(kReal, "entropy_end", "0", "at last, linearly over the budget (1 published)", 0, 1e6),
       number(kReal, "clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
       number(kReal, "memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),
