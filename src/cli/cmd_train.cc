@@ -146,7 +146,8 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
   if (!result.curve.empty()) {
     const CurvePoint& last = result.curve.back();
     text +=
-        Wrap(fmt::format("Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; entropy {:.3g}, {:.3g} decisions per "
+        Wrap(fmt::format("Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; "
+                         "entropy {:.3g}, {:.3g} decisions per "
                          "placement.",
                          Sparkline(result.curve, 40), last.relative_cost, last.entropy, last.groups));
   }
