@@ -75,6 +75,7 @@ std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arg
     ProblemStrings strings = StringsOf(arguments.problem);
     strings.model = model;
     Case& made = cases.emplace_back(MakeSetup(catalogs, strings), nullptr);
+    CheckMemory(made.setup);
     if (planner.group.empty()) continue;
     size_t dropped = 0;
     made.grouped = std::make_unique<const Problem>(
@@ -155,10 +156,11 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
   text += "\n" +
           Wrap(fmt::format("first: the first placement that was drawn; best: of all that were drawn; greedy: the "
-                           "likeliest placement of {}. The others had as many evaluations on each model.",
+                           "likeliest placement of {}.{}",
                            result.best_update > 0
                                ? fmt::format("the policy of update {}, in {}/best", result.best_update, request.folder)
-                               : fmt::format("{}/last", request.folder)));
+                               : fmt::format("{}/last", request.folder),
+                           result.finished ? " The others had as many evaluations on each model." : ""));
   return text + "\n" +
          Wrap(fmt::format(
              "Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one: berth plan MODEL "

@@ -24,6 +24,7 @@ constexpr Column kColumns[] = {
     {.name = "mean_cost", .number = &CurvePoint::mean_cost},
     {.name = "best_cost", .number = &CurvePoint::best_cost},
     {.name = "relative_cost", .number = &CurvePoint::relative_cost},
+    {.name = "greedy_cost", .number = &CurvePoint::greedy_cost},
     {.name = "entropy", .number = &CurvePoint::entropy},
     {.name = "groups", .number = &CurvePoint::groups},
     {.name = "loss", .number = &CurvePoint::loss},
@@ -89,14 +90,15 @@ struct Line {
   double width, opacity;
 };
 
-std::pair<double, double> Range(std::span<const CurvePoint> points, double CurvePoint::* member) {
+std::pair<double, double> Range(std::span<const CurvePoint> points, double CurvePoint::* member,
+                                std::pair<double, double> otherwise = {0, 1}) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const CurvePoint& point : points) {
     if (!std::isfinite(point.*member)) continue;
     low = std::min(low, point.*member);
     high = std::max(high, point.*member);
   }
-  return low <= high ? std::pair(low, high) : std::pair(0.0, 1.0);
+  return low <= high ? std::pair(low, high) : otherwise;
 }
 
 Line LineOf(std::span<const CurvePoint> points, double CurvePoint::* member, std::string_view colour, size_t window) {
@@ -168,7 +170,9 @@ std::string CurvePicture(std::span<const CurvePoint> points, std::string_view ti
   const auto last = points.empty() ? 1.0 : static_cast<double>(points.back().update);
   const Axis x(0, std::max(last, 1.0));
   const auto [least_cost, most_cost] = Range(points, &CurvePoint::relative_cost);
-  const Axis cost(least_cost, most_cost), entropy(0, std::max(Range(points, &CurvePoint::entropy).second, 1e-6));
+  const auto [least_greedy, most_greedy] = Range(points, &CurvePoint::greedy_cost, {least_cost, most_cost});
+  const Axis cost(std::min(least_cost, least_greedy), std::max(most_cost, most_greedy)),
+      entropy(0, std::max(Range(points, &CurvePoint::entropy).second, 1e-6));
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
@@ -196,7 +200,13 @@ std::string CurvePicture(std::span<const CurvePoint> points, std::string_view ti
   svg += Drawn(LineOf(points, &CurvePoint::relative_cost, kCostColour, 1), x, cost);
   svg +=
       Drawn(LineOf(points, &CurvePoint::relative_cost, kCostColour, std::max<size_t>(points.size() / 10, 2)), x, cost);
-  svg += Text(kLeft, kTop - 4, "start", kCostColour, "cost, relative to the work");
+  for (const CurvePoint& point : points) {
+    if (!std::isfinite(point.greedy_cost)) continue;
+    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
+                       kLeft + x.Share(static_cast<double>(point.update)) * (kWidth - kLeft - kRight),
+                       kHeight - kBottom - cost.Share(point.greedy_cost) * (kHeight - kTop - kBottom), kCostColour);
+  }
+  svg += Text(kLeft, kTop - 4, "start", kCostColour, "cost, relative to the work; dots: likeliest placements");
   svg += Text(kWidth - kRight, kTop - 4, "end", kEntropyColour, "entropy per decision, nats");
   svg += Text((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", kInk, "update");
   return svg + "</svg>\n";

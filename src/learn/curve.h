@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ struct CurvePoint {
   // The geometric mean of this update's costs, each over the time of its graph's ops one after another, all on their
   // fastest devices: comparable over graphs of any size. NaN where all failed.
   double relative_cost = 0;
+  // The same of the likeliest placement of each graph after this update; NaN where no checkpoint was due.
+  double greedy_cost = std::numeric_limits<double>::quiet_NaN();
   double entropy = 0;  // mean per decision, nats
   double groups = 0;   // mean decisions per step
   double loss = 0;
@@ -32,8 +35,8 @@ std::string CurveRow(const CurvePoint& point);
 // line is another.
 std::vector<CurvePoint> ParseCurve(std::string_view csv, const std::string& path);
 
-// relative_cost and entropy over updates, as an SVG picture; the cost's mean over a tenth of the updates as a bold
-// line.
+// relative_cost, greedy_cost and entropy over updates, as an SVG picture; the cost's mean over a tenth of the updates
+// as a bold line.
 std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title);
 
 }  // namespace berth

@@ -24,6 +24,7 @@ std::vector<CurvePoint> SomePoints(int64_t count) {
                       .mean_cost = 1 / (3 * x),
                       .best_cost = i == 2 ? std::numeric_limits<double>::infinity() : 0.1 / x,
                       .relative_cost = i == 2 ? std::nan("") : std::exp(-x / 3),
+                      .greedy_cost = i % 3 == 0 ? 1.5 / x : std::nan(""),
                       .entropy = 0.7 / x,
                       .groups = 12.5,
                       .loss = -1e-7 * x,

@@ -320,6 +320,14 @@ double Learner::Greedy(size_t index, int64_t evaluations) {
   return episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit();
 }
 
+double Learner::GreedyCost() {
+  double logarithms = 0;
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    logarithms += std::log(Greedy(i, 1) / cases_[i].problem.seconds_per_unit() / work_[i]);
+  }
+  return std::exp(logarithms / static_cast<double>(cases_.size()));
+}
+
 void Learner::Save(const std::string& path) const {
   nlohmann::json meta = {{"berth_checkpoint", kCheckpointVersion},
                          {"method", method_.name},

@@ -84,6 +84,8 @@ class Learner {
   PlanResult Take(size_t index);
   // The policy's own answer: the likeliest decisions. Counts on the case like any episode.
   double Greedy(size_t index, int64_t evaluations);
+  // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost; one evaluation per case.
+  double GreedyCost();
 
   int64_t updates() const { return updates_; }
   int64_t evaluations() const { return evaluations_; }

@@ -165,18 +165,7 @@ class RunFolder {
   std::FILE* curve_ = nullptr;
 };
 
-// The mean relative cost of the updates (first, last]; infinity without any.
-double MeanCost(const std::vector<CurvePoint>& curve, int64_t first, int64_t last) {
-  double sum = 0, count = 0;
-  for (int64_t i = first; i < last; ++i) {
-    if (!std::isfinite(curve[static_cast<size_t>(i)].relative_cost)) continue;
-    sum += curve[static_cast<size_t>(i)].relative_cost;
-    ++count;
-  }
-  return count > 0 ? sum / count : std::numeric_limits<double>::infinity();
-}
-
-// The training itself, between two checkpoints and the next.
+// The training itself.
 class Run {
  public:
   Run(const TrainingRequest& request, const Method& method, Learner& learner, int64_t planned)
@@ -187,26 +176,36 @@ class Run {
         folder_(request, ConfigJson(request, method)) {
     if (request.resume && folder_.Has("last")) learner_.Load(folder_.Path("last"), false);
     curve_ = folder_.CurveUpTo(learner_.updates());
-    const int64_t every = request.checkpoint_every;
-    for (int64_t update = every; update <= learner_.updates(); update += every) Judge(update - every, update);
+    for (const CurvePoint& point : curve_) Judge(point);
   }
 
   // False when Ctrl-C ended it.
   bool Go() {
     const auto start = std::chrono::steady_clock::now();
-    const auto seconds = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
     const Budget& budget = request_.budget;
-    while (learner_.updates() < planned_ && learner_.evaluations() < budget.evaluations && seconds() < budget.seconds) {
+    const auto over = [&] {
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      return learner_.updates() >= planned_ || learner_.evaluations() >= budget.evaluations ||
+             passed.count() >= budget.seconds;
+    };
+    for (bool ended = over(); !ended;) {
       if (budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed)) {
         SaveLast();
         return false;
       }
-      Update();
-      if (learner_.updates() % request_.checkpoint_every == 0) Checkpoint();
+      CurvePoint point = Update();
+      ended = over();
+      const bool due = ended || point.update % request_.checkpoint_every == 0;
+      if (due) point.greedy_cost = learner_.GreedyCost();
+      ended = ended || learner_.evaluations() >= budget.evaluations;  // these count too
+      curve_.push_back(point);
+      folder_.Append(point);
+      // `best` first: should the process end between the two, the run goes on from the older `last` and comes here
+      // again.
+      if (Judge(point)) learner_.Save(folder_.Path("best"));
+      if (due) SaveLast();
+      if (request_.progress) request_.progress(point, planned_);
     }
-    if (learner_.updates() % request_.checkpoint_every != 0) Checkpoint();
     return true;
   }
 
@@ -216,10 +215,9 @@ class Run {
   std::vector<CurvePoint> curve() && { return std::move(curve_); }
 
  private:
-  void Update() {
-    const CurvePoint point = learner_.Update(
-        request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - learner_.evaluations(),
-        Threads());
+  CurvePoint Update() {
+    const int64_t most = request_.budget.evaluations;
+    const CurvePoint point = learner_.Update(most == kNoEnd ? kNoEnd : most - learner_.evaluations(), Threads());
     if (point.diverged) {
       throw Error(
           "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
@@ -228,9 +226,7 @@ class Run {
           folder_.Has("last") ? fmt::format("{} is the last good checkpoint", folder_.Path("last"))
                               : "there was no checkpoint yet");
     }
-    curve_.push_back(point);
-    folder_.Append(point);
-    if (request_.progress) request_.progress(point, planned_);
+    return point;
   }
 
   int64_t Threads() const {
@@ -245,18 +241,10 @@ class Run {
     WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, method_.name));
   }
 
-  // `best` first: should the process end between the two, the run goes on from the older `last` and comes here again.
-  void Checkpoint() {
-    const int64_t update = learner_.updates(), every = request_.checkpoint_every;
-    if (Judge((update - 1) / every * every, update)) learner_.Save(folder_.Path("best"));
-    SaveLast();
-  }
-
-  bool Judge(int64_t first, int64_t last) {
-    const double cost = MeanCost(curve_, first, last);
-    if (!(cost < best_cost_)) return false;
-    best_cost_ = cost;
-    best_update_ = last;
+  bool Judge(const CurvePoint& point) {
+    if (!(point.greedy_cost < best_cost_)) return false;
+    best_cost_ = point.greedy_cost;
+    best_update_ = point.update;
     return true;
   }
 

@@ -61,7 +61,8 @@ struct TrainingResult {
 //  curve.csv    a row per update, as they come
 //  curve.svg    its picture, with every checkpoint
 //  last         a checkpoint every `checkpoint_every` updates, and at the end
-//  best         the one of these whose updates since the checkpoint before had the least relative cost, in the mean
+//  best         the one of these whose likeliest placements cost least, in the mean over the cases; that takes an
+//               evaluation per case, which counts
 // An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).
 // Throws Error where a case cannot be learned on, the folder is there already (or, to resume, is not, or is of another
 // run), and when the loss is not finite: the last good checkpoint stays then.
