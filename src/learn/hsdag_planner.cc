@@ -172,63 +172,65 @@ Parameter Switch(std::string name, std::string value, std::string sentence) {
 }  // namespace
 
 void RegisterHsdag(MethodCatalog& catalog) {
-  catalog.Add(
-      {.name = "hsdag",
-       .sentence = "Learns to group and place by policy gradient: a graph network scores edges, groups follow the best "
-                   "ones, a classifier places each.",
-       .source = "Duan et al. 2024",
-       .parameters =
-           {Choice("mode", {"best", "paper", "code"},
-                   "what the other parameters are when they are not given: ours, the paper's, the released code's"),
-            Choice("colocation", {"paper", "code", "none"}, "the rule that makes nodes of ops; code: in mode code"),
-            Switch("type", "true", "feature: op types of the members"),
-            Switch("degrees", "true", "features: in-degree and out-degree; false in mode code"),
-            Switch("fractal", "true", "feature: fractal dimension; false in mode code"),
-            Whole("position", "16",
-                  "feature: columns of the encoded topological number, 1 for the number itself (mode "
-                  "code), 0 for none",
-                  0, 256),
-            Switch("shape", "true", "feature: output shape; false in mode code"),
-            Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
-            Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
-            Choice("encoder", {"gcn", "gat", "gin"}, "the graph network"),
-            Whole("hidden", "128", "width of the network", 1, 4096),
-            Whole("layers", "2", "graph layers before the edges are scored", 1, 16),
-            Real("dropout", "0", "probability; 0.2 in modes paper and code", 0, 0.9),
-            Switch("directed", "false", "messages go along the edges only"),
-            Switch("symmetric", "true", "one score per edge; false in modes paper and code: one per direction"),
-            Whole("levels", "0",
-                  "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
-                  "paper and code",
-                  -1, 20),
-            Whole("steps", "20", "placements per update", 1),
-            Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
-            Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
-            Choice("credit", {"own", "buffer", "incremental"}, "what a step is credited with; buffer in mode code"),
-            Choice("baseline", {"batch", "none", "moving"}, "subtracted from rewards; none in modes paper and code"),
-            Choice("critic", {"costs", "none", "blank"},
-                   "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
-                   "and code"),
-            Whole("imagined", "10", "gradient steps on the critic after each update", 0),
-            Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
-            Switch("normalise_reward", "false", "divide by their deviation"),
-            Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
-            Whole("epochs", "1", "gradient steps per update on its own placements", 1, 100),
-            Real("learning_rate", "0.001", "of Adam; 0.0001 in mode paper", 1e-12, 10),
-            Real("learning_rate_end", "0.0003",
-                 "at the end of the budget, linearly; as learning_rate where that is given", 0, 10),
-            Real("entropy", "0.004", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
-            Real("entropy_end", "0.0003", "at the end of the budget, geometrically; linearly where it is 0", 0, 1e6),
-            Real("clip", "0", "norm of the gradient at most; 0: any", 0),
-            Whole("workers", "1", "episodes per update, side by side", 1, 1024),
-            Switch("seeded", "false", "score each single device first"),
-            Switch("cache", "false", "score a repeated placement once; it counts each time"),
-            Whole("runs", "1", "scores per placement; published: 10", 1),
-            Whole("kept", "1", "of these, the last so many are averaged; published: 5", 1),
-            Switch("reject_single", "false", "placements on one device fail, as in mode code"),
-            {.name = "checkpoint", .sentence = "a policy that `berth train` has written"},
-            Switch("train", "true", "false: the policy's likeliest placement as it is; so with a checkpoint")}},
-      MakeMethod);
+  EntryInfo info = {
+      .name = "hsdag",
+      .sentence =
+          "Learns to group and place by policy gradient: a graph network scores edges, groups follow the best "
+          "ones, a classifier places each.",
+      .source = "Duan et al. 2024",
+      .parameters = {
+          Choice("mode", {"best", "paper", "code"},
+                 "what the other parameters are when they are not given: ours, the paper's, the released code's"),
+          Choice("colocation", {"paper", "code", "none"}, "the rule that makes nodes of ops; code: in mode code"),
+          Switch("type", "true", "feature: op types of the members"),
+          Switch("degrees", "true", "features: in-degree and out-degree; false in mode code"),
+          Switch("fractal", "true", "feature: fractal dimension; false in mode code"),
+          Whole("position", "16",
+                "feature: columns of the encoded topological number, 1 for the number itself (mode "
+                "code), 0 for none",
+                0, 256),
+          Switch("shape", "true", "feature: output shape; false in mode code"),
+          Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
+          Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
+          Choice("encoder", {"gcn", "gat", "gin"}, "the graph network"),
+          Whole("hidden", "128", "width of the network", 1, 4096),
+          Whole("layers", "2", "graph layers before the edges are scored", 1, 16),
+          Real("dropout", "0", "probability; 0.2 in modes paper and code", 0, 0.9),
+          Switch("directed", "false", "messages go along the edges only"),
+          Switch("symmetric", "true", "one score per edge; false in modes paper and code: one per direction"),
+          Whole("levels", "0",
+                "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
+                "paper and code",
+                -1, 20),
+          Whole("steps", "20", "placements per update", 1),
+          Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
+          Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
+          Choice("credit", {"own", "buffer", "incremental"}, "what a step is credited with; buffer in mode code"),
+          Choice("baseline", {"batch", "none", "moving"}, "subtracted from rewards; none in modes paper and code"),
+          Choice("critic", {"costs", "none", "blank"},
+                 "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
+                 "and code"),
+          Whole("imagined", "10", "gradient steps on the critic after each update", 0),
+          Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
+          Switch("normalise_reward", "false", "divide by their deviation"),
+          Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
+          Whole("epochs", "1", "gradient steps per update on its own placements", 1, 100),
+          Real("learning_rate", "0.001", "of Adam; 0.0001 in mode paper", 1e-12, 10),
+          Real("learning_rate_end", "0.0003",
+               "at the end of the budget, linearly; as learning_rate where that is given", 0, 10),
+          Real("entropy", "0.004", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
+          Real("entropy_end", "0.0003", "at the end of the budget, geometrically; linearly where it is 0", 0, 1e6),
+          Real("clip", "0", "norm of the gradient at most; 0: any", 0),
+          Whole("workers", "1", "episodes per update, side by side", 1, 1024),
+          Switch("seeded", "false", "score each single device first"),
+          Switch("cache", "false", "score a repeated placement once; it counts each time"),
+          Whole("runs", "1", "scores per placement; published: 10", 1),
+          Whole("kept", "1", "of these, the last so many are averaged; published: 5", 1),
+          Switch("reject_single", "false", "placements on one device fail, as in mode code"),
+          {.name = "checkpoint", .sentence = "a policy that `berth train` has written"},
+          Switch("train", "true", "false: the policy's likeliest placement as it is; so with a checkpoint")}};
+  for (Parameter& parameter : info.parameters) parameter.mode_decides = parameter.name != "mode";
+  catalog.Add(std::move(info), MakeMethod);
 }
 
 }  // namespace berth

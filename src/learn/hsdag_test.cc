@@ -297,6 +297,13 @@ TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   }
 }
 
+TEST(Hsdag, ItsNameKeepsWhatOverrulesAMode) {
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  EXPECT_EQ(planners.MakePlanner("hsdag(mode=code,shape=true)")->name(), "hsdag(mode=code,shape=true)");
+  EXPECT_EQ(planners.MakePlanner("hsdag(mode=best)")->name(), "hsdag");
+}
+
 TEST(Hsdag, TheReleasedRewardRefusesSingleDevices) {
   const Case test("chain(ops=3)");
   PlannerCatalog planners;
