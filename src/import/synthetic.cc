@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "base/random.h"
 #include "import/import.h"
 
@@ -13,27 +14,9 @@ namespace {
 constexpr double kMostOps = 4e6;
 constexpr int64_t kFloat = 4;  // bytes
 
-Parameter Whole(std::string name, std::string value, std::string sentence, double least = 1, double most = kMostOps) {
-  return {.name = std::move(name),
-          .type = ParameterType::kInt,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = least,
-          .most = most};
-}
-
-Parameter Real(std::string name, std::string value, std::string sentence, double most = 1e18) {
-  return {.name = std::move(name),
-          .type = ParameterType::kReal,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = 0,
-          .most = most};
-}
-
 // The parameters that all abstract graphs share.
 std::vector<Parameter> WithWork(std::vector<Parameter> parameters) {
-  parameters.push_back(Real("flops", "1e9", "floating-point operations of an op"));
+  parameters.push_back(Real("flops", "1e9", "floating-point operations of an op", 0, 1e18));
   parameters.push_back(Whole("bytes", "1000000", "bytes of each tensor", 0, 1e12));
   parameters.push_back(Whole("parameter_bytes", "0", "bytes of weights of each op, shared with none", 0, 1e12));
   return parameters;
@@ -276,7 +259,7 @@ void RegisterSyntheticModels(ModelCatalog& catalog) {
   catalog.Add({.name = "chain",
                .sentence = "Ops one after another. On equal devices the best is all on one: a transfer never helps.",
                .source = "-",
-               .parameters = WithWork({Whole("ops", "100", "number of ops")})},
+               .parameters = WithWork({Whole("ops", "100", "number of ops", 1, kMostOps)})},
               MakeChain);
   catalog.Add(
       {.name = "fork_join",
@@ -284,29 +267,32 @@ void RegisterSyntheticModels(ModelCatalog& catalog) {
            "Branches from a fork to a join, rounds times. On m equal devices with free transfers the best takes "
            "1 + rounds (ceil(width / m) depth + 1) op times: whole branches, evenly spread.",
        .source = "-",
-       .parameters = WithWork({Whole("width", "8", "branches"), Whole("depth", "4", "ops in a branch"),
-                               Whole("rounds", "1", "forks one after another")})},
+       .parameters =
+           WithWork({Whole("width", "8", "branches", 1, kMostOps), Whole("depth", "4", "ops in a branch", 1, kMostOps),
+                     Whole("rounds", "1", "forks one after another", 1, kMostOps)})},
       MakeForkJoin);
-  catalog.Add({.name = "layered",
-               .sentence = "Random layered graph. The best is not known; no placement beats the total work over the "
-                           "devices, nor the longest path.",
-               .source = "as in Topcuoglu et al. 2002, section 6.1, with whole layers",
-               .parameters = WithWork(
-                   {Whole("ops", "1000", "number of ops"), Whole("width", "32", "ops in a layer"),
-                    Whole("degree", "2", "tensors that an op consumes, all of the layer before", 1, 1000),
-                    Real("spread", "1",
-                         "the work of an op is flops times something between 1 / (1 + spread) and 1 + spread", 1e6),
-                    Whole("seed", "0", "of the random numbers", 0, 9e15)})},
-              MakeLayered);
-  catalog.Add({.name = "lstm_grid",
-               .sentence = "Unrolled LSTM, an op per layer and step. On at least min(layers, steps) equal devices with "
-                           "free transfers the best "
-                           "takes layers + steps - 1 op times: a device per layer.",
-               .source = "the grid of Wu et al. 2016 (GNMT), section 3.2",
-               .parameters = {Whole("layers", "8", "layers"), Whole("steps", "40", "time steps"),
-                              Whole("hidden", "1024", "units of a layer", 1, 65536),
-                              Whole("batch", "64", "samples", 1, 65536)}},
-              MakeLstmGrid);
+  catalog.Add(
+      {.name = "layered",
+       .sentence = "Random layered graph. The best is not known; no placement beats the total work over the "
+                   "devices, nor the longest path.",
+       .source = "as in Topcuoglu et al. 2002, section 6.1, with whole layers",
+       .parameters = WithWork(
+           {Whole("ops", "1000", "number of ops", 1, kMostOps), Whole("width", "32", "ops in a layer", 1, kMostOps),
+            Whole("degree", "2", "tensors that an op consumes, all of the layer before", 1, 1000),
+            Real("spread", "1", "the work of an op is flops times something between 1 / (1 + spread) and 1 + spread", 0,
+                 1e6),
+            Whole("seed", "0", "of the random numbers", 0, 9e15)})},
+      MakeLayered);
+  catalog.Add(
+      {.name = "lstm_grid",
+       .sentence = "Unrolled LSTM, an op per layer and step. On at least min(layers, steps) equal devices with "
+                   "free transfers the best "
+                   "takes layers + steps - 1 op times: a device per layer.",
+       .source = "the grid of Wu et al. 2016 (GNMT), section 3.2",
+       .parameters = {Whole("layers", "8", "layers", 1, kMostOps), Whole("steps", "40", "time steps", 1, kMostOps),
+                      Whole("hidden", "1024", "units of a layer", 1, 65536),
+                      Whole("batch", "64", "samples", 1, 65536)}},
+      MakeLstmGrid);
   catalog.Add(
       {.name = "transformer",
        .sentence = "Encoder layers op by op, normalised first. At most three ops run side by side (query, key, value), "

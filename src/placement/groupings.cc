@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "base/random.h"
 #include "placement/grouping.h"
 
@@ -251,16 +252,6 @@ Grouping AtRandom(const Problem& problem, size_t groups, uint64_t seed) {
   std::vector<int32_t> label(problem.num_ops());
   for (int32_t& group : label) group = static_cast<int32_t>(random.Below(groups));
   return Grouping(problem.graph(), label);
-}
-
-Parameter Whole(std::string name, std::string value, std::string sentence, double least) {
-  return {.name = std::move(name),
-          .type = ParameterType::kInt,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .choices = {},
-          .least = least,
-          .most = 1e9};
 }
 
 }  // namespace
