@@ -17,7 +17,7 @@ struct CoarseGraph {
   // Pairs that an edge joins, whatever its direction; first < second, ascending.
   std::vector<std::pair<int32_t, int32_t>> neighbours;
   std::vector<std::vector<int32_t>> parents, children;  // by node, ascending
-  std::vector<int32_t> topological;                     // all nodes; by their first ops where the groups form a cycle
+  std::vector<int32_t> topological;                     // all nodes; in the nearest to one where groups form cycles
 
   size_t size() const { return grouping.num_groups(); }
   // Whether a device can run all ops of a node.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "placement/bound_work.h"
+#include "placement/grouping.h"
 
 namespace berth {
 namespace {
@@ -37,23 +38,12 @@ Work MakeWork(const Problem& problem) {
   Work work;
   const auto kinds = KindsOfDevices(problem);
   for (const auto& devices : kinds) work.devices.push_back(static_cast<double>(devices.size()));
-  std::vector<size_t> root(problem.num_ops());
-  std::iota(root.begin(), root.end(), size_t{0});
-  const auto find = [&](size_t v) {
-    while (root[v] != v) v = root[v] = root[root[v]];
-    return v;
-  };
-  for (const std::vector<OpId>& group : problem.constraints().colocate) {
-    for (const OpId op : group) root[find(Index(op))] = find(Index(group.front()));
-  }
-  std::vector<size_t> item_of(problem.num_ops(), problem.num_ops());
-  for (const OpId op : problem.graph().ops()) {
-    size_t& item = item_of[find(Index(op))];
-    if (item == problem.num_ops()) {
-      item = work.time.size();
-      work.time.emplace_back(kinds.size(), 0.0);
+  const Grouping units = ColocatedOps(problem);
+  for (const GroupId unit : units.groups()) {
+    std::vector<double>& time = work.time.emplace_back(kinds.size(), 0.0);
+    for (const OpId op : units.ops_of(unit)) {
+      for (size_t k = 0; k < kinds.size(); ++k) time[k] += problem.op_time(op, kinds[k].front());
     }
-    for (size_t k = 0; k < kinds.size(); ++k) work.time[item][k] += problem.op_time(op, kinds[k].front());
   }
   return work;
 }

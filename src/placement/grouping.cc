@@ -1,8 +1,10 @@
 #include "placement/grouping.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -13,15 +15,16 @@ namespace {
 class Sets {
  public:
   explicit Sets(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int32_t Find(OpId op) {
-    auto v = static_cast<int32_t>(op);
+  int32_t Find(int32_t v) {
     while (parent_[static_cast<size_t>(v)] != v) {
       int32_t& up = parent_[static_cast<size_t>(v)];
       v = up = parent_[static_cast<size_t>(up)];
     }
     return v;
   }
-  void Join(OpId a, OpId b) { parent_[static_cast<size_t>(Find(b))] = Find(a); }
+  int32_t Find(OpId op) { return Find(static_cast<int32_t>(op)); }
+  void Join(int32_t a, int32_t b) { parent_[static_cast<size_t>(Find(b))] = Find(a); }
+  void Join(OpId a, OpId b) { Join(static_cast<int32_t>(a), static_cast<int32_t>(b)); }
 
  private:
   std::vector<int32_t> parent_;
@@ -42,6 +45,24 @@ Grouping::Grouping(const Graph& graph, std::span<const int32_t> label) : group_o
   ops_.resize(graph.num_ops());
   std::vector<size_t> next(start_.begin(), start_.end() - 1);
   for (const OpId op : graph.ops()) ops_[next[Index(group_of_[Index(op)])]++] = op;
+}
+
+Grouping JoinColocated(const Problem& problem, std::vector<int32_t> label) {
+  // Labels are any numbers; groups are counted from 0.
+  const Grouping given(problem.graph(), label);
+  Sets sets(given.num_groups());
+  const auto number = [&](OpId op) { return static_cast<int32_t>(given.group_of(op)); };
+  for (const std::vector<OpId>& together : problem.constraints().colocate) {
+    for (const OpId op : together) sets.Join(number(together.front()), number(op));
+  }
+  for (const OpId op : problem.graph().ops()) label[Index(op)] = sets.Find(number(op));
+  return Grouping(problem.graph(), label);
+}
+
+Grouping ColocatedOps(const Problem& problem) {
+  std::vector<int32_t> label(problem.num_ops());
+  std::iota(label.begin(), label.end(), 0);
+  return JoinColocated(problem, std::move(label));
 }
 
 Quotient MakeQuotient(const Problem& problem, const Grouping& grouping) {
@@ -83,6 +104,38 @@ Quotient MakeQuotient(const Problem& problem, const Grouping& grouping) {
     for (const DeviceId device : problem.cluster().ids()) row[Index(device)] += problem.op_time(op, device);
   }
   return quotient;
+}
+
+std::vector<GroupId> TopologicalOrder(const Quotient& quotient) {
+  const size_t count = quotient.num_groups();
+  std::vector<size_t> missing(count), first_edge(count + 1);
+  for (const Quotient::Edge& edge : quotient.edges) {
+    ++missing[Index(edge.to)];
+    ++first_edge[Index(edge.from) + 1];
+  }
+  std::partial_sum(first_edge.begin(), first_edge.end(), first_edge.begin());
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t v = 0; v < count; ++v) {
+    if (missing[v] == 0) ready.push(v);
+  }
+  std::vector<uint8_t> is_out(count);
+  std::vector<GroupId> order;
+  for (size_t next = 0; order.size() < count;) {
+    if (ready.empty()) {
+      while (is_out[next] != 0) ++next;
+      ready.push(next);
+    }
+    const size_t v = ready.top();
+    ready.pop();
+    if (is_out[v] != 0) continue;
+    is_out[v] = 1;
+    order.push_back(MakeId<GroupId>(v));
+    for (size_t e = first_edge[v]; e < first_edge[v + 1]; ++e) {
+      const size_t to = Index(quotient.edges[e].to);
+      if (--missing[to] == 0 && is_out[to] == 0) ready.push(to);
+    }
+  }
+  return order;
 }
 
 Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped) {

@@ -34,6 +34,11 @@ class Grouping {
   std::vector<OpId> ops_;
 };
 
+// The groups of `label`, as above, with those made one that the problem's colocate constraints tie together.
+Grouping JoinColocated(const Problem& problem, std::vector<int32_t> label);
+// Ops that must share a device are a group, every other op is one of its own.
+Grouping ColocatedOps(const Problem& problem);
+
 // The groups as a graph: an edge where a tensor leaves a group for another, no loops.
 struct Quotient {
   struct Edge {
@@ -44,8 +49,14 @@ struct Quotient {
   std::vector<double> time;           // groups x devices: the sum of the ops' times, kCannotRun where one cannot run
   std::vector<int64_t> output_bytes;  // by group: of all tensors that leave it, each once
   bool acyclic;
+
+  size_t num_groups() const { return output_bytes.size(); }
 };
 Quotient MakeQuotient(const Problem& problem, const Grouping& grouping);
+
+// All groups in topological order, of several the smallest first; where a cycle leaves none, the smallest that is left.
+// O((groups + edges) log groups).
+std::vector<GroupId> TopologicalOrder(const Quotient& quotient);
 
 // The problem with the further demand that each group shares a device. Groups that would contradict the problem's own
 // constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them.

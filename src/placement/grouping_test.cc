@@ -1,5 +1,6 @@
 #include "placement/grouping.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -173,6 +174,41 @@ TEST(Grouping, AQuotientAddsUpWhatItsGroupsHave) {
       EXPECT_EQ(edge.bytes, bytes);
     }
   }
+}
+
+TEST(Grouping, JoinsWhatTheProblemKeepsTogether) {
+  // 0 and 3, 3 and 5: three ops that share a device, through two constraints.
+  const Problem problem = testing::Chain(7, 2).With({.colocate = {{OpId{0}, OpId{3}}, {OpId{5}, OpId{3}}}});
+  const Grouping alone = ColocatedOps(problem);
+  EXPECT_EQ(alone.num_groups(), 5U);
+  EXPECT_THAT(alone.ops_of(GroupId{0}), ::testing::ElementsAre(OpId{0}, OpId{3}, OpId{5}));
+  const Grouping more = JoinColocated(problem, {9, 9, 4, 7, 4, 1, -2});
+  EXPECT_EQ(more.num_groups(), 3U);
+  EXPECT_THAT(more.ops_of(GroupId{0}), ::testing::ElementsAre(OpId{0}, OpId{1}, OpId{3}, OpId{5}));
+  EXPECT_THAT(more.ops_of(GroupId{1}), ::testing::ElementsAre(OpId{2}, OpId{4}));
+}
+
+TEST(Grouping, SortsGroupsTopologicallyAndThoseOnACycleToo) {
+  Random random(8);
+  for (int round = 0; round < 50; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.devices = 2});
+    std::vector<int32_t> label;
+    const size_t groups = 1 + random.Below(problem.num_ops());
+    for (size_t v = 0; v < problem.num_ops(); ++v) label.push_back(static_cast<int32_t>(random.Below(groups)));
+    const Grouping grouping(problem.graph(), label);
+    const Quotient quotient = MakeQuotient(problem, grouping);
+    const std::vector<GroupId> order = TopologicalOrder(quotient);
+    EXPECT_EQ(std::set<GroupId>(order.begin(), order.end()).size(), grouping.num_groups());
+    EXPECT_EQ(order.size(), grouping.num_groups());
+    if (!quotient.acyclic) continue;
+    std::vector<size_t> place(order.size());
+    for (size_t i = 0; i < order.size(); ++i) place[Index(order[i])] = i;
+    for (const Quotient::Edge& edge : quotient.edges) EXPECT_LT(place[Index(edge.from)], place[Index(edge.to)]);
+  }
+  const Quotient cycle =
+      MakeQuotient(testing::Chain(4, 2), Grouping(testing::Chain(4, 2).graph(), std::vector<int32_t>{0, 1, 0, 1}));
+  EXPECT_FALSE(cycle.acyclic);
+  EXPECT_THAT(TopologicalOrder(cycle), ::testing::ElementsAre(GroupId{0}, GroupId{1}));
 }
 
 TEST(Grouping, AGroupedProblemDemandsWhatTheGroupsSayAndKeepsItsOwnConstraints) {

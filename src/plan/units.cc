@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "placement/grouping.h"
 
 namespace berth {
 namespace {
@@ -69,27 +70,17 @@ void Units::MakeRules() {
 }
 
 void Units::Join() {
-  std::vector<size_t> parent(problem_.num_ops());
-  std::iota(parent.begin(), parent.end(), size_t{0});
-  const auto root = [&](size_t v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-  };
-  for (const std::vector<OpId>& group : problem_.constraints().colocate) {
-    for (const OpId op : group) {
-      const size_t a = root(Index(group.front())), b = root(Index(op));
-      parent[std::max(a, b)] = std::min(a, b);
-    }
-  }
-  // The smallest op of a unit is its root.
+  const Grouping together = ColocatedOps(problem_);
   unit_of_.resize(problem_.num_ops());
-  size_t units = 0;
-  for (size_t v = 0; v < parent.size(); ++v) unit_of_[v] = root(v) == v ? units++ : unit_of_[root(v)];
-  first_.assign(units + 1, 0);
-  for (const size_t unit : unit_of_) ++first_[unit + 1];
-  std::partial_sum(first_.begin(), first_.end(), first_.begin());
-  std::vector<size_t> next(first_.begin(), first_.end() - 1);
-  for (size_t v = 0; v < parent.size(); ++v) ops_[next[unit_of_[v]]++] = MakeId<OpId>(v);
+  first_.assign(1, 0);
+  ops_.clear();
+  for (const GroupId unit : together.groups()) {
+    for (const OpId op : together.ops_of(unit)) {
+      unit_of_[Index(op)] = Index(unit);
+      ops_.push_back(op);
+    }
+    first_.push_back(ops_.size());
+  }
 }
 
 double Units::time(size_t unit, DeviceId device) const {
