@@ -11,6 +11,7 @@
 #include "cluster/presets.h"
 #include "import/import.h"
 #include "import/readers.h"
+#include "import/testing.h"
 
 namespace berth {
 namespace {
@@ -239,27 +240,7 @@ TEST(ReadInstance, AnyDamageIsAnErrorOrAnInstance) {
   for (const auto& [sample, reader] : kinds) {
     const std::string whole = ReadFile(kSamples + sample);
     for (int round = 0; round < 1500; ++round) {
-      std::string text = whole;
-      for (size_t k = 1 + random.Below(3); k > 0; --k) {
-        const size_t at = random.Below(text.size());
-        switch (random.Below(5)) {
-          case 0:
-            text[at] = static_cast<char>(random.Below(256));
-            break;
-          case 1:
-            text.erase(at, 1 + random.Below(8));
-            break;
-          case 2:
-            text.resize(at + 1);
-            break;
-          case 3:
-            text.insert(at, text.substr(random.Below(text.size()), random.Below(40)));
-            break;
-          default:
-            text[at] = "0123456789-e.[]{},\":"[random.Below(20)];
-            break;
-        }
-      }
+      const std::string text = testing::Damaged(whole, random, "0123456789-e.[]{},\":");
       try {
         (*reader)(text);
       } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "import/model_families.h"
 #include "import/readers.h"
+#include "import/testing.h"
 #include "placement/costs.h"
 #include "placement/grouping.h"
 #include "placement/testing.h"
@@ -115,25 +116,7 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
 TEST(ReadIr, AnyDamageIsAnErrorOrAGraph) {
   Random random(99);
   for (int round = 0; round < 3000; ++round) {
-    std::string text = kSmall;
-    for (size_t k = 1 + random.Below(4); k > 0; --k) {
-      const size_t at = random.Below(text.size());
-      switch (random.Below(4)) {
-        case 0:
-          text[at] = static_cast<char>(random.Below(256));
-          break;
-        case 1:
-          text.erase(at, 1 + random.Below(20));
-          break;
-        case 2:
-          text.insert(at, text.substr(random.Below(text.size()), random.Below(60)));
-          break;
-        default:
-          text[at] = "0123456789-<>\"/"[random.Below(15)];
-          break;
-      }
-      if (text.empty()) text = " ";
-    }
+    const std::string text = testing::Damaged(kSmall, random, "0123456789-<>\"/");
     try {
       ReadIr(text, "net.xml", random.Chance(0.5) ? IrView::kRaw : IrView::kFolded);
     } catch (const Error& error) {

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "import/readers.h"
 #include "import/split_file.h"
+#include "import/testing.h"
 
 namespace berth {
 namespace {
@@ -128,24 +129,7 @@ TEST(ReadMsr, SurvivesMutatedFiles) {
   const std::string sample = Sample();
   Random random(20200612);
   for (int round = 0; round < 3000; ++round) {
-    std::string text = sample;
-    for (size_t k = 1 + random.Below(3); k > 0; --k) {
-      const size_t at = random.Below(text.size());
-      switch (random.Below(4)) {
-        case 0:
-          text[at] = "0123456789-.e{}[],:\"tfn \n"[random.Below(25)];
-          break;
-        case 1:
-          text.erase(at, random.Below(12));
-          break;
-        case 2:
-          text.insert(at, text.substr(random.Below(text.size()), random.Below(40)));
-          break;
-        default:
-          text.resize(at + 1);
-          break;
-      }
-    }
+    const std::string text = testing::Damaged(sample, random, "0123456789-.e{}[],:\"tfn \n");
     const std::string error = ErrorOf(text);
     if (error == "no error") continue;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "import/read_piper.h"
 #include "import/readers.h"
+#include "import/testing.h"
 
 namespace berth {
 namespace {
@@ -54,24 +55,7 @@ template <typename Reader>
 void ExpectSurvivesMutations(const std::string& sample, std::string_view path, const Reader& error_of) {
   Random random(20210101);
   for (int round = 0; round < 2000; ++round) {
-    std::string text = sample;
-    for (size_t k = 1 + random.Below(3); k > 0; --k) {
-      const size_t at = random.Below(text.size());
-      switch (random.Below(4)) {
-        case 0:
-          text[at] = "0123456789-.e{}[],:;=\"tfn \n\t"[random.Below(28)];
-          break;
-        case 1:
-          text.erase(at, random.Below(12));
-          break;
-        case 2:
-          text.insert(at, text.substr(random.Below(text.size()), random.Below(40)));
-          break;
-        default:
-          text.resize(at + 1);
-          break;
-      }
-    }
+    const std::string text = testing::Damaged(sample, random, "0123456789-.e{}[],:;=\"tfn \n\t");
     const std::string error = error_of(text);
     if (error == "no error") continue;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
