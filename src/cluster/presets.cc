@@ -33,6 +33,7 @@ constexpr std::array kPresets = {
     Preset{"k80x2", "one Tesla K80 board, two GPUs: a part of p2.8xlarge", "Placeto (Addanki et al. 2019)"},
     Preset{"k80x4", "two Tesla K80 boards, four GPUs: half of p2.8xlarge", "Placeto (Addanki et al. 2019)"},
     Preset{"k80x8", "four Tesla K80 boards, eight GPUs: p2.8xlarge", "Placeto (Addanki et al. 2019)"},
+    Preset{"p2_host", "the processor of p2.8xlarge alone", "Placeto (Addanki et al. 2019)"},
     Preset{"p100x2", "two Tesla P100 below one PCIe switch", "GDP (Zhou et al. 2019)"},
     Preset{"p100x4", "four Tesla P100 below two PCIe switches", "GDP (Zhou et al. 2019)"},
     Preset{"p100x8", "eight Tesla P100 below four PCIe switches of one host", "GDP (Zhou et al. 2019)"},
