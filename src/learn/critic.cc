@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
@@ -166,12 +165,11 @@ at::Tensor Critic::Expected(const at::Tensor& probability, std::span<const int32
   return cost + (sends * torch::tensor(weight)).sum();
 }
 
-std::string Critic::Save() const { return nlohmann::json{{"weight", weight_}, {"covariance", covariance_}}.dump(); }
-
-void Critic::Load(const std::string& text) {
-  const auto json = nlohmann::json::parse(text);
-  weight_ = json.at("weight").get<std::vector<double>>();
-  covariance_ = json.at("covariance").get<std::vector<double>>();
+std::vector<at::Tensor> Critic::State() {
+  const auto view = [](std::vector<double>& values) {
+    return torch::from_blob(values.data(), {static_cast<int64_t>(values.size())}, torch::kFloat64);
+  };
+  return {view(weight_), view(covariance_)};
 }
 
 }  // namespace berth

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "learn/coarse_graph.h"
@@ -33,9 +32,8 @@ class Critic {
   // Nodes of one decision share their device.
   at::Tensor Expected(const at::Tensor& probability, std::span<const int32_t> decision_of_node) const;
 
-  // Weights and covariance, bytes in text; and back.
-  std::string Save() const;
-  void Load(const std::string& text);
+  // All that Learn changes, as views that share its memory: weights and covariance, float64. For checkpoints.
+  std::vector<at::Tensor> State();
 
  private:
   struct Sent {

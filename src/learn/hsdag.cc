@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace berth {
 namespace {
@@ -72,25 +73,11 @@ at::Tensor LogProbabilities(const CoarseGraph& graph, const HsdagOutput& out) {
 
 std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, bool greedy) {
   const at::Tensor values = log_probabilities.contiguous();
-  const auto rows = values.accessor<float, 2>();
+  const auto devices = static_cast<size_t>(values.size(1));
   std::vector<int64_t> drawn;
   for (int64_t g = 0; g < values.size(0); ++g) {
-    int64_t device = 0;
-    if (greedy) {
-      for (int64_t d = 1; d < values.size(1); ++d) {
-        if (rows[g][d] > rows[g][device]) device = d;
-      }
-    } else {
-      double left = random.Uniform();
-      int64_t last = 0;
-      for (device = 0; device < values.size(1); ++device) {
-        const double p = std::exp(static_cast<double>(rows[g][device]));
-        if (p > 0) last = device;
-        if ((left -= p) < 0) break;
-      }
-      if (device == values.size(1)) device = last;  // rounding
-    }
-    drawn.push_back(device);
+    const std::span row(values.const_data_ptr<float>() + g * values.size(1), devices);
+    drawn.push_back(static_cast<int64_t>(Decide(row, greedy, random)));
   }
   return drawn;
 }
@@ -115,13 +102,15 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   auto task = std::make_unique<HsdagTask>(problem, options_);
   const FeatureTable table = MakeHsdagFeatures(problem, task->coarse, options_.features);
   if (table.names != columns_) {
-    throw Error("hsdag: {} has other feature columns ({}) than the graph that the policy was made for ({})",
-                problem.graph().name(), table.columns, columns_.size());
+    const auto first = std::ranges::mismatch(table.names, columns_);
+    const bool lacks = first.in2 != columns_.end();
+    throw Error("hsdag: graph {} {} the feature {}, {} the one that the policy was made for: train with columns=fixed",
+                problem.graph().name(), lacks ? "lacks" : "has", lacks ? *first.in2 : *first.in1,
+                lacks ? "unlike" : "which is not in");
   }
   const auto nodes = static_cast<int64_t>(task->coarse.size());
   task->features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
-  task->level =
-      std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed), options_.shape.directed);
+  task->level = std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed), options_.shape);
   return task;
 }
 
@@ -146,9 +135,7 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Judge&
       if (i == 0 || !stationary()) {
         Random masks = step.dropout;
         // The published policy keeps its dropout while it samples; its likeliest placement is without.
-        const at::Generator dropout =
-            options_.shape.dropout > 0 && !play.greedy ? MakeGenerator(masks) : at::Generator();
-        out = network_->Forward(*task.level, features, dropout, nullptr);
+        out = network_->Forward(*task.level, features, play.greedy ? nullptr : &masks, nullptr);
         log_probabilities = LogProbabilities(task.coarse, out);
       }
       step.parsed = out.parsed;
@@ -188,8 +175,7 @@ Likelihood HsdagPolicy::Recall(const Task& base, const Episode& of) const {
     const Step& step = episode.steps[i];
     if (i == 0 || !stationary()) {
       Random masks = step.dropout;
-      const at::Generator dropout = options_.shape.dropout > 0 ? MakeGenerator(masks) : at::Generator();
-      const HsdagOutput out = network_->Forward(*task.level, step.features, dropout, &step.parsed);
+      const HsdagOutput out = network_->Forward(*task.level, step.features, &masks, &step.parsed);
       all = LogProbabilities(task.coarse, out);
       const at::Tensor p = torch::exp(all);
       each = -(p * all).sum(1);
@@ -205,9 +191,15 @@ Likelihood HsdagPolicy::Recall(const Task& base, const Episode& of) const {
 }
 
 std::string HsdagPolicy::shape() const {
-  return fmt::format("hsdag on {} ({} feature columns: {}; {} hidden, {} levels, {} encoder layers of kind {})",
-                     fmt::join(devices_, ", "), columns_.size(), fmt::join(columns_, " "), options_.shape.hidden,
-                     options_.shape.levels, options_.shape.gnn_layers, static_cast<int>(options_.shape.encoder));
+  Hasher names;
+  for (const std::string& name : columns_) names.Add(name);
+  return fmt::format(
+      "hsdag on {} ({} feature columns of fingerprint {}; {} hidden, {} levels, {} encoder layers of {})",
+      fmt::join(devices_, ", "), columns_.size(), names.Text().substr(0, 8), options_.shape.hidden,
+      options_.shape.levels, options_.shape.gnn_layers,
+      options_.shape.encoder == Encoder::kGat   ? "GAT"
+      : options_.shape.encoder == Encoder::kGin ? "GIN"
+                                                : "GCN");
 }
 
 }  // namespace berth

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace berth {
 namespace {
@@ -22,12 +24,17 @@ class Columns {
     columns_.push_back(value);
   }
 
+  // A column for each number that occurs.
   void AddOneHot(const std::string& name, const std::vector<size_t>& number) {
-    for (const size_t level : std::set<size_t>(number.begin(), number.end())) {
-      std::vector<double> column(nodes_);
-      for (size_t v = 0; v < nodes_; ++v) column[v] = number[v] == level ? 1 : 0;
-      Add(fmt::format("{}:{}", name, level), column);
-    }
+    for (const size_t level : std::set<size_t>(number.begin(), number.end())) AddRange(name, number, level, level);
+  }
+
+  // Columns for ranges that cover all numbers.
+  void AddRanges(const std::string& name, const std::vector<size_t>& number) {
+    for (size_t level = 0; level <= 4; ++level) AddRange(name, number, level, level);
+    AddRange(name, number, 5, 8);
+    AddRange(name, number, 9, 16);
+    AddRange(name, number, 17, std::numeric_limits<size_t>::max());
   }
 
   void Normalise() {
@@ -48,19 +55,37 @@ class Columns {
   }
 
  private:
+  void AddRange(const std::string& name, const std::vector<size_t>& number, size_t least, size_t most) {
+    std::vector<double> column(nodes_);
+    for (size_t v = 0; v < nodes_; ++v) column[v] = number[v] >= least && number[v] <= most ? 1 : 0;
+    Add(fmt::format("{}:{}", name, least), column);
+  }
+
   FeatureTable& table_;
   size_t nodes_;
   std::vector<std::vector<double>> columns_;
 };
 
-void AddTypes(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+void AddTypes(const Problem& problem, const CoarseGraph& graph, bool fixed, Columns& columns) {
   const Graph& ops = problem.graph();
-  std::vector<std::vector<double>> share(ops.op_types().size(), std::vector<double>(graph.size()));
+  std::vector<size_t> column_of;
+  std::vector<std::string> names;
+  for (const std::string& type : ops.op_types()) {
+    column_of.push_back(fixed ? Hasher().Add(type).value() % kTypeColumns : names.size());
+    names.push_back(type);
+  }
+  if (fixed) {
+    names.clear();
+    for (size_t i = 0; i < kTypeColumns; ++i) names.push_back(fmt::format("#{}", i));
+  }
+  std::vector<std::vector<double>> share(names.size(), std::vector<double>(graph.size()));
   for (size_t node = 0; node < graph.size(); ++node) {
     const auto members = graph.grouping.ops_of(MakeId<GroupId>(node));
-    for (const OpId op : members) share[ops.op_type_index(op)][node] += 1 / static_cast<double>(members.size());
+    for (const OpId op : members) {
+      share[column_of[ops.op_type_index(op)]][node] += 1 / static_cast<double>(members.size());
+    }
   }
-  for (size_t type = 0; type < share.size(); ++type) columns.Add("type:" + ops.op_types()[type], share[type]);
+  for (size_t i = 0; i < names.size(); ++i) columns.Add("type:" + names[i], share[i]);
 }
 
 // pos = 1, 2, ... in topological order; column 2i is sin(pos / 10000^(2i/d)), column 2i+1 its cosine.
@@ -161,14 +186,15 @@ std::vector<double> FractalDimensions(const CoarseGraph& graph) {
 FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks) {
   FeatureTable table;
   Columns columns(table, graph.size());
-  if (blocks.type) AddTypes(problem, graph, columns);
+  if (blocks.type) AddTypes(problem, graph, blocks.fixed, columns);
   std::vector<size_t> in, out;
   for (size_t v = 0; v < graph.size(); ++v) {
     in.push_back(graph.parents[v].size());
     out.push_back(graph.children[v].size());
   }
-  if (blocks.in_degree) columns.AddOneHot("in_degree", in);
-  if (blocks.out_degree) columns.AddOneHot("out_degree", out);
+  const auto add_degrees = blocks.fixed ? &Columns::AddRanges : &Columns::AddOneHot;
+  if (blocks.in_degree) (columns.*add_degrees)("in_degree", in);
+  if (blocks.out_degree) (columns.*add_degrees)("out_degree", out);
   if (blocks.fractal) columns.Add("fractal", FractalDimensions(graph));
   if (blocks.position > 0) AddPosition(graph, blocks.position, columns);
   if (blocks.shape) AddShape(problem, graph, columns);

@@ -20,8 +20,13 @@ struct FeatureBlocks {
   int64_t position = 16;   // sinusoidal encoding of the topological number (equation 5), so many columns; 1: the number
   bool shape = true;       // dimensions of the last member's first output, padded with 0 to four
   bool costs = false;      // ours: log time per device, and the log time of sending what it makes, per route
+  // ours: the same columns for every graph, so that a policy serves many. Op types are hashed into kTypeColumns
+  // columns, degrees put into ranges.
+  bool fixed = false;
   bool normalised = false;  // ours: each column shifted and scaled to mean 0 and deviation 1 over the nodes
 };
+
+inline constexpr size_t kTypeColumns = 32;
 
 struct FeatureTable {
   size_t columns = 0;

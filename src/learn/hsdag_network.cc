@@ -25,13 +25,28 @@ std::vector<std::pair<int32_t, int32_t>> Between(const LevelGraph& graph, const 
 
 }  // namespace
 
-LevelGraph::LevelGraph(int64_t count, std::vector<std::pair<int32_t, int32_t>> pairs, bool directed)
+LevelGraph::LevelGraph(int64_t count, std::vector<std::pair<int32_t, int32_t>> pairs, const HsdagShape& shape)
     : nodes(count), edges(std::move(pairs)) {
+  const auto scored = static_cast<int64_t>(edges.size());
+  std::vector<int64_t> firsts, seconds;
+  for (int64_t e = 0; e < scored; ++e) {
+    const auto [u, v] = edges[static_cast<size_t>(e)];
+    directions.push_back({u, v, e});
+    directions.push_back({v, u, shape.symmetric ? e : e + scored});
+    firsts.push_back(u);
+    seconds.push_back(v);
+  }
+  if (!shape.symmetric) {
+    for (const auto& [u, v] : edges) firsts.push_back(v), seconds.push_back(u);
+  }
+  std::ranges::sort(directions);
+  scored_from = Indices(firsts);
+  scored_to = Indices(seconds);
   // Entries (to, from): a row sums what reaches its node.
   std::vector<std::pair<int32_t, int32_t>> entries;
   for (const auto& [u, v] : edges) {
     entries.emplace_back(v, u);
-    if (!directed) entries.emplace_back(u, v);
+    if (!shape.directed) entries.emplace_back(u, v);
   }
   plain = std::make_shared<SparseRows>(nodes, entries);
   for (int32_t v = 0; v < nodes; ++v) entries.emplace_back(v, v);
@@ -138,19 +153,19 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
 }
 
 at::Tensor HsdagNetwork::Encode(const std::vector<Convolution>& layers, const Norm& norm, const LevelGraph& graph,
-                                const at::Tensor& x, const at::Generator& dropout) const {
+                                const at::Tensor& x, Random* dropout) const {
   at::Tensor z = x;
   for (const Convolution& layer : layers) z = Dropout(torch::relu(Convolve(layer, graph, z)), shape_.dropout, dropout);
   return Normalise(norm, x + z);
 }
 
-at::Tensor HsdagNetwork::Score(const at::Tensor& product, const at::Generator& dropout) const {
+at::Tensor HsdagNetwork::Score(const at::Tensor& product, Random* dropout) const {
   const at::Tensor hidden =
       Dropout(torch::relu(Normalise(edge_norm_, Linear(product, edge1_.weight, edge1_.bias))), shape_.dropout, dropout);
   return torch::sigmoid(Linear(hidden, edge2_.weight, edge2_.bias)).squeeze(1);
 }
 
-HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& features, const at::Generator& dropout,
+HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& features, Random* dropout,
                                   const std::vector<Clusters>* parsed) const {
   HsdagOutput out;
   at::Tensor h = features;
@@ -166,41 +181,27 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
   const LevelGraph* level_graph = &graph;
   std::shared_ptr<const LevelGraph> own;
   for (int64_t level = 0; shape_.levels < 0 || level < shape_.levels; ++level) {
-    const auto& edges = level_graph->edges;
-    if (edges.empty()) break;
+    if (level_graph->edges.empty()) break;
     const at::Tensor z = Encode(gnn1_, gnn1_norm_, *level_graph, h, dropout);
-    // Both directions of each edge, in the order of (from, to).
-    std::vector<std::pair<std::pair<int32_t, int32_t>, int64_t>> both;
-    std::vector<int64_t> firsts, seconds;
-    for (size_t e = 0; e < edges.size(); ++e) {
-      const auto [u, v] = edges[e];
-      both.push_back({{u, v}, static_cast<int64_t>(e)});
-      both.push_back({{v, u}, static_cast<int64_t>(shape_.symmetric ? e : e + edges.size())});
-      firsts.push_back(u);
-      seconds.push_back(v);
-    }
-    if (!shape_.symmetric) {
-      for (size_t e = 0; e < edges.size(); ++e) firsts.push_back(edges[e].second), seconds.push_back(edges[e].first);
-    }
-    const at::Tensor score = Score(z.index_select(0, Indices(firsts)) * z.index_select(0, Indices(seconds)), dropout);
-    std::ranges::sort(both);
+    const at::Tensor score =
+        Score(z.index_select(0, level_graph->scored_from) * z.index_select(0, level_graph->scored_to), dropout);
     Clusters clusters;
     if (parsed != nullptr) {
       clusters = (*parsed)[static_cast<size_t>(level)];
     } else {
       const at::Tensor values = score.detach().contiguous();
-      const float* value = values.data_ptr<float>();
+      const float* value = values.const_data_ptr<float>();
       std::vector<ScoredEdge> scored;
-      for (const auto& [edge, at] : both) scored.push_back({edge.first, edge.second, value[at]});
+      for (const auto& [from, to, at] : level_graph->directions) scored.push_back({from, to, value[at]});
       const auto nodes = static_cast<int32_t>(level_graph->nodes);
       clusters = shape_.symmetric ? ParseByUnion(nodes, scored) : ParseInSequence(nodes, scored);
     }
     // Pooling: the sum of the members, times the mean score of the inner edges, times their number.
     std::vector<int64_t> of, inner, inner_cluster;
     for (const int32_t cluster : clusters.of) of.push_back(cluster);
-    for (const auto& [edge, at] : both) {
-      const int32_t a = clusters.of[static_cast<size_t>(edge.first)];
-      if (a != clusters.of[static_cast<size_t>(edge.second)]) continue;
+    for (const auto& [from, to, at] : level_graph->directions) {
+      const int32_t a = clusters.of[static_cast<size_t>(from)];
+      if (a != clusters.of[static_cast<size_t>(to)]) continue;
       inner.push_back(at);
       inner_cluster.push_back(a);
     }
@@ -217,21 +218,19 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
     h = pooled * (factor + lonely).unsqueeze(1);
 
     for (int32_t& group : out.group_of_node) group = clusters.of[static_cast<size_t>(group)];
-    const bool shrank = clusters.count < level_graph->nodes;
-    auto next = std::make_shared<const LevelGraph>(clusters.count, Between(*level_graph, clusters, shape_.directed),
-                                                   shape_.directed);
     out.kept.push_back(level_graph->normalised);
     out.kept.push_back(level_graph->plain);
+    const bool ended = clusters.count == level_graph->nodes || level + 1 == shape_.levels;
     out.parsed.push_back(std::move(clusters));
-    own = std::move(next);
+    if (ended) break;
+    own = std::make_shared<const LevelGraph>(out.parsed.back().count,
+                                             Between(*level_graph, out.parsed.back(), shape_.directed), shape_);
     level_graph = own.get();
-    if (!shrank) break;
   }
   if (out.parsed.empty()) {
     // Every node is a group of its own.
     h = deep_set(post_, post_norm_, deep_set(pre_, pre_norm_, Encode(gnn2_, gnn2_norm_, *level_graph, h, dropout)));
   }
-  out.kept.push_back(own);
   h = Dropout(torch::relu(Linear(h, output1_.weight, output1_.bias)), shape_.dropout, dropout);
   out.embedding = Dropout(torch::relu(Linear(h, output2_.weight, output2_.bias)), shape_.dropout, dropout);
   out.logits = Linear(torch::relu(Linear(out.embedding, classify1_.weight, classify1_.bias)), classify2_.weight,

@@ -31,9 +31,18 @@ struct HsdagShape {
 
 // One graph of nodes, at any level.
 struct LevelGraph {
-  LevelGraph(int64_t nodes, std::vector<std::pair<int32_t, int32_t>> edges, bool directed);
+  LevelGraph(int64_t nodes, std::vector<std::pair<int32_t, int32_t>> edges, const HsdagShape& shape);
+
+  struct Direction {  // one of the two of an edge
+    int32_t from, to;
+    int64_t score;  // which of the scores is its own
+    auto operator<=>(const Direction&) const = default;
+  };
+
   int64_t nodes;
   std::vector<std::pair<int32_t, int32_t>> edges;  // first < second where messages go both ways
+  std::vector<Direction> directions;               // both of each edge, by (from, to)
+  at::Tensor scored_from, scored_to;               // int64, by score
   std::shared_ptr<const SparseRows> normalised;    // D^-1/2 (A + I) D^-1/2
   std::shared_ptr<const SparseRows> plain;         // A
   at::Tensor from, to;                             // of A + I, int64: a message goes from `from` to `to`
@@ -51,8 +60,8 @@ class HsdagNetwork : public torch::nn::Module {
  public:
   HsdagNetwork(const HsdagShape& shape, Random random);
 
-  // `dropout` undefined: none. `parsed`: the clusters to use, instead of those that the scores give.
-  HsdagOutput Forward(const LevelGraph& graph, const at::Tensor& features, const at::Generator& dropout,
+  // `dropout` null: none. `parsed`: the clusters to use, instead of those that the scores give.
+  HsdagOutput Forward(const LevelGraph& graph, const at::Tensor& features, Random* dropout,
                       const std::vector<Clusters>* parsed) const;
 
   const HsdagShape& shape() const { return shape_; }
@@ -75,8 +84,8 @@ class HsdagNetwork : public torch::nn::Module {
   at::Tensor Normalise(const Norm& norm, const at::Tensor& x) const;
   at::Tensor Convolve(const Convolution& layer, const LevelGraph& graph, const at::Tensor& x) const;
   at::Tensor Encode(const std::vector<Convolution>& layers, const Norm& norm, const LevelGraph& graph,
-                    const at::Tensor& x, const at::Generator& dropout) const;
-  at::Tensor Score(const at::Tensor& product, const at::Generator& dropout) const;
+                    const at::Tensor& x, Random* dropout) const;
+  at::Tensor Score(const at::Tensor& product, Random* dropout) const;
 
   HsdagShape shape_;
   Affine input1_, input2_, edge1_, edge2_, pre_, post_, output1_, output2_, classify1_, classify2_;

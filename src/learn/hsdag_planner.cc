@@ -1,3 +1,4 @@
+#include "base/parameters.h"
 #include "learn/hsdag.h"
 #include "learn/learner.h"
 
@@ -39,6 +40,7 @@ Defaults BestMode() {
   mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 3e-4, .entropy = 4e-3, .entropy_end = 3e-4};
   mode.method.critic = {.prior = CriticOptions::Prior::kCosts, .imagined = 10};
   mode.policy.features.costs = true;
+  mode.policy.features.fixed = true;
   mode.policy.features.normalised = true;
   mode.policy.shape.dropout = 0;
   mode.policy.shape.levels = 0;
@@ -81,6 +83,7 @@ Method MakeMethod(const Params& params) {
   Set(params, "position", policy.features.position);
   Set(params, "shape", policy.features.shape);
   Set(params, "costs", policy.features.costs);
+  if (params.Given("columns")) policy.features.fixed = params.Text("columns") == "fixed";
   Set(params, "normalised", policy.features.normalised);
   if (params.Given("encoder")) policy.shape.encoder = EncoderNamed(params.Text("encoder"));
   Set(params, "hidden", policy.shape.hidden);
@@ -136,39 +139,6 @@ Method MakeMethod(const Params& params) {
   return method;
 }
 
-Parameter Choice(std::string name, std::vector<std::string> choices, std::string sentence) {
-  return {.name = std::move(name),
-          .type = ParameterType::kChoice,
-          .default_value = choices[0],
-          .sentence = std::move(sentence),
-          .choices = choices};
-}
-
-Parameter Real(std::string name, std::string value, std::string sentence, double least = 0, double most = 1e300) {
-  return {.name = std::move(name),
-          .type = ParameterType::kReal,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = least,
-          .most = most};
-}
-
-Parameter Whole(std::string name, std::string value, std::string sentence, double least, double most = 1e6) {
-  return {.name = std::move(name),
-          .type = ParameterType::kInt,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = least,
-          .most = most};
-}
-
-Parameter Switch(std::string name, std::string value, std::string sentence) {
-  return {.name = std::move(name),
-          .type = ParameterType::kBool,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence)};
-}
-
 }  // namespace
 
 void RegisterHsdag(MethodCatalog& catalog) {
@@ -191,6 +161,10 @@ void RegisterHsdag(MethodCatalog& catalog) {
                 0, 256),
           Switch("shape", "true", "feature: output shape; false in mode code"),
           Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
+          Choice(
+              "columns", {"fixed", "graph"},
+              "of op types and degrees: the same for every graph, so that a policy serves many, or one for each that "
+              "occurs (published), as in modes paper and code"),
           Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
           Choice("encoder", {"gcn", "gat", "gin"}, "the graph network"),
           Whole("hidden", "128", "width of the network", 1, 4096),

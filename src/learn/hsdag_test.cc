@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/catalog.h"
@@ -160,6 +161,27 @@ TEST(HsdagFeatures, BlocksCanBeSwitchedOff) {
       *test.problem, graph, {.in_degree = false, .out_degree = false, .fractal = false, .position = 1, .shape = false});
   EXPECT_EQ(few.names.back(), "position");
   EXPECT_EQ(few.columns, 12U);
+}
+
+TEST(HsdagFeatures, FixedColumnsAreTheSameForEveryGraph) {
+  std::set<std::vector<std::string>> names;
+  for (const auto* model : {"ir_resnet50", "ir_bert_base", "layered(ops=40,seed=3)", "chain(ops=3)"}) {
+    const Case test(model);
+    const CoarseGraph graph = MakeCoarseGraph(*test.problem, "paper");
+    const FeatureTable table = MakeHsdagFeatures(*test.problem, graph, {.fixed = true});
+    names.insert(table.names);
+    ASSERT_EQ(table.columns, kTypeColumns + 8 + 8 + 1 + 16 + 4);
+    for (size_t v = 0; v < graph.size(); ++v) {
+      const float* row = table.value.data() + v * table.columns;
+      const auto sum = [&](size_t first, size_t count) {
+        return std::accumulate(row + first, row + first + count, 0.0);
+      };
+      EXPECT_NEAR(sum(0, kTypeColumns), 1, 1e-5) << "shares of op types";
+      EXPECT_EQ(sum(kTypeColumns, 8), 1) << "one range of in-degrees";
+      EXPECT_EQ(sum(kTypeColumns + 8, 8), 1) << "one range of out-degrees";
+    }
+  }
+  EXPECT_EQ(names.size(), 1U);
 }
 
 TEST(Hsdag, RecallsTheProbabilitiesWithWhichItPlayed) {

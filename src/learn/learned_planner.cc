@@ -28,12 +28,12 @@ class LearnedPlanner : public Planner {
     if (method_.seeded) ScoreSingles(search);
 
     const std::vector<LearnCase> cases{{.problem = request.problem, .evaluator = request.evaluator}};
+    Learner learner(method_, cases, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget.
-    const int64_t per_update = Learner(method_, cases, request.random, 1).evaluations_per_update();
-    const int64_t planned = bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
-                                ? std::max<int64_t>(method_.default_evaluations / per_update, 1)
-                                : std::max<int64_t>((search.evaluations_left() + per_update - 1) / per_update, 1);
-    Learner learner(method_, cases, request.random, planned);
+    const int64_t per_update = learner.evaluations_per_update();
+    learner.set_planned_updates(bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
+                                    ? method_.default_evaluations / per_update
+                                    : (search.evaluations_left() + per_update - 1) / per_update);
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
     std::string note;

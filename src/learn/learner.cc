@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -15,7 +16,7 @@
 namespace berth {
 namespace {
 
-constexpr int kCheckpointVersion = 1;
+constexpr int kCheckpointVersion = 2;
 
 // Calls run(i) for i = 0 .. count - 1 on so many threads; the first exception, by i, is thrown again.
 void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)>& run) {
@@ -338,7 +339,6 @@ void Learner::Save(const std::string& path) const {
                          {"failures", failures_},
                          {"cases", cases_.size()},
                          {"rule", rule_.Save()}};
-  for (const auto& critic : critic_) meta["critics"].push_back(critic->Save());
   for (const double reference : reference_) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
@@ -355,6 +355,9 @@ void Learner::Save(const std::string& path) const {
     checkpoint.meta["adam_step"] = moments.step();
     add("adam.first." + parameter.key(), moments.exp_avg());
     add("adam.second." + parameter.key(), moments.exp_avg_sq());
+  }
+  for (const auto& critic : critic_) {
+    for (const at::Tensor& tensor : critic->State()) add("critic", tensor);
   }
   WriteFile(path, checkpoint.ToBytes());
 }
@@ -394,7 +397,9 @@ void Learner::Load(const std::string& path, bool policy_only) {
   evaluations_ = meta.at("evaluations");
   failures_ = meta.at("failures");
   rule_.Load(meta.at("rule"));
-  for (size_t i = 0; i < critic_.size(); ++i) critic_[i]->Load(meta.at("critics").at(i));
+  std::vector<at::Tensor> critics;
+  for (const auto& critic : critic_) std::ranges::copy(critic->State(), std::back_inserter(critics));
+  checkpoint.CopyTo("critic", critics, path);
   for (size_t i = 0; i < found_.size(); ++i) found_[i] = FoundOf(meta.at("found").at(i));
   for (size_t i = 0; i < reference_.size(); ++i) {
     const auto& reference = meta.at("reference").at(i);

@@ -1,6 +1,7 @@
 // Training, as the papers' algorithms read: play episodes, weigh their steps, follow the gradient.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -70,12 +71,14 @@ struct LearnCase {
 // The same seed gives the same numbers on any number of threads.
 class Learner {
  public:
-  // The schedules run over `planned_updates`. Throws Error where the policy cannot take a case, or no case is given.
-  Learner(const Method& method, std::vector<LearnCase> cases, const Random& random, int64_t planned_updates);
+  // Throws Error where the policy cannot take a case, or no case is given.
+  Learner(const Method& method, std::vector<LearnCase> cases, const Random& random, int64_t planned_updates = 1);
   ~Learner();
 
   // What one update asks the evaluators for, in the mean over the cases.
   int64_t evaluations_per_update() const;
+  // Over how many updates the schedules run. To be said before the first.
+  void set_planned_updates(int64_t count) { planned_updates_ = std::max<int64_t>(count, 1); }
 
   // One update of at most `evaluations`, on so many threads. Throws Error when every placement so far has failed.
   CurvePoint Update(int64_t evaluations, int64_t threads);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <cmath>
 #include <filesystem>
 
 #include "base/file.h"
@@ -114,17 +116,33 @@ TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const Problem first = testing::RandomProblem(random, {.ops = 9, .devices = 2}), second = FastSecond(5);
   const auto on_first = Parallel(first), on_second = Parallel(second);
   const std::vector<LearnCase> cases = {{first, *on_first}, {second, *on_second}};
-  Learner unbroken(SmallPlaceto(), cases, Random(1), 6), before(SmallPlaceto(), cases, Random(1), 6),
-      after(SmallPlaceto(), cases, Random(1), 6);
-  for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);
-  for (int i = 0; i < 3; ++i) before.Update(1'000'000, 1);
-  before.Save(Path("half"));
-  after.Load(Path("half"), false);
-  EXPECT_EQ(after.updates(), 3);
-  for (int i = 0; i < 3; ++i) after.Update(1'000'000, 1);
-  unbroken.Save(Path("unbroken"));
-  after.Save(Path("resumed"));
-  EXPECT_TRUE(ReadFile(Path("unbroken")) == ReadFile(Path("resumed"))) << "the bytes differ";
+  MethodCatalog methods;
+  RegisterHsdag(methods);
+  // The second has a critic per case, whose memory must be kept, too.
+  for (const Method& method : {SmallPlaceto(), methods.Make("hsdag(hidden=8,steps=3,imagined=2)")}) {
+    Learner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
+        after(method, cases, Random(1), 6);
+    for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);
+    for (int i = 0; i < 3; ++i) before.Update(1'000'000, 1);
+    before.Save(Path("half"));
+    after.Load(Path("half"), false);
+    EXPECT_EQ(after.updates(), 3);
+    for (int i = 0; i < 3; ++i) after.Update(1'000'000, 1);
+    unbroken.Save(Path("unbroken"));
+    after.Save(Path("resumed"));
+    EXPECT_TRUE(ReadFile(Path("unbroken")) == ReadFile(Path("resumed"))) << "the bytes differ: " << method.name;
+  }
+}
+
+TEST(Decide, DrawsAsOftenAsTheProbabilitiesSay) {
+  Random random(5);
+  const std::vector<float> log_probability = {std::log(0.2F), -1e4F, std::log(0.8F)};
+  std::array<int, 3> count{};
+  for (int i = 0; i < 10'000; ++i) ++count[Decide(log_probability, false, random)];
+  EXPECT_NEAR(count[0], 2000, 200);
+  EXPECT_EQ(count[1], 0);
+  EXPECT_EQ(Decide(log_probability, true, random), 2U);
+  EXPECT_EQ(Decide(std::vector<float>(3, std::log(1.0F / 3)), true, random), 0U) << "of equals the first";
 }
 
 TEST_F(LearnerTest, StaysWithinTheEvaluationsOfAnUpdate) {

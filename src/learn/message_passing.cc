@@ -2,222 +2,259 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "base/error.h"
+
+// Compiled once per generation of processors, of which the program takes its own when it starts. (The sanitizers cannot
+// start such functions.)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define BERTH_FOR_EACH_PROCESSOR [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#else
+#define BERTH_FOR_EACH_PROCESSOR
+#endif
+// What such functions call must become part of them.
+#define BERTH_INLINE [[gnu::always_inline]] inline
 
 namespace berth {
 namespace {
 
-constexpr int64_t kLanes = 8;
-
-// One graph's values are held by channel: width x stride, where the stride is the number of rows, rounded up. What
-// stands behind the last row is never gathered, and its gradient is 0.
-template <typename T>
+// One graph's values are a vector per row, of its channels and zeros behind them, so that a gather is a sum of vectors.
+template <typename T, int64_t kWidth>
 class Passer {
  public:
   Passer(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds)
-      : rows_(rows),
-        n_(rows.rows()),
-        d_(layers[0].size(0)),
-        stride_((n_ + kLanes - 1) / kLanes * kLanes),
-        rounds_(static_cast<size_t>(rounds)),
-        trace_(rounds_ + 1) {
+      : rows_(rows), n_(static_cast<size_t>(rows.rows())), d_(static_cast<size_t>(layers[0].size(0))) {
     for (size_t i = 0; i < 4; ++i) {
-      weight_[i] = layers[2 * i].contiguous();
-      bias_[i] = layers[2 * i + 1].contiguous();
-      turned_[i] = weight_[i].t().contiguous();
-      weight_gradient[i] = torch::zeros_like(weight_[i]);
-      bias_gradient[i] = torch::zeros_like(bias_[i]);
+      Layer& layer = layers_[i];
+      const at::Tensor weight = layers[2 * i].contiguous(), bias = layers[2 * i + 1].contiguous();
+      for (size_t o = 0; o < d_; ++o) {
+        layer.bias.at[o] = bias.template const_data_ptr<T>()[o];
+        for (size_t k = 0; k < d_; ++k) {
+          layer.by_input[k].at[o] = layer.by_output[o].at[k] = weight.template const_data_ptr<T>()[o * d_ + k];
+        }
+      }
     }
+    trace_.resize(static_cast<size_t>(rounds));
     for (Round& round : trace_) {
-      round.x.resize(size());
-      for (auto& values : round.after) values.resize(size());
-      round.sum.resize(size());
+      for (Rows* each : {&round.x, &round.sum}) each->resize(n_);
+      for (Rows& each : round.after) each.resize(n_);
     }
-    for (auto* values : {&to_x_, &to_now_, &a_, &b_}) values->resize(size());
+    for (Rows* each : {&x_, &to_x_, &to_now_, &a_, &b_}) each->resize(n_);
   }
 
-  void Forward(const T* x, T* out) {
+  BERTH_INLINE void Forward(const T* x, T* out) {
     Run(x);
-    Store(trace_[rounds_].x, out);
+    Store(to_now_, out);
   }
 
-  void Backward(const T* x, const T* gradient, T* to_x) {
+  BERTH_INLINE void Backward(const T* x, const T* gradient, T* to_x) {
     Run(x);
     Load(gradient, to_now_);
-    std::ranges::fill(to_x_, T{0});
-    for (size_t r = rounds_; r-- > 0;) {
+    std::ranges::fill(to_x_, Row{});
+    for (size_t r = trace_.size(); r-- > 0;) {
       Round& round = trace_[r];
-      for (size_t i = 0; i < size(); ++i) to_x_[i] += to_now_[i];
+      for (size_t v = 0; v < n_; ++v) to_x_[v].at += to_now_[v].at;
       Gate(round.after[3], to_now_);
-      BackThrough(3, to_now_, round.after[2], a_);
+      BackThrough(layers_[3], to_now_, round.after[2], a_);
       Gate(round.after[2], a_);
-      BackThrough(2, a_, round.sum, b_);
+      BackThrough(layers_[2], a_, round.sum, b_);
       Gather(rows_.backward(), b_, a_);
       Gate(round.after[1], a_);
-      BackThrough(1, a_, round.after[0], b_);
+      BackThrough(layers_[1], a_, round.after[0], b_);
       Gate(round.after[0], b_);
-      BackThrough(0, b_, round.x, to_now_);
+      BackThrough(layers_[0], b_, round.x, to_now_);
     }
-    for (size_t i = 0; i < size(); ++i) to_x_[i] += to_now_[i];
+    for (size_t v = 0; v < n_; ++v) to_x_[v].at += to_now_[v].at;
     Store(to_x_, to_x);
   }
 
-  std::array<at::Tensor, 4> weight_gradient, bias_gradient;
+  // Of a layer's weights and bias, summed over all calls of Backward.
+  std::pair<at::Tensor, at::Tensor> Gradients(size_t layer) const {
+    const auto d = static_cast<int64_t>(d_);
+    std::pair<at::Tensor, at::Tensor> gradients{torch::empty({d, d}, torch::CppTypeToScalarType<T>::value),
+                                                torch::empty({d}, torch::CppTypeToScalarType<T>::value)};
+    for (size_t o = 0; o < d_; ++o) {
+      for (size_t k = 0; k < d_; ++k) {
+        gradients.first.template mutable_data_ptr<T>()[o * d_ + k] = layers_[layer].to_weight[k].at[o];
+      }
+      gradients.second.template mutable_data_ptr<T>()[o] = layers_[layer].to_bias.at[o];
+    }
+    return gradients;
+  }
 
  private:
-  using Values = std::vector<T>;
+  // One vector. (As an argument of a template the bare type would lose its attribute, and its alignment is that of the
+  // oldest processor.)
+  struct alignas(std::min<size_t>(kWidth * sizeof(T), 64)) Row {
+    typedef T Vector __attribute__((vector_size(static_cast<size_t>(kWidth) * sizeof(T))));
+    Vector at{};
+  };
+  using Vector = typename Row::Vector;
+  using Rows = std::vector<Row>;
+  struct Layer {
+    Rows by_input = Rows(kWidth), by_output = by_input;  // weights: a row per input, per output
+    Row bias{};
+    Rows to_weight = by_input;  // gradients; to_weight has a row per input
+    Row to_bias{};
+  };
   struct Round {
-    Values x;                     // before it
-    std::array<Values, 4> after;  // each layer and its ReLU; the last is 0 where a row is empty
-    Values sum;
+    Rows x;                     // before it
+    std::array<Rows, 4> after;  // each layer and its ReLU; the last is 0 where a row is empty
+    Rows sum;
   };
 
-  size_t size() const { return static_cast<size_t>(d_ * stride_); }
-
-  void Run(const T* x) {
-    Load(x, trace_[0].x);
-    for (size_t r = 0; r < rounds_; ++r) {
-      Round& round = trace_[r];
-      Layer(0, round.x, round.after[0]);
-      Layer(1, round.after[0], round.after[1]);
-      Gather(rows_.forward(), round.after[1], round.sum);
-      Layer(2, round.sum, round.after[2]);
-      Layer(3, round.after[2], round.after[3]);
-      Values& next = trace_[r + 1].x;
-      for (int64_t c = 0; c < d_; ++c) {
-        for (int64_t v = 0; v < n_; ++v) {
-          if (IsEmpty(v)) round.after[3][At(c, v)] = 0;
-        }
-      }
-      for (size_t i = 0; i < size(); ++i) next[i] = trace_[0].x[i] + round.after[3][i];
-    }
-  }
-
-  size_t At(int64_t channel, int64_t row) const { return static_cast<size_t>(channel * stride_ + row); }
-  bool IsEmpty(int64_t v) const {
+  // Leaves what comes out in to_now_.
+  BERTH_INLINE void Run(const T* x) {
+    Load(x, x_);
+    to_now_ = x_;
     const auto& start = rows_.forward().start;
-    return start[static_cast<size_t>(v)] == start[static_cast<size_t>(v) + 1];
-  }
-
-  void Load(const T* from, Values& to) const {
-    for (int64_t c = 0; c < d_; ++c) {
-      for (int64_t v = 0; v < stride_; ++v) to[At(c, v)] = v < n_ ? from[v * d_ + c] : T{0};
-    }
-  }
-  void Store(const Values& from, T* to) const {
-    for (int64_t c = 0; c < d_; ++c) {
-      for (int64_t v = 0; v < n_; ++v) to[v * d_ + c] = from[At(c, v)];
-    }
-  }
-
-  // out = matrix * in, plus a bias per channel or 0. Four channels at a time, so that sums stay in registers.
-  void Multiply(const T* matrix, const T* bias, const Values& in, Values& out) const {
-    for (int64_t o = 0; o < d_; ++o) {
-      T* __restrict to = out.data() + o * stride_;
-      std::fill(to, to + stride_, bias == nullptr ? T{0} : bias[o]);
-      const T* w = matrix + o * d_;
-      int64_t i = 0;
-      for (; i + 4 <= d_; i += 4) {
-        const T* __restrict from = in.data() + i * stride_;
-        for (int64_t v = 0; v < stride_; ++v) {
-          to[v] += (w[i] * from[v] + w[i + 1] * from[v + stride_]) +
-                   (w[i + 2] * from[v + 2 * stride_] + w[i + 3] * from[v + 3 * stride_]);
-        }
-      }
-      for (; i < d_; ++i) {
-        const T* __restrict from = in.data() + i * stride_;
-        for (int64_t v = 0; v < stride_; ++v) to[v] += w[i] * from[v];
+    for (Round& round : trace_) {
+      round.x.swap(to_now_);
+      Through(layers_[0], round.x, round.after[0]);
+      Through(layers_[1], round.after[0], round.after[1]);
+      Gather(rows_.forward(), round.after[1], round.sum);
+      Through(layers_[2], round.sum, round.after[2]);
+      Through(layers_[3], round.after[2], round.after[3]);
+      for (size_t v = 0; v < n_; ++v) {
+        if (start[v] == start[v + 1]) round.after[3][v] = Row{};
+        to_now_[v].at = x_[v].at + round.after[3][v].at;
       }
     }
   }
 
-  void Layer(size_t layer, const Values& in, Values& out) const {
-    Multiply(weight_[layer].template const_data_ptr<T>(), bias_[layer].template const_data_ptr<T>(), in, out);
-    // A NaN stays one.
-    for (T& value : out) value = value < 0 ? T{0} : value;
+  BERTH_INLINE void Load(const T* from, Rows& to) const {
+    for (size_t v = 0; v < n_; ++v) {
+      for (size_t c = 0; c < d_; ++c) to[v].at[c] = from[v * d_ + c];
+    }
+  }
+  BERTH_INLINE void Store(const Rows& from, T* to) const {
+    for (size_t v = 0; v < n_; ++v) {
+      for (size_t c = 0; c < d_; ++c) to[v * d_ + c] = from[v].at[c];
+    }
   }
 
-  static void Gate(const Values& after, Values& gradient) {
-    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = after[i] > 0 ? gradient[i] : T{0};
+  BERTH_INLINE void Through(const Layer& layer, const Rows& in, Rows& out) const {
+    for (size_t v = 0; v < n_; ++v) {
+      Vector sum = layer.bias.at;
+      for (size_t k = 0; k < d_; ++k) sum += in[v].at[k] * layer.by_input[k].at;
+      out[v].at = sum < 0 ? Vector{} : sum;  // a NaN stays one
+    }
+  }
+
+  BERTH_INLINE static void Gate(const Rows& after, Rows& gradient) {
+    for (size_t v = 0; v < gradient.size(); ++v) {
+      gradient[v].at = after[v].at > 0 ? gradient[v].at : Vector{};
+    }
   }
 
   // The gradient of a layer's parameters, and of its input.
-  void BackThrough(size_t layer, const Values& gradient, const Values& in, Values& to_in) {
-    T* to_weight = weight_gradient[layer].template mutable_data_ptr<T>();
-    T* to_bias = bias_gradient[layer].template mutable_data_ptr<T>();
-    for (int64_t o = 0; o < d_; ++o) {
-      const T* g = gradient.data() + o * stride_;
-      for (int64_t i = 0; i < d_; ++i) to_weight[o * d_ + i] += Dot(g, in.data() + i * stride_);
-      for (int64_t v = 0; v < n_; ++v) to_bias[o] += g[v];
+  BERTH_INLINE void BackThrough(Layer& layer, const Rows& gradient, const Rows& in, Rows& to_in) {
+    for (size_t v = 0; v < n_; ++v) {
+      Vector sum{};
+      for (size_t k = 0; k < d_; ++k) sum += gradient[v].at[k] * layer.by_output[k].at;
+      to_in[v].at = sum;
+      layer.to_bias.at += gradient[v].at;
     }
-    Multiply(turned_[layer].template const_data_ptr<T>(), nullptr, gradient, to_in);
-  }
-
-  T Dot(const T* a, const T* b) const {
-    T lane[kLanes] = {};
-    for (int64_t v = 0; v < stride_; v += kLanes) {
-      for (int64_t l = 0; l < kLanes; ++l) lane[l] += a[v + l] * b[v + l];
-    }
-    T sum = 0;
-    for (const T value : lane) sum += value;
-    return sum;
-  }
-
-  void Gather(const SparseRows::Half& half, const Values& from, Values& to) const {
-    for (int64_t c = 0; c < d_; ++c) {
-      const T* source = from.data() + c * stride_;
-      for (int64_t v = 0; v < stride_; ++v) {
-        T sum = 0;
-        if (v < n_) {
-          const auto end = static_cast<size_t>(half.start[static_cast<size_t>(v) + 1]);
-          for (auto p = static_cast<size_t>(half.start[static_cast<size_t>(v)]); p < end; ++p) {
-            sum += source[half.column[p]];
-          }
-        }
-        to[At(c, v)] = sum;
+    // Four inputs at a time stay in registers; there is room behind the last.
+    for (size_t k = 0; k < d_; k += 4) {
+      Vector first{}, second{}, third{}, fourth{};
+      for (size_t v = 0; v < n_; ++v) {
+        first += in[v].at[k] * gradient[v].at;
+        second += in[v].at[k + 1] * gradient[v].at;
+        third += in[v].at[k + 2] * gradient[v].at;
+        fourth += in[v].at[k + 3] * gradient[v].at;
       }
+      layer.to_weight[k].at += first;
+      layer.to_weight[k + 1].at += second;
+      layer.to_weight[k + 2].at += third;
+      layer.to_weight[k + 3].at += fourth;
+    }
+  }
+
+  BERTH_INLINE void Gather(const SparseRows::Half& half, const Rows& from, Rows& to) const {
+    for (size_t v = 0; v < n_; ++v) {
+      Vector sum{};
+      for (int32_t p = half.start[v]; p < half.start[v + 1]; ++p) {
+        sum += from[static_cast<size_t>(half.column[static_cast<size_t>(p)])].at;
+      }
+      to[v].at = sum;
     }
   }
 
   const SparseRows& rows_;
-  int64_t n_, d_, stride_;
-  size_t rounds_;
-  std::array<at::Tensor, 4> weight_, bias_, turned_;
+  size_t n_, d_;
+  std::array<Layer, 4> layers_;
   std::vector<Round> trace_;
-  Values to_x_, to_now_, a_, b_;
+  Rows x_, to_x_, to_now_, a_, b_;
 };
+
+// The narrow ones, which the published networks have, are worth code for each processor.
+BERTH_FOR_EACH_PROCESSOR void Forward(Passer<float, 8>& passer, const float* x, float* out) { passer.Forward(x, out); }
+BERTH_FOR_EACH_PROCESSOR void Forward(Passer<float, 16>& passer, const float* x, float* out) { passer.Forward(x, out); }
+BERTH_FOR_EACH_PROCESSOR void Backward(Passer<float, 8>& passer, const float* x, const float* gradient, float* to_x) {
+  passer.Backward(x, gradient, to_x);
+}
+BERTH_FOR_EACH_PROCESSOR void Backward(Passer<float, 16>& passer, const float* x, const float* gradient, float* to_x) {
+  passer.Backward(x, gradient, to_x);
+}
+template <typename T, int64_t kWidth>
+void Forward(Passer<T, kWidth>& passer, const T* x, T* out) {
+  passer.Forward(x, out);
+}
+template <typename T, int64_t kWidth>
+void Backward(Passer<T, kWidth>& passer, const T* x, const T* gradient, T* to_x) {
+  passer.Backward(x, gradient, to_x);
+}
+
+// Calls visit(passer) with one that is wide enough.
+template <typename T, typename Visit>
+auto WithPasser(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds, const Visit& visit) {
+  const int64_t width = layers[0].size(0);
+  const auto with = [&]<int64_t kWidth>(std::integral_constant<int64_t, kWidth>) {
+    Passer<T, kWidth> passer(rows, layers, rounds);
+    return visit(passer);
+  };
+  if (width <= 8) return with(std::integral_constant<int64_t, 8>());
+  if (width <= 16) return with(std::integral_constant<int64_t, 16>());
+  if (width <= 64) return with(std::integral_constant<int64_t, 64>());
+  BERTH_CHECK(width <= 512, "messages of {} channels", width);
+  return with(std::integral_constant<int64_t, 512>());
+}
 
 template <typename T>
 at::Tensor ForwardAll(const at::Tensor& x, const std::vector<at::Tensor>& layers, const SparseRows& rows,
                       int64_t rounds) {
-  Passer<T> passer(rows, layers, rounds);
-  at::Tensor out = torch::empty_like(x);
-  const int64_t each = x.size(1) * x.size(2);
-  for (int64_t b = 0; b < x.size(0); ++b) {
-    passer.Forward(x.const_data_ptr<T>() + b * each, out.mutable_data_ptr<T>() + b * each);
-  }
-  return out;
+  return WithPasser<T>(rows, layers, rounds, [&](auto& passer) {
+    at::Tensor out = torch::empty_like(x);
+    const int64_t each = x.size(1) * x.size(2);
+    for (int64_t b = 0; b < x.size(0); ++b) {
+      Forward(passer, x.const_data_ptr<T>() + b * each, out.mutable_data_ptr<T>() + b * each);
+    }
+    return out;
+  });
 }
 
 template <typename T>
 torch::autograd::variable_list BackwardAll(const at::Tensor& x, const at::Tensor& gradient,
                                            const std::vector<at::Tensor>& layers, const SparseRows& rows,
                                            int64_t rounds) {
-  Passer<T> passer(rows, layers, rounds);
-  at::Tensor to_x = torch::empty_like(x);
-  const int64_t each = x.size(1) * x.size(2);
-  for (int64_t b = 0; b < x.size(0); ++b) {
-    passer.Backward(x.const_data_ptr<T>() + b * each, gradient.const_data_ptr<T>() + b * each,
-                    to_x.mutable_data_ptr<T>() + b * each);
-  }
-  torch::autograd::variable_list all = {to_x};
-  for (size_t i = 0; i < 4; ++i) {
-    all.push_back(passer.weight_gradient[i]);
-    all.push_back(passer.bias_gradient[i]);
-  }
-  all.resize(all.size() + 2);  // rows and rounds
-  return all;
+  return WithPasser<T>(rows, layers, rounds, [&](auto& passer) {
+    at::Tensor to_x = torch::empty_like(x);
+    const int64_t each = x.size(1) * x.size(2);
+    for (int64_t b = 0; b < x.size(0); ++b) {
+      Backward(passer, x.const_data_ptr<T>() + b * each, gradient.const_data_ptr<T>() + b * each,
+               to_x.mutable_data_ptr<T>() + b * each);
+    }
+    torch::autograd::variable_list all = {to_x};
+    for (size_t i = 0; i < 4; ++i) {
+      const auto [weight, bias] = passer.Gradients(i);
+      all.push_back(weight);
+      all.push_back(bias);
+    }
+    all.resize(all.size() + 2);  // rows and rounds
+    return all;
+  });
 }
 
 struct PassFunction : torch::autograd::Function<PassFunction> {

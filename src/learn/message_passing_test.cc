@@ -20,7 +20,8 @@ at::Tensor Slowly(const at::Tensor& x, const std::vector<at::Tensor>& layers, co
   const auto layer = [&](const at::Tensor& in, size_t i) {
     return torch::relu(torch::linear(in, layers[2 * i], layers[2 * i + 1]));
   };
-  const at::Tensor any = rows.counts().gt(0).to(x.scalar_type());
+  // 1 for a row that is a sum of at least one.
+  const at::Tensor any = GatherSum(torch::ones({rows.rows(), 1}, x.scalar_type()), rows).gt(0).to(x.scalar_type());
   at::Tensor now = x;
   for (int64_t round = 0; round < rounds; ++round) {
     now = x + any * layer(layer(GatherSum(layer(layer(now, 0), 1), rows), 2), 3);

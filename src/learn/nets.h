@@ -24,8 +24,6 @@ class SparseRows {
   SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>> entries, std::span<const double> weight = {});
 
   int64_t rows() const { return static_cast<int64_t>(forward_.start.size()) - 1; }
-  // rows x rows: of how many entries a row is the sum, as a column vector of the given type.
-  const at::Tensor& counts() const { return counts_; }
 
   struct Half {
     std::vector<int32_t> start{0};
@@ -37,7 +35,6 @@ class SparseRows {
 
  private:
   Half forward_, backward_;
-  at::Tensor counts_;  // float32, rows x 1
 };
 
 // out[..., v, :] = sum of weight * x[..., column, :] over the entries of row v; x is (..., rows, width), float or
@@ -56,8 +53,9 @@ class Mlp : public torch::nn::Module {
   std::vector<torch::nn::Linear> layers_;
 };
 
-// Dropout whose mask comes from `generator`; none where that is undefined.
-at::Tensor Dropout(const at::Tensor& x, double probability, const at::Generator& generator);
+// Dropout of a float32 tensor whose mask comes from `random`, none where that is null. The probability is rounded to a
+// multiple of 2^-16.
+at::Tensor Dropout(const at::Tensor& x, double probability, Random* random);
 
 // Glorot-uniform, in place: range sqrt(6 / (inputs + outputs)).
 void GlorotUniform(at::Tensor weight, at::Generator generator);

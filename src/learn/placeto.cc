@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <utility>
 
 #include "base/error.h"
@@ -15,37 +13,6 @@ namespace {
 
 // Features of one call of the network, so that a long episode needs no more memory than a short one.
 constexpr int64_t kChunkBytes = 64 << 20;
-
-// Kahn's algorithm, the smallest first; where a cycle leaves none, the smallest that is left.
-std::vector<GroupId> TopologicalOrder(const Quotient& quotient, size_t count) {
-  std::vector<std::vector<size_t>> children(count);
-  std::vector<size_t> missing(count);
-  for (const Quotient::Edge& edge : quotient.edges) {
-    children[Index(edge.from)].push_back(Index(edge.to));
-    ++missing[Index(edge.to)];
-  }
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  for (size_t v = 0; v < count; ++v) {
-    if (missing[v] == 0) ready.push(v);
-  }
-  std::vector<uint8_t> is_out(count);
-  std::vector<GroupId> order;
-  for (size_t next = 0; order.size() < count;) {
-    if (ready.empty()) {
-      while (is_out[next] != 0) ++next;
-      ready.push(next);
-    }
-    const size_t v = ready.top();
-    ready.pop();
-    if (is_out[v] != 0) continue;
-    is_out[v] = 1;
-    order.push_back(MakeId<GroupId>(v));
-    for (const size_t child : children[v]) {
-      if (--missing[child] == 0 && is_out[child] == 0) ready.push(child);
-    }
-  }
-  return order;
-}
 
 // Divides a column of `rows` x `width` by its largest value, where that is positive.
 void Normalise(float* column, size_t rows, size_t width, float largest) {
@@ -66,8 +33,21 @@ std::vector<DeviceId> DrawPlacement(const PlacetoTask& task, Random& random) {
   return device;
 }
 
-at::Tensor LogProbabilities(const at::Tensor& logits, const at::Tensor& forbidden) {
+// Forbidden: states x devices, or devices.
+at::Tensor LogProbabilities(const at::Tensor& outputs, const at::Tensor& forbidden) {
+  const at::Tensor logits = outputs.view({-1, forbidden.size(-1)});
   return torch::log_softmax(logits.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), 1);
+}
+
+// Over all routes between two devices.
+double MeanTransfer(const Problem& problem, TensorId tensor) {
+  double sum = 0, routes = 0;
+  for (const DeviceId from : problem.cluster().ids()) {
+    for (const DeviceId to : problem.cluster().ids()) {
+      if (from != to) sum += problem.transfer_time(tensor, from, to), ++routes;
+    }
+  }
+  return routes > 0 ? sum / routes : 0;
 }
 
 // One episode that is being played.
@@ -126,73 +106,30 @@ struct Rollout {
   std::unique_ptr<PlacetoEpisode> episode;
 };
 
-// The device that is drawn, or the likeliest; `otherwise` where training has diverged and nothing is likely.
-int64_t Choose(const float* log_prob, int64_t devices, bool greedy, Random& random, DeviceId otherwise) {
-  if (std::isnan(log_prob[0])) return static_cast<int64_t>(otherwise);
-  if (greedy) return std::max_element(log_prob, log_prob + devices) - log_prob;
-  double left = random.Uniform();
-  int64_t chosen = 0;
-  for (int64_t d = 0; d < devices; ++d) {
-    const double probability = std::exp(static_cast<double>(log_prob[d]));
-    if (probability <= 0) continue;
-    chosen = d;
-    left -= probability;
-    if (left < 0) break;
-  }
-  return chosen;
-}
-
 }  // namespace
 
-Grouping PlacetoTask::Units(const Problem& problem) {
-  std::vector<int32_t> parent(problem.num_ops());
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](int32_t v) {
-    while (parent[static_cast<size_t>(v)] != v)
-      v = parent[static_cast<size_t>(v)] = parent[static_cast<size_t>(parent[static_cast<size_t>(v)])];
-    return v;
-  };
-  for (const std::vector<OpId>& group : problem.constraints().colocate) {
-    for (const OpId op : group) {
-      parent[static_cast<size_t>(root(static_cast<int32_t>(op)))] = root(static_cast<int32_t>(group.front()));
-    }
-  }
-  std::vector<int32_t> label(problem.num_ops());
-  for (size_t v = 0; v < label.size(); ++v) label[v] = root(static_cast<int32_t>(v));
-  return Grouping(problem.graph(), label);
+int64_t PlacetoTask::Columns(const PlacetoOptions& options, int64_t devices) {
+  return (options.cost_columns ? devices : 1) + 4 + (options.shared ? 2 : devices);
 }
 
 PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const Random& random)
-    : Task(of), cost_columns(options.cost_columns), units_(Units(of)) {
+    : Task(of),
+      shared_(options.shared),
+      columns_(static_cast<size_t>(Columns(options, static_cast<int64_t>(of.num_devices())))),
+      costs_(options.cost_columns ? of.num_devices() : 1),
+      units_(ColocatedOps(of)) {
   const Quotient quotient = MakeQuotient(of, units_);
   Sort(quotient);
   const size_t n = node_ops.size(), m = of.num_devices();
-  const auto costs = static_cast<size_t>(num_costs()), width = costs + 1;
-  fixed_.resize(n * width);
-  forbidden = torch::zeros({num_nodes(), static_cast<int64_t>(m)}, torch::kBool);
+  forbidden = torch::zeros({num_nodes(), num_devices()}, torch::kBool);
   auto cannot = forbidden.accessor<bool, 2>();
-  float largest_time = 0, largest_output = 0;
   for (size_t v = 0; v < n; ++v) {
     const double* time = quotient.time.data() + Index(units_.group_of(node_ops[v].front())) * m;
-    float* row = fixed_.data() + v * width;
-    double sum = 0, able = 0;
     for (size_t d = 0; d < m; ++d) {
-      const bool can = time[d] < kCannotRun;
-      cannot[static_cast<int64_t>(v)][static_cast<int64_t>(d)] = !can;
-      if (can) sum += time[d], ++able;
-      if (cost_columns) row[d] = can ? static_cast<float>(time[d]) : 0;
+      cannot[static_cast<int64_t>(v)][static_cast<int64_t>(d)] = time[d] == kCannotRun;
     }
-    if (!cost_columns) row[0] = static_cast<float>(sum / able);
-    for (size_t c = 0; c < costs; ++c) largest_time = std::max(largest_time, row[c]);
-    for (const OpId op : node_ops[v]) {
-      for (size_t t = of.graph().first_output(op); t < of.graph().end_output(op); ++t) {
-        row[costs] += static_cast<float>(of.graph().tensor_bytes(MakeId<TensorId>(t)));
-      }
-    }
-    largest_output = std::max(largest_output, row[costs]);
   }
-  for (size_t c = 0; c < costs; ++c) Normalise(fixed_.data() + c, n, width, largest_time);
-  Normalise(fixed_.data() + costs, n, width, largest_output);
+  Measure(quotient, options);
 
   order.resize(n);
   std::iota(order.begin(), order.end(), 0);
@@ -213,8 +150,52 @@ PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const
   }
 }
 
+// The columns that do not change in an episode.
+void PlacetoTask::Measure(const Quotient& quotient, const PlacetoOptions& options) {
+  const size_t n = node_ops.size(), m = problem.num_devices(), width = costs_ + 1;
+  const Graph& ops = problem.graph();
+  fixed_.resize(n * width);
+  time_.resize(n * m);
+  double whole = 0;
+  for (size_t v = 0; v < n; ++v) {
+    const double* time = quotient.time.data() + Index(units_.group_of(node_ops[v].front())) * m;
+    double sum = 0, able = 0;
+    for (size_t d = 0; d < m; ++d) {
+      if (time[d] == kCannotRun) continue;
+      sum += time[d], ++able;
+      time_[v * m + d] = static_cast<float>(time[d]);
+    }
+    float* row = fixed_.data() + v * width;
+    if (options.cost_columns) std::copy_n(time_.data() + v * m, m, row);
+    if (!options.cost_columns) row[0] = static_cast<float>(sum / able);
+    whole += sum / able;
+    for (const OpId op : node_ops[v]) {
+      for (size_t t = ops.first_output(op); t < ops.end_output(op); ++t) {
+        const auto tensor = MakeId<TensorId>(t);
+        row[costs_] += static_cast<float>(options.relative ? MeanTransfer(problem, tensor)
+                                                           : static_cast<double>(ops.tensor_bytes(tensor)));
+      }
+    }
+  }
+  if (options.relative) {
+    const auto unit = static_cast<float>(whole > 0 ? whole / static_cast<double>(n) : 1);
+    for (float& value : fixed_) value = std::log1p(value / unit);
+    for (float& value : time_) value = std::log1p(value / unit);
+    return;
+  }
+  const float largest_time = n == 0 ? 0 : std::ranges::max(time_);
+  for (float& value : time_) value /= largest_time > 0 ? largest_time : 1;
+  float largest_cost = 0, largest_output = 0;
+  for (size_t v = 0; v < n; ++v) {
+    for (size_t c = 0; c < costs_; ++c) largest_cost = std::max(largest_cost, fixed_[v * width + c]);
+    largest_output = std::max(largest_output, fixed_[v * width + costs_]);
+  }
+  for (size_t c = 0; c < costs_; ++c) Normalise(fixed_.data() + c, n, width, largest_cost);
+  Normalise(fixed_.data() + costs_, n, width, largest_output);
+}
+
 void PlacetoTask::Sort(const Quotient& quotient) {
-  const std::vector<GroupId> sorted = TopologicalOrder(quotient, units_.num_groups());
+  const std::vector<GroupId> sorted = TopologicalOrder(quotient);
   std::vector<int32_t> number(sorted.size());
   for (size_t v = 0; v < sorted.size(); ++v) {
     number[Index(sorted[v])] = static_cast<int32_t>(v);
@@ -228,41 +209,52 @@ void PlacetoTask::Sort(const Quotient& quotient) {
 
 void PlacetoTask::WriteFeatures(std::span<const DeviceId> device, int64_t step, std::span<const double> starts,
                                 float* to) const {
-  const auto width = static_cast<size_t>(columns()), costs = static_cast<size_t>(num_costs());
-  const size_t n = node_ops.size();
+  const size_t n = node_ops.size(), m = problem.num_devices();
   const auto current = static_cast<size_t>(order[static_cast<size_t>(step)]);
-  std::fill(to, to + n * width, 0.0f);
-  float latest = 0;
-  for (size_t v = 0; v < n; ++v) {
-    float* row = to + v * width;
-    std::copy_n(fixed_.data() + v * (costs + 1), costs + 1, row);
-    row += costs + 1;
-    row[0] = step_of_[v] < step ? 1 : 0;
-    row[1] = v == current ? 1 : 0;
-    if (!starts.empty()) row[2] = static_cast<float>(starts[v] - starts[current]);
-    latest = std::max(latest, row[2]);
-    row[3 + Index(device[v])] = 1;
+  const auto views_ = static_cast<size_t>(views());
+  std::fill(to, to + views_ * n * columns_, 0.0f);
+  for (size_t view = 0; view < views_; ++view, to += n * columns_) {
+    float latest = 0;
+    for (size_t v = 0; v < n; ++v) {
+      float* row = to + v * columns_;
+      std::copy_n(fixed_.data() + v * (costs_ + 1), costs_ + 1, row);
+      row += costs_ + 1;
+      row[0] = step_of_[v] < step ? 1 : 0;
+      row[1] = v == current ? 1 : 0;
+      if (!starts.empty()) row[2] = static_cast<float>(starts[v] - starts[current]);
+      latest = std::max(latest, row[2]);
+      if (shared_) {
+        row[3] = Index(device[v]) == view ? 1 : 0;
+        row[4] = time_[v * m + view];
+      } else {
+        row[3 + Index(device[v])] = 1;
+      }
+    }
+    Normalise(to + costs_ + 3, n, columns_, latest);
   }
-  Normalise(to + costs + 3, n, width, latest);
 }
 
 PlacetoPolicy::PlacetoPolicy(const Problem& problem, const PlacetoOptions& options, const Random& random)
     : options_(options), random_(random) {
   const auto devices = static_cast<int64_t>(problem.num_devices());
-  const PlacetoShape shape{.columns = (options.cost_columns ? devices : 1) + 4 + devices,
-                           .devices = devices,
+  const PlacetoShape shape{.columns = PlacetoTask::Columns(options, devices),
+                           .outputs = options.shared ? 1 : devices,
                            .rounds = options.rounds,
                            .three_sets = options.three_sets,
                            .mean = options.mean};
   network_ = register_module("network", std::make_shared<PlacetoNetwork>(shape, random.Fork(1)));
 }
 
-std::string PlacetoPolicy::shape() const { return network_->shape().ToString(); }
+std::string PlacetoPolicy::shape() const {
+  return fmt::format("{}, {} times", network_->shape().ToString(), options_.relative ? "relative" : "largest");
+}
 
 std::unique_ptr<Task> PlacetoPolicy::Prepare(const Problem& problem) const {
-  if (static_cast<int64_t>(problem.num_devices()) != network_->shape().devices) {
+  const auto devices = static_cast<int64_t>(problem.num_devices());
+  if (PlacetoTask::Columns(options_, devices) != network_->shape().columns ||
+      (!options_.shared && devices != network_->shape().outputs)) {
     throw Error("placeto: its policy is for {} devices, but this problem has {}: train on clusters of one size",
-                network_->shape().devices, problem.num_devices());
+                network_->shape().outputs, devices);
   }
   return std::make_unique<PlacetoTask>(problem, options_, random_.Fork(2));
 }
@@ -276,7 +268,7 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge&
   const torch::NoGradGuard no_gradient;
   const auto& task = static_cast<const PlacetoTask&>(of);
   const auto batch = static_cast<int64_t>(randoms.size());
-  const int64_t n = task.num_nodes(), d = task.columns(), whole = evaluations(task);
+  const int64_t n = task.num_nodes(), d = network_->shape().columns, views = task.views(), whole = evaluations(task);
   const int64_t asks = options.evaluations > 0 ? std::min(options.evaluations, whole) : whole;
   int64_t steps = n, first_asked = n - asks;  // the first step after which the judge is asked
   bool asks_start = options_.every_step && asks == whole;
@@ -292,21 +284,23 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge&
     rollouts.emplace_back(task, judge, options_.start_times, draws ? DrawPlacement(task, random) : task.first_start);
     if (asks_start) rollouts.back().episode->start_cost = rollouts.back().Ask();
   }
-  at::Tensor features = torch::empty({batch, n, d});
+  at::Tensor features = torch::empty({batch * views, n, d});
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t node = task.order[static_cast<size_t>(step)];
     for (int64_t r = 0; r < batch; ++r) {
       const Rollout& rollout = rollouts[static_cast<size_t>(r)];
-      task.WriteFeatures(rollout.device, step, rollout.starts, features.data_ptr<float>() + r * n * d);
+      task.WriteFeatures(rollout.device, step, rollout.starts, features.data_ptr<float>() + r * views * n * d);
     }
-    const at::Tensor logits = network_->forward(features, torch::full({batch}, node, torch::kInt64), *task.graph);
+    const at::Tensor logits =
+        network_->forward(features, torch::full({batch * views}, node, torch::kInt64), *task.graph);
     const at::Tensor log_prob = LogProbabilities(logits, task.forbidden[node]).contiguous();
     for (int64_t r = 0; r < batch; ++r) {
-      const float* row = log_prob.data_ptr<float>() + r * log_prob.size(1);
-      const int64_t chosen = Choose(row, log_prob.size(1), options.greedy, randoms[static_cast<size_t>(r)],
-                                    rollouts[static_cast<size_t>(r)].device[static_cast<size_t>(node)]);
-      rollouts[static_cast<size_t>(r)].Step(step, DeviceId{static_cast<int32_t>(chosen)}, row[chosen],
-                                            step >= first_asked);
+      const std::span row(log_prob.data_ptr<float>() + r * log_prob.size(1), task.problem.num_devices());
+      Rollout& rollout = rollouts[static_cast<size_t>(r)];
+      // Where training has diverged nothing is likely, and the node stays.
+      const size_t chosen = std::isnan(row[0]) ? Index(rollout.device[static_cast<size_t>(node)])
+                                               : Decide(row, options.greedy, randoms[static_cast<size_t>(r)]);
+      rollout.Step(step, MakeId<DeviceId>(chosen), row[chosen], step >= first_asked);
     }
   }
   std::vector<std::unique_ptr<Episode>> episodes;
@@ -318,27 +312,29 @@ Likelihood PlacetoPolicy::Recall(const Task& of, const Episode& recalled) const 
   const auto& task = static_cast<const PlacetoTask&>(of);
   const auto& episode = static_cast<const PlacetoEpisode&>(recalled);
   const auto steps = static_cast<int64_t>(episode.action.size());
-  const int64_t n = task.num_nodes(), d = task.columns();
-  const int64_t at_once = std::clamp<int64_t>(kChunkBytes / (n * d * static_cast<int64_t>(sizeof(float))), 1, steps);
+  const int64_t n = task.num_nodes(), d = network_->shape().columns, views = task.views();
+  const int64_t at_once =
+      std::clamp<int64_t>(kChunkBytes / (views * n * d * static_cast<int64_t>(sizeof(float))), 1, steps);
   std::vector<DeviceId> device = episode.start;
   std::vector<at::Tensor> log_probs, entropies;
   for (int64_t first = 0; first < steps; first += at_once) {
     const int64_t count = std::min(at_once, steps - first);
-    at::Tensor features = torch::empty({count, n, d}), nodes = torch::empty({count}, torch::kInt64),
+    at::Tensor features = torch::empty({count * views, n, d}), nodes = torch::empty({count}, torch::kInt64),
                actions = torch::empty({count}, torch::kInt64);
     for (int64_t i = 0; i < count; ++i) {
       const auto step = static_cast<size_t>(first + i);
       const auto starts = episode.starts.empty()
                               ? std::span<const double>()
                               : std::span(episode.starts).subspan(step * device.size(), device.size());
-      task.WriteFeatures(device, first + i, starts, features.data_ptr<float>() + i * n * d);
+      task.WriteFeatures(device, first + i, starts, features.data_ptr<float>() + i * views * n * d);
       const auto node = static_cast<size_t>(task.order[step]);
       device[node] = episode.action[step];
       nodes.data_ptr<int64_t>()[i] = static_cast<int64_t>(node);
       actions.data_ptr<int64_t>()[i] = static_cast<int64_t>(episode.action[step]);
     }
     const at::Tensor log_prob =
-        LogProbabilities(network_->forward(features, nodes, *task.graph), task.forbidden.index_select(0, nodes));
+        LogProbabilities(network_->forward(features, nodes.repeat_interleave(views), *task.graph),
+                         task.forbidden.index_select(0, nodes));
     const at::Tensor probability = log_prob.exp();
     log_probs.push_back(log_prob.gather(1, actions.unsqueeze(1)).squeeze(1));
     entropies.push_back(-(probability * torch::log(probability + 1e-3)).sum(1));

@@ -26,6 +26,8 @@ struct PlacetoOptions {
   bool every_step = true;     // asks the judge before the first and after every step; else at the end only
   bool start_times = false;   // feature column of simulated start times, else 0
   bool cost_columns = false;  // a column of op times per device, else one of their mean
+  bool relative = false;      // times and bytes as logarithms on one scale, else shares of the largest of their column
+  bool shared = false;        // one score for every device by the same network, else an output per device
   int64_t rounds = 8;
   bool three_sets = true;
   bool mean = false;
@@ -35,24 +37,25 @@ struct PlacetoOptions {
 // in the nearest to one).
 class PlacetoTask : public Task {
  public:
-  // The columns of a feature row, in this order; d = 4 + costs + m. Times, bytes and start times are divided by the
-  // largest of their column (all cost columns by the largest of all), where that is positive.
+  // The columns of a feature row, in this order; d = 4 + costs + m, or 6 + costs where `shared`. Times, bytes and start
+  // times are divided by the largest of their column (all cost columns by the largest of all), where that is positive;
+  // where `relative`, times and the mean time of sending the output are ln(1 + t / the mean of all nodes' mean times).
   //   costs        the node's time: the mean over the devices that can run it, or one per device (0 where it cannot)
   //   output       bytes of all tensors that its ops make
   //   done         1 once it was placed in this episode
   //   current      1 for the node that is placed now
   //   start        simulated start time minus that of the current node, or 0
-  //   device x m   1 for its device
+  //   device x m   1 for its device; where `shared`: 1 on the device that is scored, and the node's time there
   PlacetoTask(const Problem& problem, const PlacetoOptions& options, const Random& random);
 
-  // The ops that must share a device, together.
-  static Grouping Units(const Problem& problem);
-
   int64_t num_nodes() const { return static_cast<int64_t>(node_ops.size()); }
-  int64_t num_costs() const { return cost_columns ? static_cast<int64_t>(problem.num_devices()) : 1; }
-  int64_t columns() const { return num_costs() + 4 + static_cast<int64_t>(problem.num_devices()); }
+  int64_t num_devices() const { return static_cast<int64_t>(problem.num_devices()); }
+  // Rows of features that one state needs: one, or one per device.
+  int64_t views() const { return shared_ ? num_devices() : 1; }
+  static int64_t Columns(const PlacetoOptions& options, int64_t devices);
+  int64_t columns() const { return static_cast<int64_t>(columns_); }
 
-  // Writes a state's rows, num_nodes x columns(). `starts` is per node, or empty.
+  // Writes a state's rows, views() x num_nodes x columns. `starts` is per node, or empty.
   void WriteFeatures(std::span<const DeviceId> device, int64_t step, std::span<const double> starts, float* to) const;
 
   std::vector<std::span<const OpId>> node_ops;  // per node
@@ -63,11 +66,14 @@ class PlacetoTask : public Task {
 
  private:
   void Sort(const Quotient& quotient);
+  void Measure(const Quotient& quotient, const PlacetoOptions& options);
 
-  bool cost_columns;
+  bool shared_;
+  size_t columns_, costs_;
   Grouping units_;
   std::vector<int32_t> step_of_;  // per node
   std::vector<float> fixed_;      // nodes x (costs and output)
+  std::vector<float> time_;       // nodes x devices, as in the features
 };
 
 struct PlacetoEpisode : Episode {

@@ -43,7 +43,8 @@ std::vector<std::vector<uint64_t>> Reached(int64_t nodes, const SparseRows::Half
 }  // namespace
 
 std::string PlacetoShape::ToString() const {
-  return fmt::format("placeto with {} columns, {} devices, {}, {} of {}", columns, devices,
+  return fmt::format("placeto with {} columns, {} devices, {}, {} of {}", columns,
+                     outputs == 1 ? "any number of" : std::to_string(outputs),
                      rounds == 0 ? "a full sweep" : fmt::format("{} rounds", rounds), mean ? "means" : "sums",
                      three_sets ? "three sets" : "all nodes");
 }
@@ -95,7 +96,7 @@ PlacetoNetwork::PlacetoNetwork(const PlacetoShape& shape, Random random) : shape
   }
   const int64_t z = shape.three_sets ? 8 * d : 2 * d;
   classifier_ = register_module(
-      "classifier", std::make_shared<Mlp>(std::vector<int64_t>{z, 2 * z, z, shape.devices}, generator, shape.type));
+      "classifier", std::make_shared<Mlp>(std::vector<int64_t>{z, 2 * z, z, shape.outputs}, generator, shape.type));
 }
 
 at::Tensor PlacetoNetwork::Pool(const at::Tensor& x, const Aggregator& by, const at::Tensor& members) const {

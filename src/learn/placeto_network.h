@@ -17,7 +17,7 @@ namespace berth {
 
 struct PlacetoShape {
   int64_t columns = 0;     // of the features, d below
-  int64_t devices = 0;     // m below
+  int64_t outputs = 0;     // m below: one per device, or 1
   int64_t rounds = 8;      // of messages; 0: as many as the longest path has edges, which is the sequential sweep
   bool three_sets = true;  // false: one sum over all nodes ("simple aggregator")
   bool mean = false;       // pools means instead of sums, so that activations do not grow with the graph
@@ -45,7 +45,7 @@ class PlacetoNetwork : public torch::nn::Module {
 
   const PlacetoShape& shape() const { return shape_; }
 
-  // Logits, batch x devices, of placing node `current` (int64, batch) where the features (batch x nodes x columns) are
+  // Logits, batch x outputs, of placing node `current` (int64, batch) where the features (batch x nodes x columns) are
   // those of the state. O(rounds * (edges * d + nodes * d^2)) per batch entry.
   at::Tensor forward(const at::Tensor& features, const at::Tensor& current, const PlacetoGraph& graph) const;
 

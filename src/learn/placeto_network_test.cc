@@ -194,7 +194,7 @@ TEST(PlacetoNetwork, EqualsPlainLoopsOnRandomGraphs) {
     const auto edges = RandomEdges(random, nodes, random.Uniform(0, 0.6));
     SCOPED_TRACE(round);
     ExpectLikeLoops({.columns = 5,
-                     .devices = 3,
+                     .outputs = 3,
                      .rounds = static_cast<int64_t>(random.Below(4)),
                      .three_sets = round % 4 != 0,
                      .mean = round % 3 == 0,
@@ -212,14 +212,14 @@ TEST(PlacetoNetwork, TakesNodesOfACycleForEachOthersAncestorsAndDescendants) {
       const Edge edge(random.Below(static_cast<size_t>(nodes)), random.Below(static_cast<size_t>(nodes)));
       if (edge.first != edge.second) edges.insert(edge);
     }
-    ExpectLikeLoops({.columns = 4, .devices = 2, .rounds = 3, .type = torch::kFloat64},
+    ExpectLikeLoops({.columns = 4, .outputs = 2, .rounds = 3, .type = torch::kFloat64},
                     std::vector<Edge>(edges.begin(), edges.end()), nodes, random);
   }
 }
 
 TEST(PlacetoNetwork, HasAsManyWeightsAsPublished) {
   const auto count = [](int64_t devices) {
-    const PlacetoNetwork network({.columns = 5 + devices, .devices = devices}, Random(1));
+    const PlacetoNetwork network({.columns = 5 + devices, .outputs = devices}, Random(1));
     int64_t sum = 0;
     for (const at::Tensor& parameter : network.parameters()) sum += parameter.numel();
     return sum;
@@ -262,7 +262,7 @@ TEST(PlacetoNetwork, EqualsTheReferenceInDoublePrecision) {
     const PlacetoGraph graph(static_cast<int64_t>(nodes), std::vector<Edge>(edges.begin(), edges.end()));
     const int64_t devices = reference["n_devs"];
     const PlacetoNetwork network(
-        {.columns = 5 + devices, .devices = devices, .rounds = reference["k"].get<int64_t>(), .type = torch::kFloat64},
+        {.columns = 5 + devices, .outputs = devices, .rounds = reference["k"].get<int64_t>(), .type = torch::kFloat64},
         Random(1));
     FillByFormula(network);
     for (const auto& each : reference["cases"]) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parameters.h"
 #include "learn/learner.h"
 #include "learn/placeto.h"
 
@@ -18,84 +19,61 @@ struct Published {
   const char* name;
   const char* value;
 };
-constexpr Published kPublished[] = {{"reward", "time"}, {"learning_rate", "0.001"}, {"learning_rate_end", "0.0001"},
-                                    {"entropy", "1"},   {"entropy_end", "1"},       {"normalise", "false"},
-                                    {"pooling", "sum"}, {"seeded", "false"}};
+constexpr Published kPublished[] = {{"head", "devices"}, {"scale", "largest"},       {"start", "random"},
+                                    {"rounds", "8"},     {"rollouts", "1"},          {"reward", "time"},
+                                    {"gamma", "1"},      {"normalise", "false"},     {"ppo", "0"},
+                                    {"epochs", "1"},     {"learning_rate", "0.001"}, {"learning_rate_end", "0.0001"},
+                                    {"entropy", "1"},    {"entropy_end", "1"},       {"seeded", "false"}};
 
 std::vector<Parameter> Parameters() {
-  const auto choice = [](std::string name, std::string value, std::string sentence, std::vector<std::string> choices) {
-    return Parameter{.name = std::move(name),
-                     .type = ParameterType::kChoice,
-                     .default_value = std::move(value),
-                     .sentence = std::move(sentence),
-                     .choices = std::move(choices)};
-  };
-  const auto number = [](ParameterType type, std::string name, std::string value, std::string sentence, double least,
-                         double most) {
-    return Parameter{.name = std::move(name),
-                     .type = type,
-                     .default_value = std::move(value),
-                     .sentence = std::move(sentence),
-                     .least = least,
-                     .most = most};
-  };
-  const auto flag = [](std::string name, std::string value, std::string sentence) {
-    return Parameter{.name = std::move(name),
-                     .type = ParameterType::kBool,
-                     .default_value = std::move(value),
-                     .sentence = std::move(sentence)};
-  };
-  constexpr auto kInt = ParameterType::kInt, kReal = ParameterType::kReal;
   std::vector<Parameter> list = {
-      choice("mode", "best", "best: our defaults; paper: the published values of all that is not given",
-             {"best", "paper"}),
-      choice("reward", "log",
-             "of a placement: minus the logarithm of its time, or minus its time in seconds (published)",
-             {"log", "time"}),
-      choice(
-          "credit", "intermediate",
-          "what a step is credited with: how much faster the last placement of the episode is than the one before the "
-          "step (published), the last placement alone, which needs one evaluation per episode, or the best later one",
-          {"intermediate", "terminal", "best_future"}),
-      number(kInt, "rounds", "8", "of messages between nodes; 0: a full sweep along the longest paths", 0, 1000),
-      choice("aggregator", "three",
+      Choice("mode", {"best", "paper"}, "best: our defaults; paper: the published values of all that is not given"),
+      Choice("head", {"shared", "devices"},
+             "shared: one network scores each device in turn, so that a policy serves any number of them; devices: an "
+             "output per device (published)"),
+      Choice("scale", {"relative", "largest"},
+             "of times and bytes. relative: logarithms of how many mean nodes last as long; largest: shares of the "
+             "largest (published)"),
+      Choice("costs", {"mean", "columns"},
+             "columns for a node's time: its mean over the devices (published), or one per device"),
+      Switch("start_times", "false", "a column of simulated start times, as in the released code, where it harms"),
+      Whole("rounds", "4", "of messages between nodes (8 published); 0: a full sweep along the longest paths", 0, 1000),
+      Choice("aggregator", {"three", "all"},
              "what is summed beside the node's own embedding: its ancestors, descendants and parallel nodes, or, "
-             "instead of "
-             "all that, all nodes",
-             {"three", "all"}),
-      choice("pooling", "sum", "of a set of nodes: their sum (published) or their mean", {"sum", "mean"}),
-      choice("costs", "mean", "columns for a node's time: its mean over the devices (published), or one per device",
-             {"mean", "columns"}),
-      flag("start_times", "false", "a column of simulated start times, as in the released code, where it harms"),
-      choice("order", "topological", "in which nodes are visited, in every episode", {"topological", "shuffled"}),
-      choice("start", "random",
-             "placement at the start of an episode: one random placement for the whole run (published; the first "
-             "device for "
-             "credit=terminal unless given), a new one each time, or everything on the first device",
-             {"random", "varying", "first"}),
-      number(kInt, "workers", "2",
-             "episodes side by side on threads, each on a graph of its own in training on several (4 "
-             "to 8 published)",
-             1, 1024),
-      number(kInt, "rollouts", "2", "episodes that a worker plays at once (1 published)", 1, 1024),
-      number(kInt, "window", "10", "episodes in the mean, per step, from which credit counts (10, or 1000, published)",
-             1, 1e6),
-      flag("normalise", "true", "divide credits by their standard deviation over an update (false published)"),
-      number(kReal, "learning_rate", "0.003", "of Adam at first (0.001 published)", 0, 1),
-      number(kReal, "learning_rate_end", "0.0003", "at last, linearly over the budget (0.0001 published)", 0, 1),
-      number(kReal, "entropy", "0.01", "weight of the policy's entropy at first (1 published)", 0, 1e6),
-      number(kReal, "entropy_end", "0", "at last, linearly over the budget (1 published)", 0, 1e6),
-      number(kReal, "clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
-      number(kReal, "memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),
-      number(kInt, "runs", "1", "scores of each placement, for evaluators that measure (10 published)", 1, 1000),
-      number(kInt, "kept", "1", "of which so many, the last, are averaged (5 published)", 1, 1000),
-      flag("seeded", "true", "every device alone is scored first, so that the answer is never worse"),
-      {.name = "checkpoint",
-       .type = ParameterType::kText,
-       .default_value = "",
-       .sentence = "a file with a trained policy to begin with"},
-      flag("train", "true",
-           "false: one episode of the likeliest devices, by the policy as it is; so with a checkpoint"),
+             "instead of all that, all nodes"),
+      Choice("pooling", {"sum", "mean"}, "of a set of nodes: their sum (published) or their mean"),
+      Choice("order", {"topological", "shuffled"}, "in which nodes are visited, in every episode"),
+      Choice("start", {"first", "random", "varying"},
+             "placement at the start of an episode: everything on the first device, one random placement for the whole "
+             "run (published; not for credit=terminal, unless given), or a new random one each time"),
+      Choice("reward", {"log", "time"},
+             "of a placement: minus the logarithm of its time, or minus its time in seconds (published)"),
+      Choice("credit", {"intermediate", "terminal", "best_future"},
+             "what a step is credited with: how much faster the placements after it become (published), the last "
+             "placement alone, which needs one evaluation per episode, or the best later one"),
+      Real("gamma", "0.95", "discount of later rewards, for credit=intermediate (1 published)", 0, 1),
+      Whole("window", "10", "episodes in the mean, per step, from which credit counts (10, or 1000, published)", 1,
+            1e6),
+      Switch("normalise", "true", "divide credits by their standard deviation over an update (false published)"),
+      Real("ppo", "0.2", "clip the ratios of PPO at 1 +- this; 0: REINFORCE (published)", 0, 1),
+      Whole("epochs", "4", "gradient steps per update on its own episodes (1 published)", 1, 100),
+      Whole("workers", "2",
+            "episodes side by side on threads, each on a graph of its own in training on several (4 to 8 published)", 1,
+            1024),
+      Whole("rollouts", "4", "episodes that a worker plays at once (1 published)", 1, 1024),
+      Real("learning_rate", "0.003", "of Adam at first (0.001 published)", 0, 1),
+      Real("learning_rate_end", "0.0003", "at last, linearly over the budget (0.0001 published)", 0, 1),
+      Real("entropy", "0.1", "weight of the policy's entropy at first (1 published)", 0, 1e6),
+      Real("entropy_end", "0.001", "at last, linearly over the budget, geometrically where it is not 0 (1 published)",
+           0, 1e6),
+      Real("clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
+      Real("memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),
+      Whole("runs", "1", "scores of each placement, for evaluators that measure (10 published)", 1, 1000),
+      Whole("kept", "1", "of which so many, the last, are averaged (5 published)", 1, 1000),
+      Switch("seeded", "true", "every device alone is scored first, so that the answer is never worse"),
+      {.name = "checkpoint", .sentence = "a file with a trained policy to begin with"},
+      Switch("train", "true",
+             "false: one episode of the likeliest devices, by the policy as it is; so with a checkpoint"),
   };
   for (Parameter& parameter : list) {
     for (const Published& each : kPublished) parameter.mode_decides |= parameter.name == each.name;
@@ -108,6 +86,8 @@ Params WithMode(const Params& params) {
   if (params.Text("mode") != "paper") return params;
   Spec spec = Spec::Parse(params.canonical());
   for (const Published& each : kPublished) {
+    // A terminal reward alone begins on the first device, in the released code.
+    if (params.Text("credit") == "terminal" && each.name == std::string_view("start")) continue;
     if (!params.Given(each.name)) spec.parameters.emplace_back(each.name, each.value);
   }
   return Params(spec, Parameters(), "planner");
@@ -116,7 +96,7 @@ Params WithMode(const Params& params) {
 std::optional<std::string> RefusesProblem(const Problem& problem) {
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
-  const Grouping units = PlacetoTask::Units(problem);
+  const Grouping units = ColocatedOps(problem);
   if (static_cast<int64_t>(units.num_groups()) > kMostNodes) {
     return fmt::format("it can place {} groups and not {}: put ops together, as in on(group=merge,planner=placeto)",
                        kMostNodes, units.num_groups());
@@ -141,12 +121,14 @@ Method MakeMethod(const Params& given) {
   const PlacetoOptions options{
       .order =
           params.Text("order") == "shuffled" ? PlacetoOptions::Order::kShuffled : PlacetoOptions::Order::kTopological,
-      .start = start == "first" || (at_end && !params.Given("start")) ? Start::kFirst
-               : start == "varying"                                   ? Start::kVarying
-                                                                      : Start::kFixed,
+      .start = start == "first"     ? Start::kFirst
+               : start == "varying" ? Start::kVarying
+                                    : Start::kFixed,
       .every_step = !at_end,
       .start_times = params.Bool("start_times"),
       .cost_columns = params.Text("costs") == "columns",
+      .relative = params.Text("scale") == "relative",
+      .shared = params.Text("head") == "shared",
       .rounds = params.Int("rounds"),
       .three_sets = params.Text("aggregator") == "three",
       .mean = params.Text("pooling") == "mean",
@@ -168,7 +150,10 @@ Method MakeMethod(const Params& given) {
                                                    : Credit::kToGo,
                .baseline = Baseline::kWindow,
                .window = params.Int("window"),
-               .normalise = params.Bool("normalise")},
+               .gamma = params.Real("gamma"),
+               .normalise = params.Bool("normalise"),
+               .clip_ratio = params.Real("ppo"),
+               .epochs = params.Int("epochs")},
       .judge = {.runs = params.Int("runs"),
                 .kept = params.Int("kept"),
                 .memory_penalty = params.Real("memory_penalty")},

@@ -50,11 +50,16 @@ TEST(Placeto, PlaysSideBySideAsOneByOne) {
 
 TEST(Placeto, RecallsHowLikelyItWasToPlayAsItDid) {
   Random random(2);
-  for (const int64_t rounds : {0, 2}) {
+  for (const bool ours : {false, true}) {
     const Problem problem = testing::RandomProblem(random, {.ops = 25, .devices = 3, .forbidden = 0.3});
     const auto evaluator = Parallel(problem);
-    const PlacetoPolicy policy(
-        problem, {.order = PlacetoOptions::Order::kShuffled, .start_times = rounds == 0, .rounds = rounds}, Random(2));
+    const PlacetoPolicy policy(problem,
+                               {.order = PlacetoOptions::Order::kShuffled,
+                                .start_times = !ours,
+                                .relative = ours,
+                                .shared = ours,
+                                .rounds = ours ? 2 : 0},
+                               Random(2));
     const auto task = policy.Prepare(problem);
     Judge judge(*evaluator, {});
     auto seeds = Seeds(2);
@@ -194,6 +199,53 @@ TEST(Placeto, GivesACostColumnToEachDeviceWhereAsked) {
   }
 }
 
+TEST(Placeto, ASharedNetworkTreatsAllDevicesAlikeAndServesAnyNumberOfThem) {
+  Random random(6);
+  // Devices that are all the same: which one is called which does not matter.
+  const Problem two = testing::ForkJoin(13, 2), three = testing::ForkJoin(9, 3);
+  const PlacetoOptions options{.start = PlacetoOptions::Start::kVarying, .relative = true, .shared = true, .rounds = 2};
+  const PlacetoPolicy policy(two, options, Random(2));
+  for (const Problem* problem : {&two, &three}) {
+    const auto prepared = policy.Prepare(*problem);
+    const auto& task = static_cast<const PlacetoTask&>(*prepared);
+    const int64_t m = task.num_devices(), n = task.num_nodes(), d = task.columns();
+    std::vector<DeviceId> device, turned;
+    for (int64_t v = 0; v < n; ++v) {
+      device.push_back(MakeId<DeviceId>(random.Below(static_cast<size_t>(m))));
+      turned.push_back(MakeId<DeviceId>((Index(device.back()) + 1) % static_cast<size_t>(m)));
+    }
+    const auto score = [&](const std::vector<DeviceId>& placed) {
+      at::Tensor features = torch::empty({m, n, d});
+      task.WriteFeatures(placed, 5, {}, features.data_ptr<float>());
+      return policy.network().forward(features, torch::full({m}, task.order[5], torch::kInt64), *task.graph).view({m});
+    };
+    EXPECT_TRUE(torch::allclose(score(device).roll(1), score(turned), 1e-5, 1e-6));
+    EXPECT_FALSE(torch::allclose(score(device), score(device)[0].expand({m})));
+  }
+}
+
+TEST(Placeto, RelativeTimesDoNotDependOnTheUnit) {
+  Random random(7);
+  const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
+  const PlacetoTask task(problem, {.relative = true}, Random(1));
+  std::vector<float> features(9 * 7);
+  ASSERT_EQ(task.columns(), 7);
+  task.WriteFeatures(task.first_start, 0, {}, features.data());
+  double mean = 0;
+  for (const OpId op : problem.graph().ops()) mean += (problem.op_times(op)[0] + problem.op_times(op)[1]) / 2 / 9;
+  for (size_t v = 0; v < 9; ++v) {
+    const OpId op = task.node_ops[v].front();
+    EXPECT_NEAR(features[v * 7], std::log1p((problem.op_times(op)[0] + problem.op_times(op)[1]) / 2 / mean), 1e-5);
+    double sent = 0;
+    for (size_t t = problem.graph().first_output(op); t < problem.graph().end_output(op); ++t) {
+      sent += (problem.transfer_time(MakeId<TensorId>(t), DeviceId{0}, DeviceId{1}) +
+               problem.transfer_time(MakeId<TensorId>(t), DeviceId{1}, DeviceId{0})) /
+              2;
+    }
+    EXPECT_NEAR(features[v * 7 + 1], std::log1p(sent / mean), 1e-5);
+  }
+}
+
 PlannerCatalog Planners() {
   PlannerCatalog catalog;
   RegisterPlaceto(catalog);
@@ -204,7 +256,7 @@ TEST(PlacetoPlanner, HasThePublishedValuesAsAMode) {
   const PlannerCatalog catalog = Planners();
   EXPECT_EQ(catalog.MakePlanner("placeto(mode=paper)")->name(), "placeto(mode=paper)");
   EXPECT_EQ(catalog.MakePlanner("placeto(mode=paper,reward=log)")->name(), "placeto(mode=paper,reward=log)");
-  EXPECT_EQ(catalog.MakePlanner("placeto(rounds=8)")->name(), "placeto");
+  EXPECT_EQ(catalog.MakePlanner("placeto(workers=2)")->name(), "placeto");
 }
 
 TEST(PlacetoPlanner, SaysWhatItCannotDo) {

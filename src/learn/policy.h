@@ -52,6 +52,9 @@ struct Task {
   const Problem& problem;
 };
 
+// One decision: the likeliest (of equals the first), or drawn.
+size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
+
 struct PlayOptions {
   bool greedy = false;      // the likeliest decision instead of a drawn one
   int64_t evaluations = 0;  // asks the judge at most so often per episode, which then is shorter; 0: a whole episode

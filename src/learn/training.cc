@@ -277,12 +277,13 @@ TrainingResult Train(const TrainingRequest& request) {
   const Method method = MethodNamed(request.planner);
   const std::vector<LearnCase> cases = LearnCases(method, request.cases), tests = LearnCases(method, request.tests);
   const Random random(request.seed);
-  const int64_t planned = PlannedUpdates(request, method, Learner(method, cases, random, 1).evaluations_per_update());
-  Learner learner(method, cases, random, planned);
+  Learner learner(method, cases, random);
+  const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update());
+  learner.set_planned_updates(planned);
   if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
-  if (!tests.empty()) tester.emplace(method, tests, random, 1);
+  if (!tests.empty()) tester.emplace(method, tests, random);
 
   Run run(request, method, learner, planned);
   TrainingResult result{.planned_updates = planned, .finished = run.Go()};

@@ -53,7 +53,12 @@ std::vector<double> UpdateRule::Credits(const Episode& episode, std::span<const 
       break;
     }
     case Credit::kToGo:
-      for (size_t i = 0; i < steps; ++i) credit[i] = reward[steps - 1] - before(i);
+      if (options_.gamma == 1) {  // without the rounding of a long sum
+        for (size_t i = 0; i < steps; ++i) credit[i] = reward[steps - 1] - before(i);
+      } else {
+        double later = 0;
+        for (size_t i = steps; i-- > 0;) credit[i] = later = reward[i] - before(i) + options_.gamma * later;
+      }
       break;
     case Credit::kTerminal:
       std::ranges::fill(credit, reward[steps - 1]);

@@ -23,10 +23,11 @@ enum class Reward : uint8_t {
 
 // What a step's decisions are credited with.
 enum class Credit : uint8_t {
-  kOwn,          // gamma^i r_i, i = 1 for an episode's first step (HSDAG, equation 14)
-  kBuffer,       // the sum of gamma^(steps - 1 - i) r_i, the same for all steps (HSDAG's released code)
-  kToGo,         // r_last - r_before: the intermediate rewards r_i - r_(i-1) to go, undiscounted (Placeto, section 3)
-  kTerminal,     // r_last for all steps: the reward at the end only
+  kOwn,       // gamma^i r_i, i = 1 for an episode's first step (HSDAG, equation 14)
+  kBuffer,    // the sum of gamma^(steps - 1 - i) r_i, the same for all steps (HSDAG's released code)
+  kToGo,      // the intermediate rewards r_i - r_(i-1) to go, discounted; r_last - r_before where gamma is 1 (Placeto,
+              // section 3)
+  kTerminal,  // r_last for all steps: the reward at the end only
   kBestFuture,   // the best of r_i.. minus r_before (Placeto's released code: best future point)
   kIncremental,  // r_i - r_(i-1), and nothing of what comes later
 };

@@ -61,6 +61,17 @@ TEST(UpdateRule, DiscountsAsThePaperOrAsItsCode) {
       ElementsAre(Near(1), Near(1)));
 }
 
+TEST(UpdateRule, DiscountsWhatComesLater) {
+  const Episode episode = MakeEpisode(10, {8, 12, 2});  // seconds less: 1, -2, 5
+  const auto weigh = [&](double gamma) {
+    return WeighOne({.reward = Reward::kNegative, .credit = Credit::kToGo, .baseline = Baseline::kNone, .gamma = gamma},
+                    episode);
+  };
+  EXPECT_THAT(weigh(1), ElementsAre(Near(4), Near(3), Near(5)));
+  EXPECT_THAT(weigh(0.5), ElementsAre(Near(1 - 1 + 1.25), Near(-2 + 2.5), Near(5)));
+  EXPECT_THAT(weigh(0), ElementsAre(Near(1), Near(-2), Near(5)));
+}
+
 TEST(UpdateRule, RewardsByLogarithmAreTheSameForGraphsOfAnySize) {
   const RuleOptions options{.reward = Reward::kLog, .credit = Credit::kToGo, .baseline = Baseline::kNone};
   const auto small = WeighOne(options, MakeEpisode(8, {6, 10, 4}), 8);

@@ -109,7 +109,7 @@ TEST_P(Learned, EndsAtCtrlCWithACheckpointAndGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Learned,
-                         ::testing::Values("placeto(rounds=2)",
+                         ::testing::Values("placeto(rounds=2,rollouts=1,epochs=1)",
                                            "hsdag(mode=paper,hidden=8,steps=4,type=false,degrees=false,position=1)"),
                          [](const auto& test) {
                            return std::string(test.param).substr(0, std::string(test.param).find('('));
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Both, Learned,
 
 TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   const Folder folder;
-  const std::string planner = "placeto(rounds=2)", run = folder / "run";
+  const std::string planner = "placeto(rounds=2,rollouts=1,epochs=1)", run = folder / "run";
   ExpectMistake(RunBerth(Train(planner, folder / "no/run", {"--updates", "1"})), "parent");
   ExpectMistake(RunBerth(Train("heft", run, {"--updates", "1"})), "learns nothing");
   ExpectMistake(RunBerth(Train(planner, run, {"--updates", "0"})), "--updates");
@@ -138,20 +138,31 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
 TEST(Checkpoints, ThatDoNotFitAreRefusedInOneLine) {
   const Folder folder;
   const std::string run = folder / "run";
-  ASSERT_EQ(RunBerth(Train("placeto(rounds=2)", run, {"--updates", "1"})).code, 0);
+  ASSERT_EQ(RunBerth(Train("placeto(rounds=2,rollouts=1,epochs=1,head=devices)", run, {"--updates", "1"})).code, 0);
   const auto plan = [&](const std::string& cluster, const std::string& planner) {
     return RunBerth({"plan", kModel, "--cluster", cluster, "--planner", planner});
   };
   const std::string checkpoint = "checkpoint=" + run + "/last";
-  ExpectMistake(plan("k80x4", "placeto(rounds=2," + checkpoint + ")"), "devices");
-  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2,costs=columns," + checkpoint + ")"), run);
+  ExpectMistake(plan("k80x4", "placeto(rounds=2,rollouts=1,epochs=1,head=devices," + checkpoint + ")"), "2 devices");
+  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2,rollouts=1,epochs=1,costs=columns,head=devices," + checkpoint + ")"),
+                run);
+  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2,rollouts=1,epochs=1," + checkpoint + ")"), "any number of devices");
   ExpectMistake(plan("cpu_gpu", "hsdag(" + checkpoint + ")"), "hsdag");
   ExpectMistake(plan("cpu_gpu", "placeto(checkpoint=" + run + "/curve.csv)"), "no checkpoint");
   ExpectMistake(plan("cpu_gpu", "placeto(checkpoint=" + run + "/nothing)"), "cannot be read");
   std::string bytes = Content(run + "/last");
   bytes[bytes.size() / 2] ^= 1;
   Write(run + "/last", bytes);
-  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2," + checkpoint + ")"), "damaged");
+  ExpectMistake(plan("cpu_gpu", "placeto(rounds=2,rollouts=1,epochs=1,head=devices," + checkpoint + ")"), "damaged");
+}
+
+TEST(Checkpoints, OfASharedNetworkServeAnyNumberOfDevices) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train("placeto(rounds=2,rollouts=1,epochs=1)", run, {"--updates", "1"})).code, 0);
+  const Outcome outcome = RunBerth({"plan", kModel, "--cluster", "k80x4", "--planner",
+                                    "placeto(rounds=2,rollouts=1,epochs=1,checkpoint=" + run + "/last)"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST(Train, StopsWhereTheLossIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
