@@ -3,16 +3,15 @@
 
 #include <string>
 
-#include "cli/catalogs.h"
+#include "bench/problems.h"
 
 namespace berth {
 namespace {
 
 void BM_Import(benchmark::State& state, const std::string& path) {
-  static const Catalogs catalogs;
   size_t ops = 0, edges = 0;
   for (auto _ : state) {
-    const Graph graph = ReadModel(path, catalogs.models);
+    const Graph graph = ReadModel(path, All().models);
     ops = graph.num_ops();
     edges = graph.num_edges();
   }

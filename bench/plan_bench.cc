@@ -1,26 +1,14 @@
 // Planners: HEFT by size, minimum cut per shipped model, one evaluation of each as their planners make it.
 #include <benchmark/benchmark.h>
 
-#include <memory>
 #include <string>
 
-#include "cli/catalogs.h"
+#include "bench/problems.h"
 #include "placement/bound.h"
 #include "placement/planner.h"
 
 namespace berth {
 namespace {
-
-const Catalogs& All() {
-  static const Catalogs catalogs;
-  return catalogs;
-}
-
-Problem MakeProblem(const std::string& model, const std::string& cluster_name) {
-  const auto graph = std::make_shared<const Graph>(ReadModel(model, All().models));
-  const auto cluster = std::make_shared<const Cluster>(All().clusters.Make(cluster_name));
-  return Problem(graph, cluster, All().costs.MakeTimes("roofline", *graph, *cluster));
-}
 
 void RunPlanner(benchmark::State& state, const Problem& problem, const std::string& evaluator_name,
                 const std::string& planner) {

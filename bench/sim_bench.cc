@@ -6,26 +6,18 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/catalogs.h"
+#include "bench/problems.h"
 
 namespace berth {
 namespace {
 
-const Catalogs& All() {
-  static const Catalogs catalogs;
-  return catalogs;
-}
-
 // A plan is only known to fit by counting where not everything fits everywhere: limits of one byte make sure of that.
-Problem MakeProblem(const std::string& model, const std::string& cluster_name, bool memory) {
-  const auto graph = std::make_shared<const Graph>(ReadModel(model, All().models));
-  const auto cluster = std::make_shared<const Cluster>(All().clusters.Make(cluster_name));
-  return Problem(graph, cluster, All().costs.MakeTimes("roofline", *graph, *cluster),
-                 {.memory_limits = std::vector<int64_t>(cluster->num_devices(), memory ? 1 : INT64_MAX)});
+Problem MakeProblem(const std::string& model, const std::string& cluster, bool memory) {
+  const size_t devices = All().clusters.Make(cluster).num_devices();
+  return MakeProblem(model, cluster, {.memory_limits = std::vector<int64_t>(devices, memory ? 1 : INT64_MAX)});
 }
 
 void Score(benchmark::State& state, const std::string& model, const std::string& cluster,
@@ -34,9 +26,7 @@ void Score(benchmark::State& state, const std::string& model, const std::string&
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
-  std::vector<DeviceId> device;
-  for (size_t v = 0; v < problem.num_ops(); ++v)
-    device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+  std::vector<DeviceId> device = AnyPlacement(problem, random);
   evaluator->ScorePlan({.device = device}, *workspace);
   for (auto _ : state) benchmark::DoNotOptimize(evaluator->ScorePlan({.device = device}, *workspace));
 
@@ -82,9 +72,7 @@ void BM_Try(benchmark::State& state, const std::string& evaluator_name, bool mem
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
-  std::vector<DeviceId> device;
-  for (size_t v = 0; v < problem.num_ops(); ++v)
-    device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+  std::vector<DeviceId> device = AnyPlacement(problem, random);
   const auto session = evaluator->NewSession({.device = device});
   const auto last = static_cast<size_t>(share * static_cast<double>(problem.num_ops()));
   std::vector<double> moves, wholes;
