@@ -1,0 +1,74 @@
+#include "tools/learned/common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <thread>
+
+namespace berth::learned {
+
+Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
+             uint64_t seed, double near) {
+  Outcome outcome;
+  const double unit = setup.problem->seconds_per_unit();
+  const PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
+      {.problem = *setup.problem,
+       .evaluator = *setup.evaluator,
+       .budget = {.evaluations = evaluations},
+       .random = Random(seed),
+       .progress = [&](const Progress& progress) {
+         if (outcome.near_evaluations == 0 && progress.best * unit <= near) {
+           outcome.near_evaluations = progress.evaluations;
+         }
+       }});
+  outcome.seconds = result.score.value() * unit;
+  outcome.policy = result.policy_seconds;
+  outcome.wall = result.wall_seconds;
+  // "... and 98 decisions per placement at the end ..."
+  if (const size_t end = result.note.find(" decisions per placement"); end != std::string::npos) {
+    outcome.decisions = std::stod(result.note.substr(result.note.rfind(' ', end - 1)));
+  }
+  if (outcome.near_evaluations == 0 && outcome.seconds <= near) outcome.near_evaluations = result.evaluations;
+  return outcome;
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double Deviation(const std::vector<double>& values) {
+  const double mean = Mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return values.size() < 2 ? 0 : std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+void Jobs::Run() {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs_.size(); i = next++) {
+      jobs_[i]();
+      fmt::print(stderr, "\rbench-learned: {}/{}  ", i + 1, jobs_.size());
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 1; t < std::max(1U, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
+    work();
+  }
+  fmt::print(stderr, "\n");
+  jobs_.clear();
+}
+
+}  // namespace berth::learned
