@@ -215,11 +215,12 @@ auto WithPasser(const SparseRows& rows, const std::vector<at::Tensor>& layers, i
     Passer<T, kWidth> passer(rows, layers, rounds);
     return visit(passer);
   };
-  if (width <= 8) return with(std::integral_constant<int64_t, 8>());
-  if (width <= 16) return with(std::integral_constant<int64_t, 16>());
-  if (width <= 64) return with(std::integral_constant<int64_t, 64>());
-  BERTH_CHECK(width <= 512, "messages of {} channels", width);
-  return with(std::integral_constant<int64_t, 512>());
+  if constexpr (std::is_same_v<T, float>) {  // double is for tests
+    if (width <= 8) return with(std::integral_constant<int64_t, 8>());
+    if (width <= 16) return with(std::integral_constant<int64_t, 16>());
+  }
+  BERTH_CHECK(width <= kMostChannels, "messages of {} channels", width);
+  return with(std::integral_constant<int64_t, kMostChannels>());
 }
 
 template <typename T>

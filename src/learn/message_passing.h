@@ -11,6 +11,9 @@
 
 namespace berth {
 
+// Channels at most. (The published networks have 7 to 13.)
+inline constexpr int64_t kMostChannels = 64;
+
 // x_(r+1)[v] = x[v] + g(sum of f(x_r[u]) over the columns u of row v), or x[v] where row v is empty; x_0 = x.
 // x is (batch, rows, width), float or double. f and g are two affine layers each, with ReLU after both: `layers` holds
 // their weights (width x width, as torch::linear takes them) and biases, f first. The backward pass keeps x alone and

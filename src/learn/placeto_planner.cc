@@ -5,6 +5,7 @@
 
 #include "base/parameters.h"
 #include "learn/learner.h"
+#include "learn/message_passing.h"
 #include "learn/placeto.h"
 
 namespace berth {
@@ -93,9 +94,16 @@ Params WithMode(const Params& params) {
   return Params(spec, Parameters(), "planner");
 }
 
-std::optional<std::string> RefusesProblem(const Problem& problem) {
+std::optional<std::string> RefusesProblem(const Problem& problem, const PlacetoOptions& options) {
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
+  const int64_t columns = PlacetoTask::Columns(options, static_cast<int64_t>(problem.num_devices()));
+  if (columns > kMostChannels) {
+    return fmt::format(
+        "its features would have {} columns for {} devices, and it can take {}: use head=shared and "
+        "costs=mean",
+        columns, problem.num_devices(), kMostChannels);
+  }
   const Grouping units = ColocatedOps(problem);
   if (static_cast<int64_t>(units.num_groups()) > kMostNodes) {
     return fmt::format("it can place {} groups and not {}: put ops together, as in on(group=merge,planner=placeto)",
@@ -143,7 +151,7 @@ Method MakeMethod(const Params& given) {
       .make_policy = [options](
                          const Problem& problem,
                          const Random& random) { return std::make_shared<PlacetoPolicy>(problem, options, random); },
-      .refuses = RefusesProblem,
+      .refuses = [options](const Problem& problem) { return RefusesProblem(problem, options); },
       .rule = {.reward = params.Text("reward") == "log" ? Reward::kLog : Reward::kNegative,
                .credit = at_end                    ? Credit::kTerminal
                          : credit == "best_future" ? Credit::kBestFuture
@@ -164,7 +172,7 @@ Method MakeMethod(const Params& given) {
                   .entropy = params.Real("entropy"),
                   .entropy_end = params.Real("entropy_end"),
                   .clip_norm = params.Real("clip")},
-      .default_evaluations = 20'000,
+      .default_evaluations = 50'000,
       .seeded = params.Bool("seeded"),
       .checkpoint = params.Text("checkpoint"),
       .train = params.Given("train") ? params.Bool("train") : params.Text("checkpoint").empty(),

@@ -268,6 +268,10 @@ TEST(PlacetoPlanner, SaysWhatItCannotDo) {
   EXPECT_EQ(refused(testing::Chain(2001, 2)),
             "it can place 2000 groups and not 2001: put ops together, as in on(group=merge,planner=placeto)");
   EXPECT_EQ(refused(testing::Chain(3, 2)), "");
+  EXPECT_EQ(refused(testing::Chain(3, 100)), "");
+  EXPECT_EQ(
+      catalog.MakePlanner("placeto(head=devices)")->Refuses(testing::Chain(3, 61), *Parallel(testing::Chain(3, 61))),
+      "its features would have 66 columns for 61 devices, and it can take 64: use head=shared and costs=mean");
   EXPECT_THROW(catalog.MakePlanner("placeto(runs=5,kept=6)"), Error);
   EXPECT_THROW(catalog.MakePlanner("placeto(credit=terminal,start_times=true)"), Error);
 }

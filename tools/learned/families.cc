@@ -24,7 +24,7 @@ struct Family {
   const char *name, *group;  // group: the grouping on which all planners place
 };
 constexpr Family kFamilies[] = {
-    {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=100)"}, {"nmt_like", "merge(size=100)"}};
+    {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=64)"}, {"nmt_like", "merge(size=64)"}};
 
 // One graph with its groups.
 struct Case {
@@ -151,7 +151,7 @@ struct Effort {
 }  // namespace
 
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures) {
-  const Effort effort = quick ? Effort{1, 3, 2, 1, 4, 4, 4} : Effort{3, 24, 8, 4, 100, 100, 25};
+  const Effort effort = quick ? Effort{1, 3, 2, 1, 4, 4, 4} : Effort{3, 24, 8, 4, 50, 50, 25};
   const std::vector<std::pair<std::string, std::string>> policies = {
       {"**placeto**", "placeto"}, {"placeto, tuned published form", fmt::format("placeto({})", kTuned)}};
   const auto seeds = static_cast<size_t>(effort.seeds);
@@ -216,7 +216,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       "evaluation. *On the graph itself*: the likeliest placement after {} episodes on one of {} of these graphs. "
       "*Best sample* is the fastest placement of that training. {} seeds. Simulator and machine are Placeto's "
       "(`placeto(devices=2)`), costs by roofline; all place the groups of `colocation` (enas_conv) or of "
-      "`merge(size=100)`. Times are over the time of one device; the last column is the median ratio to what "
+      "`merge(size=64)`. Times are over the time of one device; the last column is the median ratio to what "
       "**placeto** reaches on the graph itself.\n\n",
       effort.train, effort.updates, effort.tests, effort.own_updates * 8, effort.own, effort.seeds);
   for (size_t f = 0; f < std::size(kFamilies); ++f) {
