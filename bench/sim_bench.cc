@@ -15,14 +15,14 @@ namespace berth {
 namespace {
 
 // A plan is only known to fit by counting where not everything fits everywhere: limits of one byte make sure of that.
-Problem MakeProblem(const std::string& model, const std::string& cluster, bool memory) {
+Problem LimitedProblem(const std::string& model, const std::string& cluster, bool memory) {
   const size_t devices = All().clusters.Make(cluster).num_devices();
   return MakeProblem(model, cluster, {.memory_limits = std::vector<int64_t>(devices, memory ? 1 : INT64_MAX)});
 }
 
 void Score(benchmark::State& state, const std::string& model, const std::string& cluster,
            const std::string& evaluator_name, bool memory) {
-  const Problem problem = MakeProblem(model, cluster, memory);
+  const Problem problem = LimitedProblem(model, cluster, memory);
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
@@ -68,7 +68,7 @@ double Median(std::vector<double> values) {
 // 1,000 random moves of one op, drawn from the last `share` of the order, in a session of a random placement. Counted
 // is the time of a move; `faster` is the median of how many times longer a whole score takes.
 void BM_Try(benchmark::State& state, const std::string& evaluator_name, bool memory, double share) {
-  const Problem problem = MakeProblem("layered(ops=80000,width=400)", "k80x8", memory);
+  const Problem problem = LimitedProblem("layered(ops=80000,width=400)", "k80x8", memory);
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
