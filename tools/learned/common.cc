@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <thread>
 
 namespace berth::learned {
@@ -56,9 +57,14 @@ double Deviation(const std::vector<double>& values) {
 
 void Jobs::Run() {
   std::atomic<size_t> next = 0;
+  std::exception_ptr failed;  // any, where there are several
   const auto work = [&] {
     for (size_t i = next++; i < jobs_.size(); i = next++) {
-      jobs_[i]();
+      try {
+        jobs_[i]();
+      } catch (...) {
+        failed = std::current_exception();
+      }
       fmt::print(stderr, "\rbench-learned: {}/{}  ", i + 1, jobs_.size());
     }
   };
@@ -69,6 +75,7 @@ void Jobs::Run() {
   }
   fmt::print(stderr, "\n");
   jobs_.clear();
+  if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace berth::learned

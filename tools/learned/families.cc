@@ -124,6 +124,7 @@ std::string Distribution(const std::string& title, const std::vector<Answers>& l
     std::vector<double> all = answers.All();
     std::ranges::sort(all);
     Chart::Line line{.colour = answers.colour, .name = answers.method, .width = 2};
+    std::erase(line.name, '*');  // the table's mark for ours
     for (size_t i = 0; i < all.size(); ++i) {
       const auto count = static_cast<double>(all.size());
       line.points.emplace_back(all[i], static_cast<double>(i) / count);

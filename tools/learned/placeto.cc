@@ -114,7 +114,10 @@ void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::stri
   tuned("no messages beyond neighbours (1 round)", "rounds=1");
   tuned("full sweep", "rounds=0");
   tuned("means instead of sums", "pooling=mean");
-  tuned("reward in seconds", "reward=time");
+  table.Add("reward in seconds",
+            "placeto(mode=paper,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,"
+            "learning_rate_end=0.0003)",
+            seeds, whole);
   tuned("a random start per episode", "start=varying");
   tuned("start on the first device", "start=first");
   tuned("start times as a feature, as in the released code", "start_times=true");
