@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "learn/mean_transfer.h"
 
 namespace berth {
 
@@ -22,13 +23,7 @@ Critic::Critic(const Problem& problem, const CoarseGraph& graph, bool costs)
     const auto repeated = std::ranges::unique(sent.consumers);
     sent.consumers.erase(repeated.begin(), repeated.end());
     if (sent.consumers.empty()) continue;
-    double sum = 0;
-    for (const DeviceId from : problem.cluster().ids()) {
-      for (const DeviceId to : problem.cluster().ids()) {
-        if (from != to) sum += problem.transfer_time(tensor, from, to);
-      }
-    }
-    price.push_back(sum / static_cast<double>(devices_ * (devices_ - 1)));
+    price.push_back(MeanTransferTime(problem, tensor));
     sent_.push_back(std::move(sent));
   }
 

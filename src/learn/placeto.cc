@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "learn/mean_transfer.h"
 
 namespace berth {
 namespace {
@@ -37,17 +38,6 @@ std::vector<DeviceId> DrawPlacement(const PlacetoTask& task, Random& random) {
 at::Tensor LogProbabilities(const at::Tensor& outputs, const at::Tensor& forbidden) {
   const at::Tensor logits = outputs.view({-1, forbidden.size(-1)});
   return torch::log_softmax(logits.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), 1);
-}
-
-// Over all routes between two devices.
-double MeanTransfer(const Problem& problem, TensorId tensor) {
-  double sum = 0, routes = 0;
-  for (const DeviceId from : problem.cluster().ids()) {
-    for (const DeviceId to : problem.cluster().ids()) {
-      if (from != to) sum += problem.transfer_time(tensor, from, to), ++routes;
-    }
-  }
-  return routes > 0 ? sum / routes : 0;
 }
 
 // One episode that is being played.
@@ -172,7 +162,7 @@ void PlacetoTask::Measure(const Quotient& quotient, const PlacetoOptions& option
     for (const OpId op : node_ops[v]) {
       for (size_t t = ops.first_output(op); t < ops.end_output(op); ++t) {
         const auto tensor = MakeId<TensorId>(t);
-        row[costs_] += static_cast<float>(options.relative ? MeanTransfer(problem, tensor)
+        row[costs_] += static_cast<float>(options.relative ? MeanTransferTime(problem, tensor)
                                                            : static_cast<double>(ops.tensor_bytes(tensor)));
       }
     }
