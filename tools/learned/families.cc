@@ -1,7 +1,6 @@
 // Policies on graphs that they have never seen (Addanki et al. 2019, section 4.3): trained on a family, asked about
 // others of it, and set beside policies that were trained on those very graphs.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,21 +99,15 @@ struct Answers {
   }
 };
 
-std::string Row(const Answers& answers, const Answers* own) {
+std::string Row(const Answers& answers, const Answers& own) {
   const std::vector<double> all = answers.All();
-  std::string ratio;
-  if (own != nullptr) {
-    // Seed by seed where both have the same graphs.
-    std::vector<double> ratios;
-    for (const auto& [graph, values] : own->of) {
-      const auto found = answers.of.find(graph);
-      if (found == answers.of.end()) continue;
-      for (const double value : found->second) ratios.push_back(value / Median(values));
-    }
-    ratio = fmt::format("{:+.1f} %", (Median(ratios) - 1) * 100);
+  std::vector<double> ratios;
+  for (const auto& [graph, values] : own.of) {
+    for (const double value : answers.of.at(graph)) ratios.push_back(value / Median(values));
   }
   return fmt::format("| {} | {} | {:.3f} | {:.3f} | {:.3f} to {:.3f} | {} |\n", answers.method, answers.of.size(),
-                     Median(all), Mean(all), std::ranges::min(all), std::ranges::max(all), ratio);
+                     Median(all), Mean(all), std::ranges::min(all), std::ranges::max(all),
+                     fmt::format("{:+.1f} %", (Median(ratios) - 1) * 100));
 }
 
 std::string Distribution(const std::string& title, const std::vector<Answers>& list) {
@@ -280,7 +273,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
         "|\n|---|---:|---:|---:|---:|---:|\n",
         kFamilies[f].name);
     const Answers own = list[2];
-    for (const Answers& answers : list) fmt::print("{}", Row(answers, &own));
+    for (const Answers& answers : list) fmt::print("{}", Row(answers, own));
     if (pictures.empty()) {
       fmt::print("\n");
     } else {

@@ -32,15 +32,12 @@ Setup MakeScenario(const Catalogs& catalogs, const Benchmark& benchmark, const s
 }
 
 std::string Line(const Row& row, double optimum, double cpu) {
-  std::vector<double> best, policy, near, wall, decisions;
+  std::vector<double> best, near;
   for (const Outcome& outcome : row.outcome) {
     best.push_back(outcome.seconds);
-    if (outcome.decisions) decisions.push_back(*outcome.decisions);
-    wall.push_back(outcome.wall);
-    if (outcome.policy) policy.push_back(*outcome.policy);
     if (outcome.near_evaluations > 0) near.push_back(static_cast<double>(outcome.near_evaluations));
   }
-  const double median = Median(best);
+  const double median = row.Best();
   std::string near_text = "never";
   if (!near.empty()) {
     near_text = fmt::format("{:.0f}", Median(near));
@@ -48,14 +45,13 @@ std::string Line(const Row& row, double optimum, double cpu) {
   }
   return fmt::format("| {} | {:.3f} | {:.3f} ± {:.3f} | {:+.2f} % | {} | {:.1f} % | {} | {} | {:.1f} s |\n", row.title,
                      median * 1e3, Mean(best) * 1e3, Deviation(best) * 1e3, (median / optimum - 1) * 100,
-                     policy.empty() ? "" : fmt::format("{:.3f}", Median(policy) * 1e3), (1 - median / cpu) * 100,
-                     near_text, decisions.empty() ? "" : fmt::format("{:.0f}", Median(decisions)), Median(wall));
+                     Cell(row.Policy() * 1e3, 3), (1 - median / cpu) * 100, near_text, Cell(row.Decisions(), 0),
+                     row.Wall());
 }
 
 constexpr const char* kHead =
     "| method | best sample, median ms | mean ± deviation | above the optimum | policy's likeliest, ms | faster than "
-    "CPU "
-    "alone | evaluations until within 1 % | decisions per placement | time of a run "
+    "CPU alone | evaluations until within 1 % | decisions per placement | time of a run "
     "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
 
 struct Effort {
@@ -68,18 +64,18 @@ std::vector<Row> HsdagRows(const Effort& full, bool all_seeds) {
   Effort effort = full;
   if (!all_seeds) effort = {.seeds = std::min(full.seeds, 2), .slow_seeds = 1, .evaluations = full.evaluations};
   return {
-      {"GPU alone", "single(device=gpu)", 1},
-      {"best single cut", "one_cut", 1},
-      {"random", "random(bias=true)", effort.seeds},
-      {"hill climbing", "local_search", effort.seeds},
-      {"annealing on co-location groups", "on(group=colocation,planner=annealing)", effort.seeds},
-      {"hsdag, as in the paper", "hsdag(mode=paper)", effort.slow_seeds},
-      {"the same, single devices scored first", "hsdag(mode=paper,seeded=true)", 1},
+      {"GPU alone", "single(device=gpu)", 1, effort.evaluations},
+      {"best single cut", "one_cut", 1, effort.evaluations},
+      {"random", "random(bias=true)", effort.seeds, effort.evaluations},
+      {"hill climbing", "local_search", effort.seeds, effort.evaluations},
+      {"annealing on co-location groups", "on(group=colocation,planner=annealing)", effort.seeds, effort.evaluations},
+      {"hsdag, as in the paper", "hsdag(mode=paper)", effort.slow_seeds, effort.evaluations},
+      {"the same, single devices scored first", "hsdag(mode=paper,seeded=true)", 1, effort.evaluations},
       {"hsdag without a critic", "hsdag(critic=none,reward=log,normalise_reward=true,entropy=0.01,entropy_end=0.0001)",
-       effort.seeds},
-      {"hsdag, critic from nothing", "hsdag(critic=blank)", effort.seeds},
-      {"the same, single devices scored first", "hsdag(critic=blank,seeded=true)", effort.seeds},
-      {"**hsdag**", "hsdag", all_seeds ? full.seeds : std::min(full.seeds, 3)},
+       effort.seeds, effort.evaluations},
+      {"hsdag, critic from nothing", "hsdag(critic=blank)", effort.seeds, effort.evaluations},
+      {"the same, single devices scored first", "hsdag(critic=blank,seeded=true)", effort.seeds, effort.evaluations},
+      {"**hsdag**", "hsdag", all_seeds ? full.seeds : std::min(full.seeds, 3), effort.evaluations},
   };
 }
 
@@ -91,7 +87,7 @@ void HsdagTables(const Catalogs& catalogs, const Effort& effort, bool quick) {
       const double optimum = Play(catalogs, setup, "mincut", 1, 1).seconds;
       std::vector<Row> rows = HsdagRows(effort, &b == &kBenchmarks[0]);
       Jobs jobs;
-      Fill(jobs, catalogs, setup, rows, effort.evaluations, optimum * 1.01);
+      Fill(jobs, catalogs, setup, rows, optimum * 1.01);
       jobs.Run();
       fmt::print("### {}, {}\n\n", b.title, scenario);
       fmt::print(
@@ -110,39 +106,42 @@ void Ablations(const Catalogs& catalogs, const Effort& effort) {
   const double optimum = Play(catalogs, setup, "mincut", 1, 1).seconds;
   const int seeds = effort.slow_seeds;
   std::vector<Row> paper = {
-      {"as in the paper", "hsdag(mode=paper)", seeds},
-      {"without output shape", "hsdag(mode=paper,shape=false)", seeds},
-      {"without node ID", "hsdag(mode=paper,position=0)", seeds},
-      {"without structure (degrees, fractal)", "hsdag(mode=paper,degrees=false,fractal=false)", seeds},
-      {"GAT", "hsdag(mode=paper,encoder=gat)", seeds},
-      {"GIN", "hsdag(mode=paper,encoder=gin)", seeds},
-      {"no learned groups (levels 0)", "hsdag(mode=paper,levels=0)", seeds},
-      {"levels 2", "hsdag(mode=paper,levels=2)", seeds},
-      {"no co-location", "hsdag(mode=paper,colocation=none)", seeds},
-      {"co-location of the code", "hsdag(mode=paper,colocation=code)", seeds},
-      {"no state update", "hsdag(mode=paper,state=false)", seeds},
-      {"directed messages", "hsdag(mode=paper,directed=true)", seeds},
-      {"PPO", "hsdag(mode=paper,ppo=0.2,epochs=4,baseline=batch,normalise_reward=true)", seeds},
-      {"logarithmic reward, baseline", "hsdag(mode=paper,reward=log,baseline=batch,normalise_reward=true)", seeds},
-      {"incremental reward", "hsdag(mode=paper,reward=log,credit=incremental,baseline=batch)", seeds},
-      {"mode=code, one level", "hsdag(mode=code)", seeds},
+      {"as in the paper", "hsdag(mode=paper)", seeds, effort.evaluations},
+      {"without output shape", "hsdag(mode=paper,shape=false)", seeds, effort.evaluations},
+      {"without node ID", "hsdag(mode=paper,position=0)", seeds, effort.evaluations},
+      {"without structure (degrees, fractal)", "hsdag(mode=paper,degrees=false,fractal=false)", seeds,
+       effort.evaluations},
+      {"GAT", "hsdag(mode=paper,encoder=gat)", seeds, effort.evaluations},
+      {"GIN", "hsdag(mode=paper,encoder=gin)", seeds, effort.evaluations},
+      {"no learned groups (levels 0)", "hsdag(mode=paper,levels=0)", seeds, effort.evaluations},
+      {"levels 2", "hsdag(mode=paper,levels=2)", seeds, effort.evaluations},
+      {"no co-location", "hsdag(mode=paper,colocation=none)", seeds, effort.evaluations},
+      {"co-location of the code", "hsdag(mode=paper,colocation=code)", seeds, effort.evaluations},
+      {"no state update", "hsdag(mode=paper,state=false)", seeds, effort.evaluations},
+      {"directed messages", "hsdag(mode=paper,directed=true)", seeds, effort.evaluations},
+      {"PPO", "hsdag(mode=paper,ppo=0.2,epochs=4,baseline=batch,normalise_reward=true)", seeds, effort.evaluations},
+      {"logarithmic reward, baseline", "hsdag(mode=paper,reward=log,baseline=batch,normalise_reward=true)", seeds,
+       effort.evaluations},
+      {"incremental reward", "hsdag(mode=paper,reward=log,credit=incremental,baseline=batch)", seeds,
+       effort.evaluations},
+      {"mode=code, one level", "hsdag(mode=code)", seeds, effort.evaluations},
   };
   std::vector<Row> ours = {
-      {"hsdag", "hsdag", seeds},
-      {"no steps on the critic alone", "hsdag(imagined=0)", seeds},
-      {"critic from nothing", "hsdag(critic=blank)", seeds},
-      {"no cost features", "hsdag(costs=false)", seeds},
-      {"learned groups (levels 1)", "hsdag(levels=1)", seeds},
-      {"GAT", "hsdag(encoder=gat)", seeds},
-      {"GIN", "hsdag(encoder=gin)", seeds},
-      {"no co-location", "hsdag(colocation=none)", seeds},
-      {"dropout 0.2", "hsdag(dropout=0.2)", seeds},
-      {"state update", "hsdag(state=true,imagined=2)", seeds},
-      {"directed messages", "hsdag(directed=true)", seeds},
+      {"hsdag", "hsdag", seeds, effort.evaluations},
+      {"no steps on the critic alone", "hsdag(imagined=0)", seeds, effort.evaluations},
+      {"critic from nothing", "hsdag(critic=blank)", seeds, effort.evaluations},
+      {"no cost features", "hsdag(costs=false)", seeds, effort.evaluations},
+      {"learned groups (levels 1)", "hsdag(levels=1)", seeds, effort.evaluations},
+      {"GAT", "hsdag(encoder=gat)", seeds, effort.evaluations},
+      {"GIN", "hsdag(encoder=gin)", seeds, effort.evaluations},
+      {"no co-location", "hsdag(colocation=none)", seeds, effort.evaluations},
+      {"dropout 0.2", "hsdag(dropout=0.2)", seeds, effort.evaluations},
+      {"state update", "hsdag(state=true,imagined=2)", seeds, effort.evaluations},
+      {"directed messages", "hsdag(directed=true)", seeds, effort.evaluations},
   };
   Jobs jobs;
-  Fill(jobs, catalogs, setup, paper, effort.evaluations, optimum * 1.01);
-  Fill(jobs, catalogs, setup, ours, effort.evaluations, optimum * 1.01);
+  Fill(jobs, catalogs, setup, paper, optimum * 1.01);
+  Fill(jobs, catalogs, setup, ours, optimum * 1.01);
   jobs.Run();
   fmt::print(
       "## What each part does\n\nInception-V3, hsdag_20us, {} evaluations, {} seeds. First from the paper's form, "

@@ -17,11 +17,9 @@ struct Table {
   std::string graph;
   Setup setup;
   std::vector<Row> rows{};
-  std::vector<int64_t> evaluations{};  // by row
 
   void Add(std::string title, std::string planner, int seeds, int64_t most) {
-    rows.push_back({std::move(title), std::move(planner), seeds});
-    evaluations.push_back(most);
+    rows.push_back({std::move(title), std::move(planner), seeds, most});
   }
 };
 
@@ -35,34 +33,16 @@ std::unique_ptr<Table> MakeTable(const Catalogs& catalogs, const std::string& gr
 
 void Print(const Catalogs& catalogs, std::vector<std::unique_ptr<Table>>& tables) {
   Jobs jobs;
-  for (const auto& table : tables) {
-    for (size_t i = 0; i < table->rows.size(); ++i) {
-      Row& row = table->rows[i];
-      row.outcome.resize(static_cast<size_t>(row.seeds));
-      for (int seed = 0; seed < row.seeds; ++seed) {
-        jobs.Add([&catalogs, &setup = table->setup, &row, seed, evaluations = table->evaluations[i]] {
-          row.outcome[static_cast<size_t>(seed)] =
-              Play(catalogs, setup, row.planner, evaluations, static_cast<uint64_t>(seed) + 1);
-        });
-      }
-    }
-  }
+  for (const auto& table : tables) Fill(jobs, catalogs, table->setup, table->rows);
   jobs.Run();
   fmt::print(
       "| graph, devices | lower bound | method | evaluations | best sample | policy's likeliest | time of a run |\n"
       "|---|---:|---|---:|---:|---:|---:|\n");
   for (const auto& table : tables) {
     const double bound = LowerBound(*table->setup.evaluator).time * table->setup.problem->seconds_per_unit();
-    for (size_t i = 0; i < table->rows.size(); ++i) {
-      std::vector<double> best, policy, wall;
-      for (const Outcome& outcome : table->rows[i].outcome) {
-        best.push_back(outcome.seconds);
-        wall.push_back(outcome.wall);
-        if (outcome.policy) policy.push_back(*outcome.policy);
-      }
-      fmt::print("| {} | {:.1f} | {} | {} | {:.1f} | {} | {:.1f} s |\n", table->graph, bound * 1e6,
-                 table->rows[i].title, table->evaluations[i], Median(best) * 1e6,
-                 policy.empty() ? "" : fmt::format("{:.1f}", Median(policy) * 1e6), Median(wall));
+    for (const Row& row : table->rows) {
+      fmt::print("| {} | {:.1f} | {} | {} | {:.1f} | {} | {:.1f} s |\n", table->graph, bound * 1e6, row.title,
+                 row.evaluations, row.Best() * 1e6, Cell(row.Policy() * 1e6, 1), row.Wall());
     }
   }
   fmt::print("\n");

@@ -1,7 +1,12 @@
 // Tables with a row per planner.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,18 +17,47 @@ namespace berth::learned {
 struct Row {
   std::string title, planner;
   int seeds;
+  int64_t evaluations;
   std::vector<Outcome> outcome{};  // by seed
+
+  // The medians over the seeds; NaN where no run has such a thing.
+  double Best() const {
+    return MedianOf([](const Outcome& each) { return std::optional(each.seconds); });
+  }
+  double Policy() const {
+    return MedianOf([](const Outcome& each) { return each.policy; });
+  }
+  double Decisions() const {
+    return MedianOf([](const Outcome& each) { return each.decisions; });
+  }
+  double Wall() const {
+    return MedianOf([](const Outcome& each) { return std::optional(each.wall); });
+  }
+
+ private:
+  template <typename Member>
+  double MedianOf(const Member& member) const {
+    std::vector<double> values;
+    for (const Outcome& each : outcome) {
+      if (const std::optional<double> value = member(each)) values.push_back(*value);
+    }
+    return values.empty() ? std::numeric_limits<double>::quiet_NaN() : Median(values);
+  }
 };
 
+// A number for a cell of a table; nothing where it is not there.
+inline std::string Cell(double value, int digits) {
+  return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, digits);
+}
+
 // Adds a job for each seed of each row. What they refer to must stay until the jobs have run.
-inline void Fill(Jobs& jobs, const Catalogs& catalogs, const Setup& setup, std::vector<Row>& rows, int64_t evaluations,
-                 double near = 0) {
+inline void Fill(Jobs& jobs, const Catalogs& catalogs, const Setup& setup, std::vector<Row>& rows, double near = 0) {
   for (Row& row : rows) {
     row.outcome.resize(static_cast<size_t>(row.seeds));
     for (int seed = 0; seed < row.seeds; ++seed) {
-      jobs.Add([&catalogs, &setup, &row, seed, evaluations, near] {
+      jobs.Add([&catalogs, &setup, &row, seed, near] {
         row.outcome[static_cast<size_t>(seed)] =
-            Play(catalogs, setup, row.planner, evaluations, static_cast<uint64_t>(seed) + 1, near);
+            Play(catalogs, setup, row.planner, row.evaluations, static_cast<uint64_t>(seed) + 1, near);
       });
     }
   }

@@ -60,30 +60,19 @@ void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string
     for (const char* cluster : {"k80x2", "k80x4"}) {
       const Setup setup = MakeTraining(catalogs, model, cluster);
       std::vector<Row> rows = {
-          {"random", on("random"), seeds},
-          {"hill climbing", on("local_search"), seeds},
-          {"paper", on("placeto(mode=paper)"), seeds},
-          {"tuned", on(fmt::format("placeto({})", kTuned)), seeds},
-          {"ours", on("placeto"), seeds},
+          {"random", on("random"), seeds, evaluations},
+          {"hill climbing", on("local_search"), seeds, evaluations},
+          {"paper", on("placeto(mode=paper)"), seeds, evaluations},
+          {"tuned", on(fmt::format("placeto({})", kTuned)), seeds, evaluations},
+          {"ours", on("placeto"), seeds, evaluations},
       };
       Jobs jobs;
-      Fill(jobs, catalogs, setup, rows, evaluations);
+      Fill(jobs, catalogs, setup, rows);
       jobs.Run();
       fmt::print("| {}, {} | {} | {:.1f} | {:.2f} | {:.2f} |", model, cluster, setup.problem->num_ops(), cpu * 1e3,
                  Play(catalogs, setup, "single", 1, 1).seconds * 1e3, ContiguousSplit(setup) * 1e3);
-      std::vector<double> policy, wall;
-      for (const Row& row : rows) {
-        std::vector<double> best;
-        policy.clear();
-        wall.clear();
-        for (const Outcome& outcome : row.outcome) {
-          best.push_back(outcome.seconds);
-          wall.push_back(outcome.wall);
-          if (outcome.policy) policy.push_back(*outcome.policy);
-        }
-        fmt::print(" {:.2f} |", Median(best) * 1e3);
-      }
-      fmt::print(" {:.2f} | {:.0f} s |\n", Median(policy) * 1e3, Median(wall));
+      for (const Row& row : rows) fmt::print(" {:.2f} |", row.Best() * 1e3);
+      fmt::print(" {:.2f} | {:.0f} s |\n", rows.back().Policy() * 1e3, rows.back().Wall());
       std::fflush(stdout);
     }
   }
