@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "bench/problems.h"
+#include "placement/testing.h"
 
 namespace berth {
 namespace {
@@ -26,7 +28,7 @@ void Score(benchmark::State& state, const std::string& model, const std::string&
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
-  std::vector<DeviceId> device = AnyPlacement(problem, random);
+  std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
   evaluator->ScorePlan({.device = device}, *workspace);
   for (auto _ : state) benchmark::DoNotOptimize(evaluator->ScorePlan({.device = device}, *workspace));
 
@@ -72,7 +74,7 @@ void BM_Try(benchmark::State& state, const std::string& evaluator_name, bool mem
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
-  std::vector<DeviceId> device = AnyPlacement(problem, random);
+  std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
   const auto session = evaluator->NewSession({.device = device});
   const auto last = static_cast<size_t>(share * static_cast<double>(problem.num_ops()));
   std::vector<double> moves, wholes;

@@ -62,6 +62,7 @@ class LearnedPlanner : public Planner {
     }
     PlanResult result = search.Finish(false, note);
     result.policy_seconds = policy_seconds;
+    if (last.update > 0) result.policy_decisions = last.groups;
     return result;
   }
 
@@ -91,7 +92,8 @@ class LearnedPlanner : public Planner {
 
 // Enters the methods as planners.
 void Enter(const MethodCatalog& methods, PlannerCatalog& catalog) {
-  for (const MethodCatalog::Entry& entry : methods.entries()) {
+  for (const std::string& name : methods.Names()) {
+    const MethodCatalog::Entry& entry = *methods.Find(name);
     catalog.Add(entry.info, [make = entry.factory](const Params& params, const PlannerCatalog&) {
       return MakeLearnedPlanner(make(params));
     });

@@ -23,8 +23,13 @@ namespace {
 template <typename T, int64_t kWidth>
 class Passer {
  public:
-  Passer(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds)
-      : rows_(rows), n_(static_cast<size_t>(rows.rows())), d_(static_cast<size_t>(layers[0].size(0))) {
+  // `keep`: what Backward needs of every round; Forward alone needs room for one.
+  Passer(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds, bool keep)
+      : rows_(rows),
+        n_(static_cast<size_t>(rows.rows())),
+        d_(static_cast<size_t>(layers[0].size(0))),
+        rounds_(static_cast<size_t>(rounds)),
+        trace_(keep ? rounds_ : 1) {
     for (size_t i = 0; i < 4; ++i) {
       Layer& layer = layers_[i];
       const at::Tensor weight = layers[2 * i].contiguous(), bias = layers[2 * i + 1].contiguous();
@@ -35,7 +40,6 @@ class Passer {
         }
       }
     }
-    trace_.resize(static_cast<size_t>(rounds));
     for (Round& round : trace_) {
       for (Rows* each : {&round.x, &round.sum}) each->resize(n_);
       for (Rows& each : round.after) each.resize(n_);
@@ -52,7 +56,7 @@ class Passer {
     Run(x);
     Load(gradient, to_now_);
     std::ranges::fill(to_x_, Row{});
-    for (size_t r = trace_.size(); r-- > 0;) {
+    for (size_t r = rounds_; r-- > 0;) {
       Round& round = trace_[r];
       for (size_t v = 0; v < n_; ++v) to_x_[v].at += to_now_[v].at;
       Gate(round.after[3], to_now_);
@@ -109,7 +113,8 @@ class Passer {
     Load(x, x_);
     to_now_ = x_;
     const auto& start = rows_.forward().start;
-    for (Round& round : trace_) {
+    for (size_t r = 0; r < rounds_; ++r) {
+      Round& round = trace_[std::min(r, trace_.size() - 1)];
       round.x.swap(to_now_);
       Through(layers_[0], round.x, round.after[0]);
       Through(layers_[1], round.after[0], round.after[1]);
@@ -183,7 +188,7 @@ class Passer {
   }
 
   const SparseRows& rows_;
-  size_t n_, d_;
+  size_t n_, d_, rounds_;
   std::array<Layer, 4> layers_;
   std::vector<Round> trace_;
   Rows x_, to_x_, to_now_, a_, b_;
@@ -209,10 +214,11 @@ void Backward(Passer<T, kWidth>& passer, const T* x, const T* gradient, T* to_x)
 
 // Calls visit(passer) with one that is wide enough.
 template <typename T, typename Visit>
-auto WithPasser(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds, const Visit& visit) {
+auto WithPasser(const SparseRows& rows, const std::vector<at::Tensor>& layers, int64_t rounds, bool keep,
+                const Visit& visit) {
   const int64_t width = layers[0].size(0);
   const auto with = [&]<int64_t kWidth>(std::integral_constant<int64_t, kWidth>) {
-    Passer<T, kWidth> passer(rows, layers, rounds);
+    Passer<T, kWidth> passer(rows, layers, rounds, keep);
     return visit(passer);
   };
   if constexpr (std::is_same_v<T, float>) {  // double is for tests
@@ -226,7 +232,7 @@ auto WithPasser(const SparseRows& rows, const std::vector<at::Tensor>& layers, i
 template <typename T>
 at::Tensor ForwardAll(const at::Tensor& x, const std::vector<at::Tensor>& layers, const SparseRows& rows,
                       int64_t rounds) {
-  return WithPasser<T>(rows, layers, rounds, [&](auto& passer) {
+  return WithPasser<T>(rows, layers, rounds, false, [&](auto& passer) {
     at::Tensor out = torch::empty_like(x);
     const int64_t each = x.size(1) * x.size(2);
     for (int64_t b = 0; b < x.size(0); ++b) {
@@ -240,7 +246,7 @@ template <typename T>
 torch::autograd::variable_list BackwardAll(const at::Tensor& x, const at::Tensor& gradient,
                                            const std::vector<at::Tensor>& layers, const SparseRows& rows,
                                            int64_t rounds) {
-  return WithPasser<T>(rows, layers, rounds, [&](auto& passer) {
+  return WithPasser<T>(rows, layers, rounds, true, [&](auto& passer) {
     at::Tensor to_x = torch::empty_like(x);
     const int64_t each = x.size(1) * x.size(2);
     for (int64_t b = 0; b < x.size(0); ++b) {

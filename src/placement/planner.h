@@ -58,8 +58,9 @@ struct PlanResult {
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
   double wall_seconds = 0;
   bool optimal = false;  // proven so, in the planner's own space
-  // Learned planners: what the policy's likeliest placement takes, without a search among samples.
-  std::optional<double> policy_seconds{};
+  // Learned planners: what the policy's likeliest placement takes, without a search among samples, and how many devices
+  // the policy chose for a placement (a mean over the last update).
+  std::optional<double> policy_seconds{}, policy_decisions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
 

@@ -27,11 +27,8 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        }});
   outcome.seconds = result.score.value() * unit;
   outcome.policy = result.policy_seconds;
+  outcome.decisions = result.policy_decisions;
   outcome.wall = result.wall_seconds;
-  // "... and 98 decisions per placement at the end ..."
-  if (const size_t end = result.note.find(" decisions per placement"); end != std::string::npos) {
-    outcome.decisions = std::stod(result.note.substr(result.note.rfind(' ', end - 1)));
-  }
   if (outcome.near_evaluations == 0 && outcome.seconds <= near) outcome.near_evaluations = result.evaluations;
   return outcome;
 }
