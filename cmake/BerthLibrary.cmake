@@ -1,16 +1,17 @@
 # berth_library(), and the program, the tests and the benchmarks that are made of libraries.
 
-# berth_library(<folder> [DEPS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name])
+# berth_library(<folder> [DEPS folders] [LOADS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name])
 # makes berth_<folder> of src/<folder>/*.cc and, where there are *_test.cc, the test binary berth_<folder>_test.
 # A folder without sources, or one that NEEDS an outside library that is not here, is an empty interface library, so that
 # the lines above it need not know. Those above see BERTH_HAS_<FOLDER>=0 or 1 of a folder that NEEDS something.
+# LOADS: folders that are not linked, but loaded when they are needed (berth_module).
 function(berth_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS" "DEPS;EXPORTS;LIBS;TEST_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS" "DEPS;LOADS;EXPORTS;LIBS;TEST_DEPS")
   set(target berth_${folder})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*.cc")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main|/module)\\.cc$")
   set(has 1)
   if(arg_NEEDS)
     if(TARGET berth_${arg_NEEDS})
@@ -37,6 +38,16 @@ function(berth_library folder)
     string(TOUPPER "BERTH_HAS_${folder}" definition)
     target_compile_definitions(${target} ${visible} ${definition}=${has})
   endif()
+  foreach(module IN LISTS arg_LOADS)
+    target_compile_definitions(${target} ${visible}
+      $<TARGET_PROPERTY:berth_${module},INTERFACE_COMPILE_DEFINITIONS>)
+    if(TARGET berth_${module}_module)
+      get_target_property(host berth_${module}_module BERTH_HOST)
+      target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+      target_link_options(${target} INTERFACE ${host})
+      add_dependencies(${target} berth_${module}_module)
+    endif()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES ${target})
 
   if(BERTH_TESTS AND tests)
@@ -45,6 +56,35 @@ function(berth_library folder)
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_LIBS} ${arg_TEST_DEPS})
     berth_test(${folder} ${target}_test)
   endif()
+endfunction()
+
+# berth_module(<folder> LIBS libs HOST folders)
+# makes libberth_<folder>.so of the folder and its module.cc, at the top of the build directory. LIBS: its outside
+# libraries. HOST: all folders below it; what it uses of them it finds in the program that loads it, so that there is one
+# of each. That is why these programs carry them whole, and show their names.
+function(berth_module folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HOST")
+  get_target_property(type berth_${folder} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    return()
+  endif()
+  set(target berth_${folder}_module)
+  set_target_properties(berth_${folder} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(berth_${folder} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+  add_library(${target} MODULE "${CMAKE_SOURCE_DIR}/src/${folder}/module.cc")
+  target_link_libraries(${target} PRIVATE berth_flags "$<TARGET_FILE:berth_${folder}>" ${arg_LIBS})
+  add_dependencies(${target} berth_${folder})
+  set(whole "")
+  foreach(below IN LISTS arg_HOST)
+    string(APPEND whole ",$<TARGET_FILE:berth_${below}>")
+  endforeach()
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME berth_${folder} LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}"
+    BERTH_HOST "LINKER:--export-dynamic;LINKER:--whole-archive${whole},--no-whole-archive;LINKER:-rpath,$ORIGIN;LINKER:-rpath,${CMAKE_BINARY_DIR}")
+  # What is linked with all folders need not wait for its outside libraries either.
+  get_property(libraries GLOBAL PROPERTY BERTH_LIBRARIES)
+  list(REMOVE_ITEM libraries berth_${folder})
+  set_property(GLOBAL PROPERTY BERTH_LIBRARIES ${libraries})
 endfunction()
 
 # berth_precompile(<folder> <header>): one precompiled header for the sources of a folder whose outside library is slow to

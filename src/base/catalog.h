@@ -3,8 +3,10 @@
 // a wrong name prints what there is, a wrong parameter the parameters there are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -112,25 +114,37 @@ class Catalog<Product(Arguments...)> {
     return entry->factory(Params(spec, entry->info.parameters, what_), std::forward<Arguments>(arguments)...);
   }
 
+  // Where names are looked up that are not here: a catalog that is dear to have, and comes when it is first needed.
+  // `more` is called on any thread, and each time answers with the same catalog, or throws.
+  void SetMore(std::function<const Catalog&()> more) { more_ = std::move(more); }
+
   const Entry* Find(std::string_view name) const {
     for (const Entry& entry : entries_) {
       if (entry.info.name == name) return &entry;
     }
-    return nullptr;
+    return more_ ? more_().Find(name) : nullptr;
+  }
+
+  // With those that come later.
+  std::vector<EntryInfo> Infos() const {
+    std::vector<EntryInfo> infos;
+    for (const Entry& entry : entries_) infos.push_back(entry.info);
+    if (more_) std::ranges::move(more_().Infos(), std::back_inserter(infos));
+    return infos;
   }
 
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
-    for (const Entry& entry : entries_) names.push_back(entry.info.name);
+    for (EntryInfo& info : Infos()) names.push_back(std::move(info.name));
     return names;
   }
 
-  const std::vector<Entry>& entries() const { return entries_; }
   const std::string& what() const { return what_; }
 
  private:
   std::string what_;
   std::vector<Entry> entries_;
+  std::function<const Catalog&()> more_;
 };
 
 }  // namespace berth

@@ -1,7 +1,7 @@
 #include "cli/catalogs.h"
 
+#include "cli/learning.h"
 #include "import/model_families.h"
-#include "learn/planners.h"
 #include "plan/planners.h"
 #include "sim/simulators.h"
 
@@ -45,10 +45,16 @@ Catalogs::Catalogs() {
   RegisterMinCut(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
-#if BERTH_HAS_LEARN
-  RegisterHsdag(planners);
-  RegisterPlaceto(planners);
-#endif
+  if (kCanLearn) {
+    planners.SetMore([]() -> const auto& {
+      static const PlannerCatalog learned = [] {
+        PlannerCatalog catalog;
+        Learning().enter(catalog);
+        return catalog;
+      }();
+      return learned;
+    });
+  }
 }
 
 }  // namespace berth

@@ -8,7 +8,7 @@ namespace berth {
 
 int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs) {
   if (arguments.cluster.empty()) {
-    const auto infos = InfoOf(catalogs.clusters);
+    const auto infos = catalogs.clusters.Infos();
     Print(arguments.json ? DumpJson(ListJson(infos)) : ListText(infos));
     return 0;
   }

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/learning.h"
 #include "cli/listing.h"
 #include "report/table.h"
 
@@ -13,15 +14,15 @@ int ListModels(bool json, const Catalogs& catalogs) {
     Json files = Json::array();
     for (const auto& [name, path] : shipped) files.push_back({{"name", name}, {"path", path}});
     Print(DumpJson({{"shipped", std::move(files)},
-                    {"formulas", ListJson(InfoOf(catalogs.models))},
-                    {"families", ListJson(InfoOf(catalogs.families))}}));
+                    {"formulas", ListJson(catalogs.models.Infos())},
+                    {"families", ListJson(catalogs.families.Infos())}}));
     return 0;
   }
   Table table({{"model that ships"}, {"file"}});
   for (const auto& [name, path] : shipped) table.Add({name, path});
   Print((table.empty() ? "" : table.ToString() + "\n") + "Graphs by formula, like lstm_grid(layers=4):\n\n" +
-        ListText(InfoOf(catalogs.models)) + "\nMany at once, for `berth train --on`:\n\n" +
-        ListText(InfoOf(catalogs.families)));
+        ListText(catalogs.models.Infos()) + "\nMany at once, for `berth train --on`:\n\n" +
+        ListText(catalogs.families.Infos()));
   return 0;
 }
 
@@ -35,17 +36,17 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
     return 0;
   };
   if (arguments.what == "planners") {
-    print(InfoOf(catalogs.planners));
-    if (!arguments.json && !BERTH_HAS_LEARN) {
+    print(catalogs.planners.Infos());
+    if (!arguments.json && !kCanLearn) {
       Print("\nLearned planners are left out: this program was built without libtorch, which ./dev setup fetches.\n");
     }
     return 0;
   }
-  if (arguments.what == "evaluators") return print(InfoOf(catalogs.evaluators));
-  if (arguments.what == "objectives") return print(InfoOf(catalogs.objectives));
-  if (arguments.what == "groupings") return print(InfoOf(catalogs.groupings));
-  if (arguments.what == "clusters") return print(InfoOf(catalogs.clusters));
-  if (arguments.what == "costs") return print(InfoOf(catalogs.costs));
+  if (arguments.what == "evaluators") return print(catalogs.evaluators.Infos());
+  if (arguments.what == "objectives") return print(catalogs.objectives.Infos());
+  if (arguments.what == "groupings") return print(catalogs.groupings.Infos());
+  if (arguments.what == "clusters") return print(catalogs.clusters.Infos());
+  if (arguments.what == "costs") return print(catalogs.costs.Infos());
   if (arguments.what == "models") return ListModels(arguments.json, catalogs);
   ThrowUnknownName("list", arguments.what, known);
 }

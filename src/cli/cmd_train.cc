@@ -4,14 +4,13 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/controls.h"
+#include "cli/learning.h"
 #include "cli/planning.h"
 #include "cli/training_page.h"
 #include "placement/grouping.h"
 #include "report/table.h"
 
 namespace berth {
-
-#if BERTH_HAS_LEARN
 
 namespace {
 
@@ -30,7 +29,7 @@ std::vector<std::pair<std::string, std::string*>> Options(TrainArguments& argume
 // What a run that is resumed was begun with; what is given again must agree.
 void TakeFromFolder(TrainArguments& arguments) {
   std::map<std::string, std::string> begun;
-  for (auto& [name, value] : TrainingArguments(arguments.output)) begun[name] = value;
+  for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
   if (!arguments.problem.model.shapes.empty()) throw Error("train: leave --shape out of a run that is resumed");
   for (const auto& [name, value] : Options(arguments)) {
     if (!value->empty() && *value != begun[name]) {
@@ -171,6 +170,7 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
 }  // namespace
 
 int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
+  Learning();  // where there is none, that is the first thing to say
   TrainArguments arguments = given;
   while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
   if (arguments.resume) TakeFromFolder(arguments);
@@ -195,7 +195,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
       line.Show(fmt::format("update {} of {}, {}, cost {:.3f} of the work {}", point.update, planned,
                             Counted(point.evaluations, "evaluation"), point.relative_cost, Sparkline(curve, 24)));
     };
-    return Train(request);
+    return Learning().train(request);
   }();
 
   const std::vector<TrainedRow> rows = RowsOf(cases, result.cases, request, catalogs);
@@ -218,15 +218,5 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   Print(arguments.json ? DumpJson(json) : page);
   return 0;
 }
-
-#else
-
-int TrainPlanner(const TrainArguments&, const Catalogs&) {
-  throw Error(
-      "train: this program was built without libtorch, so nothing in it learns; ./dev setup fetches it, ./dev "
-      "build builds it in");
-}
-
-#endif
 
 }  // namespace berth

@@ -192,10 +192,10 @@ TEST(Glob, StaysQuickOnManyStars) {
 TEST(Presets, CarryAPeakABandwidthAndWattsForEachDevice) {
   ClusterCatalog presets("cluster");
   RegisterClusterPresets(presets);
-  for (const auto& entry : presets.entries()) {
-    EXPECT_FALSE(entry.info.sentence.empty() || entry.info.source.empty());
-    const Cluster cluster = presets.Make(entry.info.name);
-    EXPECT_EQ(cluster.name(), entry.info.name);
+  for (const EntryInfo& info : presets.Infos()) {
+    EXPECT_FALSE(info.sentence.empty() || info.source.empty());
+    const Cluster cluster = presets.Make(info.name);
+    EXPECT_EQ(cluster.name(), info.name);
     for (const DeviceId id : cluster.ids()) {
       const Device& device = cluster.device(id);
       EXPECT_TRUE(device.memory && device.peak.contains("f32") && device.memory_bandwidth.value > 0) << device.name;

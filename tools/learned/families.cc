@@ -12,7 +12,7 @@
 
 #include "base/chart.h"
 #include "base/file.h"
-#include "learn/training.h"
+#include "cli/learning.h"
 #include "placement/grouping.h"
 #include "tools/learned/common.h"
 
@@ -78,7 +78,7 @@ TrainingResult TrainOn(const std::string& planner, const std::vector<const Case*
                           .threads = 1};
   for (const Case* each : cases) request.cases.push_back(each->training());
   for (const Case* each : tests) request.tests.push_back(each->training());
-  return Train(request);
+  return Learning().train(request);
 }
 
 std::vector<const Case*> Pointers(const std::vector<Case>& cases) {

@@ -1,0 +1,12 @@
+#include "learn/module.h"
+
+extern "C" const berth::LearnModule berth_learn_module;
+const berth::LearnModule berth_learn_module = {
+    .enter =
+        [](berth::PlannerCatalog& catalog) {
+          berth::RegisterHsdag(catalog);
+          berth::RegisterPlaceto(catalog);
+        },
+    .train = berth::Train,
+    .training_arguments = berth::TrainingArguments,
+};
