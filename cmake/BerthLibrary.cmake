@@ -80,7 +80,7 @@ function(berth_module folder)
   endforeach()
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME berth_${folder} LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}"
-    BERTH_HOST "LINKER:--export-dynamic;LINKER:--whole-archive${whole},--no-whole-archive;LINKER:-rpath,$ORIGIN;LINKER:-rpath,${CMAKE_BINARY_DIR}")
+    BERTH_HOST "LINKER:--export-dynamic;LINKER:--whole-archive${whole},--no-whole-archive;LINKER:-rpath,${CMAKE_BINARY_DIR}")
   # What is linked with all folders need not wait for its outside libraries either.
   get_property(libraries GLOBAL PROPERTY BERTH_LIBRARIES)
   list(REMOVE_ITEM libraries berth_${folder})
@@ -145,6 +145,7 @@ function(berth_program name folder)
   if(main)
     add_executable(${name} ${main})
     target_link_libraries(${name} PRIVATE berth_${folder})
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+    # With its modules beside it, it may be copied elsewhere.
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}" BUILD_RPATH "$ORIGIN")
   endif()
 endfunction()
