@@ -118,7 +118,7 @@ std::vector<TrainedRow> RowsOf(const std::vector<Case>& cases, const std::vector
         rows.emplace_back(cases[i].setup, trained[i], LowerBound(*cases[i].setup.evaluator), std::nullopt);
     const int64_t drawn = trained[i].best.evaluations;
     if (request.budget.cancelled->load()) continue;
-    row.controls = RunControls(row.setup, catalogs, drawn > 0 ? drawn : trained[i].greedy_evaluations, request.seed,
+    row.controls = RunControls(row.setup, catalogs, drawn > 0 ? drawn : trained[i].greedy.evaluations, request.seed,
                                request.budget.cancelled);
   }
   return rows;

@@ -72,7 +72,7 @@ std::string TrainingTable(const std::vector<TrainedRow>& rows, bool unseen) {
       cells.push_back(CostText(setup, trained.first_cost));
       cells.push_back(trained.best.plan.device.empty() ? "-" : ScoreText(setup, trained.best.score));
     }
-    cells.push_back(CostText(setup, trained.greedy_cost));
+    cells.push_back(trained.greedy.plan.device.empty() ? "-" : ScoreText(setup, trained.greedy.score));
     for (const ControlColumn& column : shown) {
       const PlanReport* control = Control(row, column.planner);
       cells.push_back(control == nullptr ? "-" : ScoreText(setup, control->timeline.score));
@@ -80,7 +80,7 @@ std::string TrainingTable(const std::vector<TrainedRow>& rows, bool unseen) {
     cells.push_back(row.bound.value() > 0
                         ? ObjectiveText(*setup.problem, setup.evaluator->facts().objective, row.bound.value())
                         : "-");
-    cells.push_back(Count(unseen ? trained.greedy_evaluations : trained.best.evaluations));
+    cells.push_back(Count(unseen ? trained.greedy.evaluations : trained.best.evaluations));
     table.Add(std::move(cells));
   }
   return table.ToString();
@@ -101,7 +101,8 @@ Json TrainingJson(const std::vector<TrainedRow>& rows) {
                  {"best_feasible", found && trained.best.score.feasible},
                  {"evaluations", trained.best.evaluations},
                  {"greedy_cost", FiniteOrNull(trained.greedy_cost)},
-                 {"greedy_evaluations", trained.greedy_evaluations},
+                 {"greedy_feasible", !trained.greedy.plan.device.empty() && trained.greedy.score.feasible},
+                 {"greedy_evaluations", trained.greedy.evaluations},
                  {"lower_bound_seconds", problem.ToSeconds(row.bound.time).value}};
     if (row.controls) json["controls"] = ControlsJson(problem, *row.controls);
     list.push_back(std::move(json));

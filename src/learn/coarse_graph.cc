@@ -51,7 +51,14 @@ NodePlacer::NodePlacer(const Problem& problem, const CoarseGraph& graph) : graph
     const DeviceId best = least(times);
     otherwise_.push_back(times[static_cast<size_t>(Index(best))] < kCannotRun ? best : DeviceId{-1});
   }
-  for (const OpId op : problem.graph().ops()) fastest_.push_back(least(problem.op_times(op)));
+  const Grouping units = ColocatedOps(problem);
+  const Quotient together = MakeQuotient(problem, units);
+  for (const OpId op : problem.graph().ops()) {
+    const size_t unit = Index(units.group_of(op));
+    const auto times = std::span(together.time).subspan(unit * graph.num_devices, graph.num_devices);
+    const DeviceId best = least(times);
+    fastest_.push_back(times[Index(best)] < kCannotRun ? best : least(problem.op_times(op)));
+  }
 }
 
 void NodePlacer::Place(std::span<const int32_t> device_of_node, std::span<DeviceId> placement) const {

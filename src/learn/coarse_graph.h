@@ -32,7 +32,7 @@ struct CoarseGraph {
 CoarseGraph MakeCoarseGraph(const Problem& problem, std::string_view rule);
 
 // A complete placement from a device per node. Where the device cannot run all ops of the node, they go to the one that
-// runs them fastest together, or else each to its own fastest.
+// runs them fastest together, or else each, with those that must share its device, to their own fastest.
 class NodePlacer {
  public:
   NodePlacer(const Problem& problem, const CoarseGraph& graph);
@@ -40,7 +40,7 @@ class NodePlacer {
 
  private:
   const CoarseGraph& graph_;
-  std::vector<DeviceId> otherwise_;  // by node; -1: each op its own
+  std::vector<DeviceId> otherwise_;  // by node; -1: each op by fastest_
   std::vector<DeviceId> fastest_;    // by op
 };
 

@@ -21,7 +21,7 @@ struct HsdagTask : Task {
   CoarseGraph coarse;
   NodePlacer placer;
   std::unique_ptr<LevelGraph> level;
-  at::Tensor features;
+  std::vector<at::Tensor> features;  // by anchor
 };
 
 // One step: what the network saw, and what was decided.
@@ -88,9 +88,9 @@ HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Ra
   const FeatureTable table = MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
   if (table.columns == 0) throw Error("hsdag: all feature blocks are off; leave at least one on");
   columns_ = table.names;
-  for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).name);
-  options_.shape.features = static_cast<int64_t>(table.columns);
+  for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).kind);
   options_.shape.devices = static_cast<int64_t>(problem.num_devices());
+  options_.shape.features = static_cast<int64_t>(table.columns) + anchors() - 1;
   network_ = register_module("network", std::make_shared<HsdagNetwork>(options_.shape, random));
 }
 
@@ -109,7 +109,12 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
                 lacks ? "unlike" : "which is not in");
   }
   const auto nodes = static_cast<int64_t>(task->coarse.size());
-  task->features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
+  const at::Tensor features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
+  for (int64_t anchor = 0; anchor < anchors(); ++anchor) {
+    at::Tensor held = torch::zeros({nodes, anchors() - 1});
+    if (anchor > 0) held.select(1, anchor - 1).fill_(1);
+    task->features.push_back(torch::cat({features, held}, 1));
+  }
   task->level = std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed), options_.shape);
   return task;
 }
@@ -127,10 +132,11 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Judge&
   for (Random& random : randoms) {
     auto episode = std::make_unique<HsdagEpisode>();
     episode->start_cost = std::numeric_limits<double>::quiet_NaN();
-    at::Tensor features = task.features;
+    episode->anchor = play.anchor;
+    at::Tensor features = task.features[static_cast<size_t>(play.anchor)];
     HsdagOutput out;
     at::Tensor log_probabilities;
-    for (int64_t i = 0; i < steps; ++i) {
+    for (int64_t i = 0; i < steps && !play.stopped(); ++i) {
       Step step{.features = features, .dropout = random.Fork(static_cast<uint64_t>(i), 1)};
       if (i == 0 || !stationary()) {
         Random masks = step.dropout;
@@ -193,13 +199,18 @@ Likelihood HsdagPolicy::Recall(const Task& base, const Episode& of) const {
 std::string HsdagPolicy::shape() const {
   Hasher names;
   for (const std::string& name : columns_) names.Add(name);
+  const HsdagShape& shape = options_.shape;
+  const auto word = [](bool is, const char* text) { return is ? fmt::format(", {}", text) : ""; };
   return fmt::format(
-      "hsdag on {} ({} feature columns of fingerprint {}; {} hidden, {} levels, {} encoder layers of {})",
-      fmt::join(devices_, ", "), columns_.size(), names.Text().substr(0, 8), options_.shape.hidden,
-      options_.shape.levels, options_.shape.gnn_layers,
-      options_.shape.encoder == Encoder::kGat   ? "GAT"
-      : options_.shape.encoder == Encoder::kGin ? "GIN"
-                                                : "GCN");
+      "hsdag on {}, {} feature columns ({}{}), nodes by colocation={}, encoder={}, hidden={}, layers={}, levels={}{}{}{}{}",
+      fmt::join(devices_, "+"), columns_.size(), names.Text().substr(0, 8),
+      word(options_.features.normalised, "normalised"), options_.colocation,
+      shape.encoder == Encoder::kGat   ? "gat"
+      : shape.encoder == Encoder::kGin ? "gin"
+                                       : "gcn",
+      shape.hidden, shape.gnn_layers, shape.levels, word(shape.directed, "directed"),
+      word(!shape.symmetric, "a score per direction"), word(options_.state_update, "state"),
+      word(options_.anchors, "held to devices"));
 }
 
 }  // namespace berth

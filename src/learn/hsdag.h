@@ -15,6 +15,7 @@ struct HsdagOptions {
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14
   bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
+  bool anchors = false;              // ours: a column per device, 1 in episodes that are held to it (LearnerOptions::hold)
 };
 
 // What differs between the paper and the released code is an option; hsdag_planner.cc gathers them into modes.
@@ -24,6 +25,7 @@ class HsdagPolicy : public Policy {
 
   std::unique_ptr<Task> Prepare(const Problem& problem) const override;
   int64_t evaluations(const Task& task) const override;
+  int64_t anchors() const override { return options_.anchors ? 1 + options_.shape.devices : 1; }
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   Likelihood Recall(const Task& task, const Episode& episode) const override;

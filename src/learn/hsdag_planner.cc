@@ -38,7 +38,8 @@ Defaults BestMode() {
   Defaults mode;
   mode.method.rule = {.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .gamma = 1};
   mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 3e-4, .entropy = 4e-3, .entropy_end = 3e-4};
-  mode.method.critic = {.prior = CriticOptions::Prior::kCosts, .imagined = 10};
+  mode.method.learner.hold = 0.01;
+  mode.method.critic = {.prior = CriticOptions::Prior::kCosts, .imagined = 30};
   mode.policy.features.costs = true;
   mode.policy.features.fixed = true;
   mode.policy.features.normalised = true;
@@ -127,7 +128,15 @@ Method MakeMethod(const Params& params) {
   if (method.judge.kept > method.judge.runs) {
     throw Error("hsdag: kept={} of runs={}: keep at most as many as there are", method.judge.kept, method.judge.runs);
   }
-  if (method.critic.prior == CriticOptions::Prior::kNone) method.critic.imagined = 0;
+  Set(params, "hold", method.learner.hold);
+  if (method.critic.prior == CriticOptions::Prior::kNone) {
+    if (params.Given("hold") && method.learner.hold > 0) throw Error("hsdag: hold={} needs a critic", method.learner.hold);
+    method.critic.imagined = 0;
+    method.learner.hold = 0;
+  } else if (method.rule.reward != Reward::kNegative) {
+    throw Error("hsdag: a critic foretells times and goes with reward=time; say that, or critic=none");
+  }
+  policy.anchors = method.learner.hold > 0;
   method.name = params.canonical();
   method.make_policy = [policy](const Problem& problem, Random random) {
     return std::make_shared<HsdagPolicy>(problem, policy, random);
@@ -176,7 +185,7 @@ void RegisterHsdag(MethodCatalog& catalog) {
                 "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
                 "paper and code",
                 -1, 20),
-          Whole("steps", "20", "placements per update", 1),
+          Whole("steps", "20", "placements per episode", 1, 1e6),
           Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
           Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
           Choice("credit", {"own", "buffer", "incremental"}, "what a step is credited with; buffer in mode code"),
@@ -184,7 +193,10 @@ void RegisterHsdag(MethodCatalog& catalog) {
           Choice("critic", {"costs", "none", "blank"},
                  "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
                  "and code"),
-          Whole("imagined", "10", "gradient steps on the critic after each update", 0),
+          Whole("imagined", "30", "gradient steps on the critic after each update", 0, 1000),
+          Real("hold",
+               "0.01", "beside free episodes, others are held to each device in turn, with this weight per decision; it cools to "
+               "a thousandth; 0: all are free, as without a critic", 0, 1e6),
           Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
           Switch("normalise_reward", "false", "divide by their deviation"),
           Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
@@ -195,7 +207,7 @@ void RegisterHsdag(MethodCatalog& catalog) {
           Real("entropy", "0.004", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
           Real("entropy_end", "0.0003", "at the end of the budget, geometrically; linearly where it is 0", 0, 1e6),
           Real("clip", "0", "norm of the gradient at most; 0: any", 0),
-          Whole("workers", "1", "episodes per update, side by side", 1, 1024),
+          Whole("workers", "1", "episodes per update, side by side, of each way to play", 1, 1024),
           Switch("seeded", "false", "score each single device first"),
           Switch("cache", "false", "score a repeated placement once; it counts each time"),
           Whole("runs", "1", "scores per placement; published: 10", 1),

@@ -17,6 +17,7 @@
 #include "learn/learner.h"
 #include "learn/planners.h"
 #include "placement/costs.h"
+#include "placement/testing.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -316,6 +317,65 @@ TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
         {.problem = *test.problem, .evaluator = *test.judged, .budget = {.evaluations = 400}, .random = Random(1)});
     EXPECT_LE(result.score.value(), best * 1.05) << name;
     EXPECT_EQ(result.evaluations, 400) << name;
+  }
+}
+
+// Each of twelve ops is a little faster where the others are not; to send a tensor costs more than all of that together.
+TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
+  GraphBuilder builder("together");
+  for (size_t v = 0; v < 16; ++v) {
+    builder.AddOp("op" + std::to_string(v), "Unit", {});
+    builder.AddTensor(v, 1, {}, v + 1 == 16);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  OpTimes times{.time = {}, .source = "test"};
+  for (size_t v = 0; v < 16; ++v) {
+    const bool middle = v >= 2 && v < 14;  // 0.15 s faster on the first device, in all 1.8 s: less than two transfers
+    times.time.push_back(middle ? 1 : 4);
+    times.time.push_back(middle ? 1.15 : 1);
+  }
+  const auto graph = std::make_shared<const Graph>(builder.Build());
+  const auto cluster = std::make_shared<const Cluster>(testing::UniformCluster(2));
+  const Problem problem(graph, cluster, std::move(times));
+  EvaluatorCatalog evaluators("evaluator");
+  RegisterSerial(evaluators);
+  const auto evaluator = evaluators.Make("serial", problem);
+  MethodCatalog methods;
+  RegisterHsdag(methods);
+  Learner learner(methods.Make("hsdag(hidden=16,colocation=none)"), {{problem, *evaluator}}, Random(1), 8);
+  for (int i = 0; i < 8; ++i) learner.Update(1'000'000, 1);
+  EXPECT_EQ(learner.Greedy(0).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
+}
+
+TEST(Hsdag, RefusesACriticOfOtherRewards) {
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  for (const char* const wrong : {"hsdag(reward=log)", "hsdag(mode=paper,critic=costs)", "hsdag(critic=none,hold=0.1)"}) {
+    EXPECT_THROW(planners.MakePlanner(wrong), Error) << wrong;
+  }
+  EXPECT_NO_THROW(planners.MakePlanner("hsdag(reward=log,critic=none)"));
+}
+
+TEST(Hsdag, KeepsOpsTogetherThatMustBeWhereNoDeviceRunsTheirNode) {
+  // a runs on device 0 only, b on 1 only, c is fastest on 0 but must be with b.
+  GraphBuilder builder("chain");
+  for (size_t v = 0; v < 3; ++v) {
+    builder.AddOp(std::string(1, static_cast<char>('a' + v)), "Unit", {});
+    builder.AddTensor(v, 1, {}, v == 2);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  const auto graph = std::make_shared<const Graph>(builder.Build());
+  const auto cluster = std::make_shared<const Cluster>(testing::UniformCluster(2));
+  OpTimes times{.time = {1, kCannotRun, kCannotRun, 1, 1, 2}, .source = "test"};
+  Problem::Options options;
+  options.constraints.colocate = {{OpId{1}, OpId{2}}};
+  const Problem problem(graph, cluster, std::move(times), std::move(options));
+  const CoarseGraph coarse = MakeCoarseGraph(problem, "paper");
+  ASSERT_EQ(coarse.size(), 1U);
+  std::vector<DeviceId> placement(3);
+  for (const int32_t device : {0, 1}) {
+    NodePlacer(problem, coarse).Place(std::vector<int32_t>{device}, placement);
+    EXPECT_EQ(placement, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}, DeviceId{1}}));
   }
 }
 

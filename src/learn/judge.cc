@@ -16,7 +16,6 @@ Judge::Judge(const Evaluator& evaluator, JudgeOptions options)
 }
 
 Verdict Judge::Ask(std::span<const DeviceId> device, std::span<double> starts) {
-  ++evaluations_;
   ++found_.evaluations;
   const PlanView plan{.device = device};
   Verdict verdict;
@@ -46,7 +45,6 @@ Verdict Judge::Ask(std::span<const DeviceId> device, std::span<double> starts) {
 }
 
 void Judge::Repeat(const Verdict& verdict) {
-  ++evaluations_;
   ++found_.evaluations;
   if (verdict.failed) ++failures_;
 }
@@ -84,6 +82,7 @@ Verdict Judge::Measure(const PlanView& plan, std::span<double> starts) {
 
 PlanResult Judge::Take() {
   has_best_ = false;
+  failures_ = 0;
   return std::exchange(found_, {});
 }
 

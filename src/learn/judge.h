@@ -20,7 +20,7 @@ struct JudgeOptions {
   int64_t kept = 1;
   // Added per GB (1e9 bytes) over the memory limits, in seconds, so that a policy learns to fit (Placeto: 2).
   double memory_penalty = 2;
-  // A placement that was scored before is not scored again. It still counts as an evaluation.
+  // A placement that this judge has scored before is not scored again. It still counts as an evaluation.
   bool cache = false;
   // Placements on a single device are not scored and fail, as in HSDAG's released code. They count as evaluations.
   bool reject_single_device = false;
@@ -44,7 +44,8 @@ class Judge {
   // The placement of the last Ask again, which cost `verdict`: counts as an evaluation, but is not run.
   void Repeat(const Verdict& verdict);
 
-  int64_t evaluations() const { return evaluations_; }
+  // Since the last Take.
+  int64_t evaluations() const { return found_.evaluations; }
   int64_t failures() const { return failures_; }
   // What the evaluator said the last time that it failed.
   const std::string& last_failure() const { return last_failure_; }
@@ -61,7 +62,7 @@ class Judge {
   std::unordered_map<std::string, Verdict> known_;
   PlanResult found_;
   bool has_best_ = false;
-  int64_t evaluations_ = 0, failures_ = 0;
+  int64_t failures_ = 0;
   std::string last_failure_;
 };
 

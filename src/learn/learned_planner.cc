@@ -38,27 +38,36 @@ class LearnedPlanner : public Planner {
 
     std::string note;
     CurvePoint last;
+    const auto stop = [&search] { return search.Interrupted(); };
     const int64_t threads =
         request.evaluator.facts().thread_safe ? std::max<int64_t>(std::thread::hardware_concurrency(), 1) : 1;
-    // The last evaluation is for the policy's own answer.
-    while (method_.train && !search.Done() && search.evaluations_left() > 1) {
-      last = learner.Update(search.evaluations_left() - 1, threads);
+    // The last evaluations are for the policy's own answer.
+    const int64_t own = learner.greedy_evaluations(0);
+    while (method_.train && !search.Done() && search.evaluations_left() > own) {
+      const std::optional<CurvePoint> point = learner.Update(search.evaluations_left() - own, threads, stop);
       Adopt(search, learner.Take(0));
+      if (!point) break;
+      last = *point;
       if (last.diverged) {
         note = fmt::format("training diverged in update {}: a smaller learning_rate may help; ", last.update);
         break;
       }
     }
     if (last.update > 0) {
-      note += fmt::format("{} updates, entropy {:.2g} and {:.3g} decisions per placement at the end", last.update,
-                          last.entropy, last.groups);
+      note += fmt::format("{} update{}, entropy {:.2g} and {:.3g} decision{} per step at the end", last.update,
+                          last.update == 1 ? "" : "s", last.entropy, last.groups, last.groups == 1 ? "" : "s");
     }
     std::optional<double> policy_seconds;
     if (!search.Done()) {
-      policy_seconds = learner.Greedy(0, 1);
+      const Learner::Answer answer = learner.Greedy(0);
       Adopt(search, learner.Take(0));
-      note += fmt::format("{}the policy's likeliest placement takes {}", note.empty() ? "" : "; ",
-                          ToString(Seconds{*policy_seconds}));
+      const Score& score = answer.result.score;
+      if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem.seconds_per_unit();
+      note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
+                          !policy_seconds  ? "has no score: " + answer.failure
+                          : score.feasible ? "takes " + ToString(Seconds{*policy_seconds})
+                                           : "does not fit");
+      if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), answer.failure);
     }
     PlanResult result = search.Finish(false, note);
     result.policy_seconds = policy_seconds;

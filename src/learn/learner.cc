@@ -76,9 +76,10 @@ double Between(double first, double last, double share) { return first + (last -
 // What one worker does in one update.
 struct Learner::Worker {
   size_t index;  // of its case
+  int64_t anchor;
   int64_t rollouts;
   int64_t evaluations;
-  std::unique_ptr<Judge> judge;
+  Judge* judge;
   std::vector<std::unique_ptr<Episode>> episodes{};
   std::vector<std::vector<double>> weight{};  // per episode, per step
   std::vector<at::Tensor> gradient{};
@@ -103,6 +104,9 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
     work_.push_back(work > 0 ? work : 1);
   }
   found_.resize(cases_.size());
+  dropped_.resize(cases_.size());
+  judges_.resize(static_cast<size_t>(method_.learner.workers * policy_->anchors()));
+  for (auto& judges : judges_) judges.resize(cases_.size());
   if (method_.critic.prior != CriticOptions::Prior::kNone) {
     for (size_t i = 0; i < cases_.size(); ++i) {
       BERTH_CHECK(tasks_[i]->graph() != nullptr, "{} has no nodes for a critic", method_.name);
@@ -118,23 +122,82 @@ int64_t Learner::evaluations_per_update() const {
   int64_t sum = 0;
   for (const auto& task : tasks_) sum += policy_->evaluations(*task);
   const auto tasks = static_cast<int64_t>(tasks_.size());
-  return (sum * method_.learner.workers * method_.learner.rollouts + tasks - 1) / tasks;
+  return (sum * method_.learner.workers * policy_->anchors() * method_.learner.rollouts + tasks - 1) / tasks;
 }
 
-CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
+// What an update changes, but for the critics, which come last.
+struct Learner::Before {
+  explicit Before(const Learner& learner)
+      : rule(learner.rule_),
+        reference(learner.reference_),
+        found(learner.found_),
+        updates(learner.updates_),
+        evaluations(learner.evaluations_),
+        failures(learner.failures_) {
+    for (const at::Tensor& parameter : learner.policy_->parameters()) {
+      policy.push_back(parameter.detach().clone());
+      const auto state = learner.adam_->state().find(parameter.unsafeGetTensorImpl());
+      if (state == learner.adam_->state().end()) continue;
+      adam.emplace_back(static_cast<const torch::optim::AdamParamState&>(*state->second));
+      adam.back().exp_avg(adam.back().exp_avg().clone()).exp_avg_sq(adam.back().exp_avg_sq().clone());
+    }
+  }
+
+  void Restore(Learner& learner) {
+    const torch::NoGradGuard no_gradient;
+    const std::vector<at::Tensor> parameters = learner.policy_->parameters();
+    learner.adam_->state().clear();
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      parameters[p].copy_(policy[p]);
+      if (p >= adam.size()) continue;
+      learner.adam_->state()[parameters[p].unsafeGetTensorImpl()] =
+          std::make_unique<torch::optim::AdamParamState>(adam[p]);
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      PlanResult all = learner.Take(i);
+      all.evaluations -= found[i].evaluations;
+      Keep(std::move(all), learner.dropped_[i]);
+    }
+    learner.rule_ = std::move(rule);
+    learner.reference_ = std::move(reference);
+    learner.found_ = std::move(found);
+    learner.updates_ = updates;
+    learner.evaluations_ = evaluations;
+    learner.failures_ = failures;
+  }
+
+  UpdateRule rule;
+  std::vector<double> reference;
+  std::vector<PlanResult> found;
+  int64_t updates, evaluations, failures;
+  std::vector<at::Tensor> policy;
+  std::vector<torch::optim::AdamParamState> adam;  // none before the first step
+};
+
+std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations) {
   std::vector<Worker> workers;
   int64_t left = evaluations;
-  for (int64_t w = 0; w < method_.learner.workers && left > 0; ++w) {
+  const int64_t anchors = policy_->anchors();
+  for (int64_t w = 0; w < method_.learner.workers * anchors && left > 0; ++w) {
     // Every graph in turn, also when there are more graphs than workers.
-    const size_t index = static_cast<size_t>(updates_ * method_.learner.workers + w) % cases_.size();
+    const size_t index = static_cast<size_t>(updates_ * method_.learner.workers + w / anchors) % cases_.size();
     const int64_t rollouts = std::min(method_.learner.rollouts, left);
     const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), left / rollouts);
+    std::unique_ptr<Judge>& judge = judges_[static_cast<size_t>(w)][index];
+    if (judge == nullptr) judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge);
     workers.push_back({.index = index,
+                       .anchor = w % anchors,
                        .rollouts = rollouts,
                        .evaluations = wanted,
-                       .judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge)});
+                       .judge = judge.get()});
     left -= wanted * rollouts;
   }
+  return workers;
+}
+
+std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const std::function<bool()>& stop) {
+  Before before(*this);
+  std::vector<Worker> workers = MakeWorkers(evaluations);
   const auto update = static_cast<uint64_t>(updates_) + 1;
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
@@ -143,15 +206,24 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
       randoms.push_back(
           random_.Fork(update, w * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
     }
-    worker.episodes = policy_->Play(*tasks_[worker.index], *worker.judge, randoms, {.evaluations = worker.evaluations});
+    worker.episodes = policy_->Play(*tasks_[worker.index], *worker.judge, randoms,
+                                    {.evaluations = worker.evaluations, .anchor = worker.anchor, .stop = stop});
   });
+  const auto dropped = [&] {
+    for (const Worker& worker : workers) Keep(worker.judge->Take(), found_[worker.index]);
+    before.Restore(*this);
+    return std::nullopt;
+  };
+  if (stop && stop()) return dropped();
 
   CurvePoint point{.update = ++updates_, .best_cost = std::numeric_limits<double>::infinity()};
   CollectFound(workers, point);
   WeighSteps(workers);
-  const double share = static_cast<double>(updates_ - 1) / static_cast<double>(planned_updates_);
+  const double planned = static_cast<double>(planned_updates_), done = static_cast<double>(updates_ - 1);
   for (int64_t epoch = 0; epoch < rule_.options().epochs && !point.diverged; ++epoch) {
-    point.diverged = !Step(workers, threads, share, false, point);
+    const Stepped stepped = Step(workers, threads, WeightsAt(done / planned), false, point, stop);
+    if (stepped == Stepped::kStopped) return dropped();
+    point.diverged = stepped == Stepped::kDiverged;
   }
   if (!critic_.empty()) {
     for (const Worker& worker : workers) {
@@ -162,9 +234,11 @@ CurvePoint Learner::Update(int64_t evaluations, int64_t threads) {
         }
       }
     }
+    const auto imagined = static_cast<double>(method_.critic.imagined);
     for (int64_t i = 0; i < method_.critic.imagined && !point.diverged; ++i) {
       CurvePoint unused;
-      point.diverged = !Step(workers, threads, share, true, unused);
+      const double share = (done + static_cast<double>(i) / imagined) / planned;
+      point.diverged = Step(workers, threads, WeightsAt(share), true, unused, {}) == Stepped::kDiverged;
     }
   }
   for (const at::Tensor& parameter : policy_->parameters()) {
@@ -187,7 +261,7 @@ void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
         if (std::isnan(reference_[worker.index])) reference_[worker.index] = cost;
         point.mean_cost += cost * unit;
         point.best_cost = std::min(point.best_cost, cost * unit);
-        logarithms += std::log(cost / work_[worker.index]);
+        logarithms += std::log(cost / Scale(worker.index));
         ++asked;
       }
       point.groups += episode->groups;
@@ -220,22 +294,41 @@ void Learner::WeighSteps(std::span<Worker> workers) {
         Episode& rest = unexplained.emplace_back();
         rest.start_cost = std::numeric_limits<double>::quiet_NaN();
         for (size_t i = 0; i < episode->cost.size(); ++i) {
-          rest.cost.push_back(episode->cost[i] - critic_[index]->Predict(episode->device_of_node[i]));
+          rest.cost.push_back((episode->cost[i] - critic_[index]->Predict(episode->device_of_node[i])) /
+                              reference_[index]);
         }
       }
     }
     if (of_case.empty() || std::isnan(reference_[index])) continue;
     for (size_t i = 0; i < unexplained.size(); ++i) of_case[i] = &unexplained[i];
+    const auto task = static_cast<int64_t>(index);
     std::vector<std::vector<double>> weight =
-        rule_.Weigh(static_cast<int64_t>(index), of_case, reference_[index], cases_[index].problem.seconds_per_unit());
+        critic_.empty()
+            ? rule_.Weigh(task, of_case, reference_[index], cases_[index].problem.seconds_per_unit())
+            : rule_.Weigh(task, of_case, 1, 1);  // what the critic's expectation is divided by, in Loss
     for (size_t i = 0; i < weight.size(); ++i) owners[i]->weight.push_back(std::move(weight[i]));
   }
 }
 
-at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, double entropy_weight,
+Learner::Weights Learner::WeightsAt(double share) const {
+  const LearnerOptions& options = method_.learner;
+  share = std::clamp(share, 0.0, 1.0);
+  return {.learning_rate = Between(options.learning_rate, options.learning_rate_end, share),
+          // Cooled as annealing is, by a constant factor, where it does not end at nothing.
+          .entropy = options.entropy_end > 0 && options.entropy > 0
+                         ? options.entropy * std::pow(options.entropy_end / options.entropy, share)
+                         : Between(options.entropy, options.entropy_end, share),
+          .hold = options.hold * std::pow(1e-3, share)};
+}
+
+double Learner::Scale(size_t index) const {
+  return cases_[index].evaluator.facts().objective.is_time() ? work_[index] : reference_[index];
+}
+
+at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, const Weights& weights,
                          bool imagined) const {
   if (critic_.empty()) {
-    return rule_.Loss(likelihood, *worker.episodes[episode], worker.weight[episode], entropy_weight);
+    return rule_.Loss(likelihood, *worker.episodes[episode], worker.weight[episode], weights.entropy);
   }
   // Control variate: the critic's expectation, whose gradient is exact, and what it left unexplained, by the rule.
   at::Tensor loss = torch::zeros({});
@@ -244,28 +337,25 @@ at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood&
     const at::Tensor p = state.probability;
     const at::Tensor entropy = -(p * torch::log(p.clamp_min(1e-12))).sum();
     loss = loss + critic_[worker.index]->Expected(p, state.decision_of_node) / (reference_[worker.index] * states) -
-           entropy * (entropy_weight / states);
+           entropy * (weights.entropy / states);
+    if (worker.anchor > 0) loss = loss - p.select(1, worker.anchor - 1).sum() * (weights.hold / states);
   }
   if (imagined) return loss;
   const auto steps = static_cast<double>(worker.episodes[episode]->cost.size());
   return loss + rule_.Loss(likelihood, *worker.episodes[episode], worker.weight[episode], 0) / steps;
 }
 
-bool Learner::Step(std::span<Worker> workers, int64_t threads, double share, bool imagined, CurvePoint& point) {
-  const LearnerOptions& options = method_.learner;
-  // Cooled as annealing is, by a constant factor, where it does not end at nothing.
-  const double entropy_weight = options.entropy_end > 0 && options.entropy > 0
-                                    ? options.entropy * std::pow(options.entropy_end / options.entropy, share)
-                                    : Between(options.entropy, options.entropy_end, share);
+Learner::Stepped Learner::Step(std::span<Worker> workers, int64_t threads, const Weights& weights, bool imagined,
+                               CurvePoint& point, const std::function<bool()>& stop) {
   const std::vector<at::Tensor> parameters = policy_->parameters();
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
     worker.gradient.assign(parameters.size(), at::Tensor());
     worker.loss = worker.entropy = 0;
     const size_t episodes = imagined ? std::min<size_t>(worker.weight.size(), 1) : worker.weight.size();
-    for (size_t i = 0; i < episodes; ++i) {
+    for (size_t i = 0; i < episodes && !(stop && stop()); ++i) {
       const Likelihood likelihood = policy_->Recall(*tasks_[worker.index], *worker.episodes[i]);
-      const at::Tensor loss = Loss(worker, i, likelihood, entropy_weight, imagined);
+      const at::Tensor loss = Loss(worker, i, likelihood, weights, imagined);
       worker.loss += loss.item<double>();
       worker.entropy += likelihood.entropy.mean().item<double>() / static_cast<double>(episodes);
       const auto gradient = torch::autograd::grad({loss}, parameters, {}, false, false, true);
@@ -275,6 +365,7 @@ bool Learner::Step(std::span<Worker> workers, int64_t threads, double share, boo
       }
     }
   });
+  if (stop && stop()) return Stepped::kStopped;
   double squares = 0;
   for (size_t p = 0; p < parameters.size(); ++p) {
     at::Tensor sum = torch::zeros_like(parameters[p]);
@@ -290,41 +381,52 @@ bool Learner::Step(std::span<Worker> workers, int64_t threads, double share, boo
     point.entropy += worker.entropy / static_cast<double>(workers.size());
   }
   point.gradient_norm = std::sqrt(squares);
-  if (!std::isfinite(point.loss) || !std::isfinite(point.gradient_norm)) return false;
-  if (options.clip_norm > 0 && point.gradient_norm > options.clip_norm) {
+  if (!std::isfinite(point.loss) || !std::isfinite(point.gradient_norm)) return Stepped::kDiverged;
+  if (const double most = method_.learner.clip_norm; most > 0 && point.gradient_norm > most) {
     const torch::NoGradGuard no_gradient;
     for (const at::Tensor& parameter : parameters) {
-      parameter.mutable_grad().mul_(options.clip_norm / point.gradient_norm);
+      parameter.mutable_grad().mul_(most / point.gradient_norm);
     }
   }
   for (auto& group : adam_->param_groups()) {
-    static_cast<torch::optim::AdamOptions&>(group.options())
-        .lr(Between(options.learning_rate, options.learning_rate_end, share));
+    static_cast<torch::optim::AdamOptions&>(group.options()).lr(weights.learning_rate);
   }
   adam_->step();
-  return true;
+  return Stepped::kDone;
 }
 
-PlanResult Learner::Take(size_t index) { return std::exchange(found_[index], {}); }
+PlanResult Learner::Take(size_t index) {
+  Keep(std::exchange(dropped_[index], {}), found_[index]);
+  return std::exchange(found_[index], {});
+}
 
-double Learner::Greedy(size_t index, int64_t evaluations) {
+int64_t Learner::greedy_evaluations(size_t index) const {
+  return policy_->greedy_evaluations(*tasks_[index]) * policy_->anchors();
+}
+
+Learner::Answer Learner::Greedy(size_t index) {
   Judge judge(cases_[index].evaluator, method_.judge);
-  std::vector<Random> randoms{random_.Fork(0, 1)};
   at::set_num_threads(1);
-  const auto episodes = policy_->Play(*tasks_[index], judge, randoms, {.greedy = true, .evaluations = evaluations});
+  Answer answer{.cost = std::numeric_limits<double>::infinity()};
+  for (int64_t anchor = 0; anchor < policy_->anchors(); ++anchor) {
+    std::vector<Random> randoms{random_.Fork(0, 1)};
+    const auto episodes =
+        policy_->Play(*tasks_[index], judge, randoms,
+                      {.greedy = true, .evaluations = policy_->greedy_evaluations(*tasks_[index]), .anchor = anchor});
+    answer.cost = std::min(answer.cost, episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit());
+  }
+  answer.failure = judge.last_failure();
   evaluations_ += judge.evaluations();
   failures_ += judge.failures();
-  if (failures_ == evaluations_) {
-    throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, judge.last_failure());
-  }
-  Keep(judge.Take(), found_[index]);
-  return episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit();
+  answer.result = judge.Take();
+  Keep(answer.result, found_[index]);
+  return answer;
 }
 
 double Learner::GreedyCost() {
   double logarithms = 0;
   for (size_t i = 0; i < cases_.size(); ++i) {
-    logarithms += std::log(Greedy(i, 1) / cases_[i].problem.seconds_per_unit() / work_[i]);
+    logarithms += std::log(Greedy(i).cost / cases_[i].problem.seconds_per_unit() / Scale(i));
   }
   return std::exp(logarithms / static_cast<double>(cases_.size()));
 }

@@ -34,6 +34,11 @@ struct LearnerOptions {
   double learning_rate = 1e-3, learning_rate_end = 1e-3;  // Adam (Kingma and Ba 2015), linear over the planned updates
   double entropy = 0, entropy_end = 0;  // weight of the entropy bonus, geometric (linear where it ends at 0)
   double clip_norm = 0;                 // of the gradient over all parameters; 0: none
+  // A policy with anchors (Policy::anchors) plays in all its ways in each update. Episodes that are held to a device
+  // are rewarded for each decision on it, by this share of the first cost, which cools to a thousandth as a constant
+  // factor: they come from the device alone and leave it only where that pays, where free ones come from chance and may
+  // be caught where many ops would have to move together.
+  double hold = 0;
 };
 
 // What one learned placer is: a policy and how it is trained.
@@ -80,14 +85,23 @@ class Learner {
   // Over how many updates the schedules run. To be said before the first.
   void set_planned_updates(int64_t count) { planned_updates_ = std::max<int64_t>(count, 1); }
 
-  // One update of at most `evaluations`, on so many threads. Throws Error when every placement so far has failed.
-  CurvePoint Update(int64_t evaluations, int64_t threads);
+  // One update of at most `evaluations`, on so many threads; empty when `stop`, which is asked on any thread, said so:
+  // then nothing was learned, and only Take knows of it. Throws Error when every placement so far has failed.
+  std::optional<CurvePoint> Update(int64_t evaluations, int64_t threads, const std::function<bool()>& stop = {});
 
   // The best that was found on a case since the last Take, with the number of evaluations.
   PlanResult Take(size_t index);
-  // The policy's own answer: the likeliest decisions. Counts on the case like any episode.
-  double Greedy(size_t index, int64_t evaluations);
-  // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost; one evaluation per case.
+
+  // The policy's own answer: the likeliest decisions, of each of its ways to play, and the best of these. It takes
+  // greedy_evaluations(), which count on the case like any episode's.
+  struct Answer {
+    double cost = 0;      // in seconds, penalty for memory included; infinity where it failed
+    PlanResult result{};  // no plan where it failed
+    std::string failure{};
+  };
+  Answer Greedy(size_t index);
+  int64_t greedy_evaluations(size_t index) const;
+  // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost.
   double GreedyCost();
 
   int64_t updates() const { return updates_; }
@@ -104,12 +118,24 @@ class Learner {
 
  private:
   struct Worker;
+  struct Before;
+  enum class Stepped : uint8_t { kDone, kDiverged, kStopped };
+  struct Weights {  // of the loss, at a point of the schedules
+    double learning_rate, entropy, hold;
+  };
 
+  // `share`: of the planned updates, from 0 to 1.
+  Weights WeightsAt(double share) const;
+  // Cost 1 in relative costs, in time units: the work, or, where something else than time is to be small, the first
+  // cost.
+  double Scale(size_t index) const;
+  std::vector<Worker> MakeWorkers(int64_t evaluations);
   void CollectFound(std::span<Worker> workers, CurvePoint& point);
   void WeighSteps(std::span<Worker> workers);
-  // One gradient step on the given loss of each worker's episodes; false where it is not finite.
-  bool Step(std::span<Worker> workers, int64_t threads, double share, bool imagined, CurvePoint& point);
-  at::Tensor Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, double entropy_weight,
+  // One gradient step on the given loss of each worker's episodes.
+  Stepped Step(std::span<Worker> workers, int64_t threads, const Weights& weights, bool imagined, CurvePoint& point,
+               const std::function<bool()>& stop);
+  at::Tensor Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, const Weights& weights,
                   bool imagined) const;
 
   Method method_;
@@ -122,7 +148,8 @@ class Learner {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
   std::vector<double> work_;       // per case, in time units: each op on its fastest device, one after another
-  std::vector<PlanResult> found_;  // per case
+  std::vector<PlanResult> found_, dropped_;  // per case; dropped: in updates that were stopped
+  std::vector<std::vector<std::unique_ptr<Judge>>> judges_;  // per worker, per case; null until needed
   std::vector<std::unique_ptr<Critic>> critic_;  // per case; empty without
   int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
 };

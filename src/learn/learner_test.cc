@@ -48,6 +48,12 @@ Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
                       .clip_norm = 1.25}};
 }
 
+Method SmallHsdag(const std::string& parameters) {
+  MethodCatalog methods;
+  RegisterHsdag(methods);
+  return methods.Make(fmt::format("hsdag(hidden=8,steps=4,{}{}seeded=false)", parameters, parameters.empty() ? "" : ","));
+}
+
 class LearnerTest : public ::testing::Test {
  protected:
   LearnerTest() : folder_(std::filesystem::temp_directory_path() / fmt::format("berth-learner-{}", ::getpid())) {
@@ -75,15 +81,15 @@ TEST_F(LearnerTest, FindsTheObviousAnswerOfAChain) {
   const Problem problem = FastSecond(6);
   const auto evaluator = Parallel(problem);
   Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 40);
-  const double before = learner.Greedy(0, 0);
+  const double before = learner.Greedy(0).cost;
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
-  const double after = learner.Greedy(0, 0);
+  const double after = learner.Greedy(0).cost;
   EXPECT_EQ(after, 6) << "all on device 1; it was " << before << " at first";
   EXPECT_LE(after, before);
   const PlanResult found = learner.Take(0);
   EXPECT_EQ(found.score.time, 6);
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(6, DeviceId{1}));
-  EXPECT_EQ(found.evaluations, 40 * learner.evaluations_per_update() + 2 * 7);
+  EXPECT_EQ(found.evaluations, 40 * learner.evaluations_per_update() + 2);
 }
 
 TEST_F(LearnerTest, LearnsFromTheEndAlone) {
@@ -94,21 +100,76 @@ TEST_F(LearnerTest, LearnsFromTheEndAlone) {
   Learner learner(method, {{problem, *evaluator}}, Random(1), 80);
   EXPECT_EQ(learner.evaluations_per_update(), 6);
   for (int i = 0; i < 80; ++i) learner.Update(1'000'000, 1);
-  EXPECT_EQ(learner.Greedy(0, 0), 6);
+  EXPECT_EQ(learner.Greedy(0).cost, 6);
 }
 
 TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
   Random random(3);
   const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3});
   const auto evaluator = Parallel(problem);
-  std::vector<std::string> bytes;
-  for (const int64_t threads : {1, 2, 3}) {
-    Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 4);
-    for (int i = 0; i < 4; ++i) learner.Update(1'000'000, threads);
-    learner.Save(Path("threads"));
-    bytes.push_back(ReadFile(Path("threads")));
+  for (const Method& method : {SmallPlaceto(), SmallHsdag("workers=2"), SmallHsdag("mode=paper,workers=3")}) {
+    std::vector<std::string> bytes;
+    for (const int64_t threads : {1, 2, 3}) {
+      Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
+      for (int i = 0; i < 4; ++i) learner.Update(1'000'000, threads);
+      learner.Save(Path("threads"));
+      bytes.push_back(ReadFile(Path("threads")));
+    }
+    EXPECT_TRUE(bytes[0] == bytes[1] && bytes[0] == bytes[2]) << "the bytes differ: " << method.name;
   }
-  EXPECT_TRUE(bytes[0] == bytes[1] && bytes[0] == bytes[2]) << "the bytes differ";
+}
+
+// With a critic, too: what it foresees and what it does not are shares of the same cost.
+TEST_F(LearnerTest, LearnsTheSameInAnyUnitOfTime) {
+  const Problem problem = FastSecond(6);
+  Problem::Options options;
+  options.seconds_per_unit = 1e-6;
+  OpTimes times{.time = {}, .source = "test"};
+  for (const OpId op : problem.graph().ops()) std::ranges::copy(problem.op_times(op), std::back_inserter(times.time));
+  const Problem micro(problem.shared_graph(), problem.shared_cluster(), std::move(times), std::move(options));
+  ASSERT_EQ(micro.seconds_per_unit(), 1e-6);
+  // By time units alone.
+  const auto score = [](const PlanView& plan) {
+    double time = 0;
+    for (const DeviceId device : plan.device) time = 2 * time + static_cast<double>(Index(device));
+    return Score{.time = 1 + time};
+  };
+  const testing::FakeEvaluator evaluator(problem, score), on_micro(micro, score);
+  for (const Method& method : {SmallHsdag("critic=blank"), SmallHsdag("critic=blank,imagined=0")}) {
+    Learner learner(method, {{problem, evaluator}}, Random(1), 6), other(method, {{micro, on_micro}}, Random(1), 6);
+    for (int i = 0; i < 6; ++i) {
+      const CurvePoint a = *learner.Update(1'000'000, 1), b = *other.Update(1'000'000, 1);
+      EXPECT_EQ(a.loss, b.loss) << method.name;
+      EXPECT_EQ(a.entropy, b.entropy) << method.name;
+      EXPECT_GT(a.gradient_norm, 0) << method.name;
+    }
+  }
+}
+
+TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  Method placeto = SmallPlaceto();
+  placeto.rule.epochs = 3;
+  for (const Method& method : {placeto, SmallHsdag("")}) {
+    Learner learner(method, {{problem, *evaluator}}, Random(1), 9);
+    learner.Update(1'000'000, 1);
+    learner.Save(Path("before"));
+    // It is asked before every step of an episode, before every gradient and after the last.
+    int64_t stopped = 0;
+    for (int64_t asked = 0; asked < 200; ++asked) {
+      int64_t left = asked;
+      if (learner.Update(1'000'000, 1, [&] { return left-- <= 0; })) break;
+      ++stopped;
+      learner.Save(Path("after"));
+      ASSERT_TRUE(ReadFile(Path("before")) == ReadFile(Path("after"))) << method.name << ", asked " << asked;
+    }
+    EXPECT_GT(stopped, 9) << method.name;
+    EXPECT_LT(stopped, 200) << method.name;
+    const int64_t scored = learner.Take(0).evaluations;
+    EXPECT_GT(scored, 2 * learner.evaluations_per_update()) << "what was scored in between counts: " << method.name;
+    EXPECT_EQ(learner.updates(), 2);
+  }
 }
 
 TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
@@ -116,10 +177,8 @@ TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const Problem first = testing::RandomProblem(random, {.ops = 9, .devices = 2}), second = FastSecond(5);
   const auto on_first = Parallel(first), on_second = Parallel(second);
   const std::vector<LearnCase> cases = {{first, *on_first}, {second, *on_second}};
-  MethodCatalog methods;
-  RegisterHsdag(methods);
   // The second has a critic per case, whose memory must be kept, too.
-  for (const Method& method : {SmallPlaceto(), methods.Make("hsdag(hidden=8,steps=3,imagined=2)")}) {
+  for (const Method& method : {SmallPlaceto(), SmallHsdag("imagined=2")}) {
     Learner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
         after(method, cases, Random(1), 6);
     for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);
@@ -150,7 +209,7 @@ TEST_F(LearnerTest, StaysWithinTheEvaluationsOfAnUpdate) {
   const auto evaluator = Parallel(problem);
   for (int64_t evaluations = 1; evaluations < 45; ++evaluations) {
     Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 1);
-    const CurvePoint point = learner.Update(evaluations, 1);
+    const CurvePoint point = *learner.Update(evaluations, 1);
     EXPECT_LE(point.evaluations, evaluations);
     EXPECT_GE(point.evaluations, 1);
     EXPECT_FALSE(point.diverged) << evaluations;
@@ -172,9 +231,9 @@ TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
   Method method = SmallPlaceto();
   method.judge = {.runs = 10, .kept = 5};
   Learner learner(method, {{problem, evaluator}}, Random(1), 40);
-  for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1).diverged);
+  for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
   learner.Take(0);
-  learner.Greedy(0, 1);
+  learner.Greedy(0);
   const PlanResult found = learner.Take(0);
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(5, DeviceId{1}));
 }
@@ -187,6 +246,16 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
 
+TEST_F(LearnerTest, HasNoAnswerWhereThatHasNoScore) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
+  Learner learner(SmallPlaceto(), {{problem, evaluator}}, Random(1), 4);
+  const Learner::Answer answer = learner.Greedy(0);
+  EXPECT_EQ(answer.cost, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(answer.result.plan.device.empty());
+  EXPECT_EQ(answer.failure, "no device answers");
+}
+
 TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
   Random random(6);
   const Problem problem = testing::RandomProblem(random, {.ops = 6, .devices = 3, .forbidden = 0.5});
@@ -194,8 +263,8 @@ TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
   Method method = SmallPlaceto();
   method.learner.learning_rate = method.learner.learning_rate_end = 1e30;
   Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
-  EXPECT_FALSE(learner.Update(1'000'000, 1).diverged);
-  const CurvePoint point = learner.Update(1'000'000, 1);
+  EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
+  const CurvePoint point = *learner.Update(1'000'000, 1);
   EXPECT_TRUE(point.diverged);
   EXPECT_EQ(point.update, 2);
   EXPECT_EQ(FindViolation(problem, learner.Take(0).plan.view()), std::nullopt);

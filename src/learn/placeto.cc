@@ -12,7 +12,8 @@
 namespace berth {
 namespace {
 
-// Features of one call of the network, so that a long episode needs no more memory than a short one.
+// Features of one call of the network. (What the backward pass must remember of all calls is some thirty times that of
+// the whole episode, and goes with it: about 4 GB at the 2000 nodes that placeto_planner.cc allows.)
 constexpr int64_t kChunkBytes = 64 << 20;
 
 // Divides a column of `rows` x `width` by its largest value, where that is positive.
@@ -236,7 +237,8 @@ PlacetoPolicy::PlacetoPolicy(const Problem& problem, const PlacetoOptions& optio
 }
 
 std::string PlacetoPolicy::shape() const {
-  return fmt::format("{}, {} times", network_->shape().ToString(), options_.relative ? "relative" : "largest");
+  return fmt::format("{}, scale={}{}", network_->shape().ToString(), options_.relative ? "relative" : "largest",
+                     options_.start_times ? ", start_times" : "");
 }
 
 std::unique_ptr<Task> PlacetoPolicy::Prepare(const Problem& problem) const {
@@ -275,7 +277,7 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge&
     if (asks_start) rollouts.back().episode->start_cost = rollouts.back().Ask();
   }
   at::Tensor features = torch::empty({batch * views, n, d});
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int64_t step = 0; step < steps && !options.stopped(); ++step) {
     const int64_t node = task.order[static_cast<size_t>(step)];
     for (int64_t r = 0; r < batch; ++r) {
       const Rollout& rollout = rollouts[static_cast<size_t>(r)];

@@ -88,6 +88,8 @@ class PlacetoPolicy : public Policy {
 
   std::unique_ptr<Task> Prepare(const Problem& problem) const override;
   int64_t evaluations(const Task& task) const override;
+  // Start times are known of what was simulated only.
+  int64_t greedy_evaluations(const Task& task) const override { return options_.start_times ? evaluations(task) : 1; }
   // A greedy episode that may not ask often enough asks at its end; another one stops early.
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
                                              const PlayOptions& options) const override;

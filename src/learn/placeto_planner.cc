@@ -78,6 +78,7 @@ std::vector<Parameter> Parameters() {
   };
   for (Parameter& parameter : list) {
     for (const Published& each : kPublished) parameter.mode_decides |= parameter.name == each.name;
+    parameter.mode_decides |= parameter.name == "train";  // a checkpoint decides it
   }
   return list;
 }

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ namespace berth {
 // Policies derive their own, with what Recall needs.
 struct Episode {
   virtual ~Episode() = default;
+  int64_t anchor = 0;     // PlayOptions::anchor
   double start_cost = 0;  // of the placement that it began with; NaN where there was none, or nobody asked
   // Per step, in time units: of the placement after it. NaN where the judge was not asked, infinity where it failed.
   std::vector<double> cost{};
@@ -58,6 +60,11 @@ size_t Decide(std::span<const float> log_probability, bool greedy, Random& rando
 struct PlayOptions {
   bool greedy = false;      // the likeliest decision instead of a drawn one
   int64_t evaluations = 0;  // asks the judge at most so often per episode, which then is shorter; 0: a whole episode
+  int64_t anchor = 0;       // in which of the policy's ways to play (Policy::anchors)
+  // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step.
+  std::function<bool()> stop{};
+
+  bool stopped() const { return stop && stop(); }
 };
 
 // Stateless but for its parameters: all that a call needs is given to it, so that threads may share one. Nothing in it
@@ -67,8 +74,13 @@ class Policy : public torch::nn::Module {
   // Throws Error when this policy was made for other problems (a device count, a feature set).
   virtual std::unique_ptr<Task> Prepare(const Problem& problem) const = 0;
 
-  // How many placements a whole episode asks the judge for.
+  // How many placements a whole episode asks the judge for, and a greedy one that only wants its last.
   virtual int64_t evaluations(const Task& task) const = 0;
+  virtual int64_t greedy_evaluations(const Task&) const { return 1; }
+
+  // In how many ways it plays: 1, freely; or one more for each device, to which training holds it at first
+  // (LearnerOptions::hold).
+  virtual int64_t anchors() const { return 1; }
 
   // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
   virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,

@@ -183,21 +183,32 @@ class Run {
   bool Go() {
     const auto start = std::chrono::steady_clock::now();
     const Budget& budget = request_.budget;
-    const auto over = [&] {
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-      return learner_.updates() >= planned_ || learner_.evaluations() >= budget.evaluations ||
-             passed.count() >= budget.seconds;
+    const auto cancelled = [&] {
+      return budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed);
     };
-    for (bool ended = over(); !ended;) {
-      if (budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed)) {
+    const auto late = [&] {
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      return passed.count() >= budget.seconds;
+    };
+    // The policy's own answers count, too.
+    int64_t own = 0;
+    for (size_t i = 0; i < learner_.num_cases(); ++i) own += learner_.greedy_evaluations(i);
+    const auto left = [&] {
+      return budget.evaluations == kNoEnd ? kNoEnd : budget.evaluations - learner_.evaluations();
+    };
+    const auto over = [&] { return learner_.updates() >= planned_ || left() <= own || late(); };
+    for (bool ended = learner_.updates() > 0 && over(); !ended;) {
+      const std::optional<CurvePoint> updated =
+          Update(left() == kNoEnd ? kNoEnd : std::max<int64_t>(left() - own, 1), [&] { return cancelled() || late(); });
+      if (!updated) {
         SaveLast();
-        return false;
+        return !cancelled();
       }
-      CurvePoint point = Update();
+      CurvePoint point = *updated;
       ended = over();
       const bool due = ended || point.update % request_.checkpoint_every == 0;
-      if (due) point.greedy_cost = learner_.GreedyCost();
-      ended = ended || learner_.evaluations() >= budget.evaluations;  // these count too
+      if (due && left() > 0) point.greedy_cost = learner_.GreedyCost();
+      ended = ended || over();
       curve_.push_back(point);
       folder_.Append(point);
       // `best` first: should the process end between the two, the run goes on from the older `last` and comes here
@@ -215,14 +226,13 @@ class Run {
   std::vector<CurvePoint> curve() && { return std::move(curve_); }
 
  private:
-  CurvePoint Update() {
-    const int64_t most = request_.budget.evaluations;
-    const CurvePoint point = learner_.Update(most == kNoEnd ? kNoEnd : most - learner_.evaluations(), Threads());
-    if (point.diverged) {
+  std::optional<CurvePoint> Update(int64_t evaluations, const std::function<bool()>& stop) {
+    const std::optional<CurvePoint> point = learner_.Update(evaluations, Threads(), stop);
+    if (point && point->diverged) {
       throw Error(
           "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
           "may help",
-          method_.name, point.update,
+          method_.name, point->update,
           folder_.Has("last") ? fmt::format("{} is the last good checkpoint", folder_.Path("last"))
                               : "there was no checkpoint yet");
     }
@@ -263,8 +273,10 @@ std::vector<TrainedCase> Answers(Learner& learner) {
   for (size_t i = 0; i < learner.num_cases(); ++i) {
     TrainedCase answer{.first_cost = learner.first_cost(i), .best = learner.Take(i)};
     if (!answer.best.plan.device.empty()) answer.best.plan.SetCause("drawn in training");
-    answer.greedy_cost = learner.Greedy(i, 0);
-    answer.greedy_evaluations = learner.Take(i).evaluations;
+    Learner::Answer greedy = learner.Greedy(i);
+    learner.Take(i);
+    answer.greedy_cost = greedy.cost;
+    answer.greedy = std::move(greedy.result);
     answers.push_back(std::move(answer));
   }
   return answers;

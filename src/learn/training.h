@@ -44,8 +44,8 @@ struct TrainingRequest {
 struct TrainedCase {
   double first_cost = 0;   // of the first placement that was drawn; NaN where none was, and in tests
   PlanResult best{};       // of all placements that were drawn, with their number; no plan where none was
-  double greedy_cost = 0;  // of the trained policy's likeliest placement
-  int64_t greedy_evaluations = 0;
+  double greedy_cost = 0;  // of the trained policy's likeliest placement; infinity where it has no score
+  PlanResult greedy{};     // that placement; no plan where it has no score
 };
 
 struct TrainingResult {

@@ -25,7 +25,7 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
         reward[i] = 1 / (failed ? options_.failed_cost : cost * seconds_per_unit);
         break;
       case Reward::kNegative:
-        reward[i] = -(failed ? options_.failed_cost : cost * seconds_per_unit);
+        reward[i] = -(failed ? 10 * worst : cost) * seconds_per_unit;
         break;
       case Reward::kLog:
         reward[i] = -std::log((failed ? 10 * worst : cost) / reference);

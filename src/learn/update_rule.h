@@ -48,8 +48,9 @@ struct RuleOptions {
   bool normalise = false;  // divide by the standard deviation over the update's steps of one task
   double clip_ratio = 0;   // PPO's epsilon (Schulman et al. 2017, equation 7), with a ratio per decision; 0: REINFORCE
   int64_t epochs = 1;      // gradient steps per update on the same episodes
-  double failed_cost = 1e10;  // seconds that a failed placement is taken to last (HSDAG's released code); under kLog
-                              // it is worth ten times the worst cost of its update
+  // Seconds that a failed placement is taken to last under kInverse (HSDAG's released code). Otherwise it is worth ten
+  // times the worst cost of its update: a reward of another magnitude would be all that Adam hears of for long.
+  double failed_cost = 1e10;
 };
 
 // Holds the baselines. Episodes are given in a fixed order, so that results repeat.

@@ -59,9 +59,11 @@ double Search::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-bool Search::Done() {
-  if (evaluations_ == 0) return false;
-  if (evaluations_ >= request_.budget.evaluations) return true;
+bool Search::Done() const {
+  return evaluations_ > 0 && (evaluations_ >= request_.budget.evaluations || Interrupted());
+}
+
+bool Search::Interrupted() const {
   if (request_.budget.cancelled != nullptr && request_.budget.cancelled->load(std::memory_order_relaxed)) return true;
   return std::isfinite(request_.budget.seconds) && seconds() >= request_.budget.seconds;
 }
@@ -69,8 +71,10 @@ bool Search::Done() {
 void Search::Count() {
   ++evaluations_;
   if (!request_.progress || !has_best_) return;
-  // Ten lines a second are as many as anyone reads.
-  if (const double now = seconds(); now - last_progress_ > 0.1) {
+  // Ten lines a second are as many as anyone reads; but each improvement is told.
+  const bool better = best_score_.value() < told_;
+  if (const double now = seconds(); better || now - last_progress_ > 0.1) {
+    told_ = best_score_.value();
     last_progress_ = now;
     request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_.value()});
   }

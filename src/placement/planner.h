@@ -58,8 +58,8 @@ struct PlanResult {
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
   double wall_seconds = 0;
   bool optimal = false;  // proven so, in the planner's own space
-  // Learned planners: what the policy's likeliest placement takes, without a search among samples, and how many devices
-  // the policy chose for a placement (a mean over the last update).
+  // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
+  // took per step, in the mean over the last update.
   std::optional<double> policy_seconds{}, policy_decisions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
@@ -78,7 +78,9 @@ class Search {
 
   // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an
   // answer.
-  bool Done();
+  bool Done() const;
+  // True when the time is over or somebody pressed Ctrl-C, whatever was evaluated so far. From any thread.
+  bool Interrupted() const;
   int64_t evaluations() const { return evaluations_; }
   int64_t evaluations_left() const {
     constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
@@ -117,7 +119,7 @@ class Search {
   Random random_;
   std::unique_ptr<Workspace> workspace_;
   std::chrono::steady_clock::time_point start_;
-  double last_progress_ = 0;
+  double last_progress_ = 0, told_ = std::numeric_limits<double>::infinity();
   int64_t evaluations_ = 0;
   bool has_best_ = false;
   Plan best_;

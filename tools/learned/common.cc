@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <thread>
+
+#include "base/error.h"
 
 namespace berth::learned {
 
@@ -34,6 +37,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
 }
 
 double Median(std::vector<double> values) {
+  BERTH_CHECK(!values.empty());
   std::ranges::sort(values);
   const size_t n = values.size();
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
@@ -54,12 +58,14 @@ double Deviation(const std::vector<double>& values) {
 
 void Jobs::Run() {
   std::atomic<size_t> next = 0;
+  std::mutex mutex;
   std::exception_ptr failed;  // any, where there are several
   const auto work = [&] {
     for (size_t i = next++; i < jobs_.size(); i = next++) {
       try {
         jobs_[i]();
       } catch (...) {
+        const std::lock_guard lock(mutex);
         failed = std::current_exception();
       }
       fmt::print(stderr, "\rbench-learned: {}/{}  ", i + 1, jobs_.size());
