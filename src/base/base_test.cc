@@ -234,6 +234,16 @@ TEST_F(FileTest, LeavesNothingBehindWhenItCannotWrite) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(FileTest, RemovesWhatAKilledProcessLeftOfOneFile) {
+  for (const char* name : {"a", "a.part-1bcXYZ", "b.part-1bcXYZ", "a.part-", "a.part-longer1", "xa.part-1bcXYZ"}) {
+    WriteFile(Path(name), "x");
+  }
+  RemoveLeftovers(Path("a"));
+  EXPECT_FALSE(std::filesystem::exists(Path("a.part-1bcXYZ")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 5);
+  RemoveLeftovers(Path("missing/a"));
+}
+
 TEST_F(FileTest, NamesTheFileThatCannotBeRead) {
   EXPECT_THAT(ErrorOf([&] { ReadFile(Path("b")); }), HasSubstr("No such file"));
   EXPECT_THAT(ErrorOf([&] { ReadFile(folder_.string()); }), HasSubstr("is a directory"));
