@@ -127,6 +127,16 @@ TEST(Spec, RefusesWhatDoesNotBalance) {
   }
 }
 
+TEST(Spec, SaysWhatDoesNotBalanceAndShowsTheWholeText) {
+  const auto error = [](const char* text) { return ErrorOf([&] { Spec::Parse(text); }); };
+  EXPECT_EQ(error("placeto(rounds=4"), "'placeto(rounds=4': a closing parenthesis is missing");
+  EXPECT_EQ(error("placeto(rounds=4))"), "'placeto(rounds=4))': one closing parenthesis too many");
+  EXPECT_EQ(error("fixed(devices=[0,1)"), "'fixed(devices=[0,1)': a closing bracket is missing");
+  EXPECT_EQ(error("a(b=[1]])"), "'a(b=[1]])': one closing bracket too many");
+  EXPECT_EQ(error("a(b=\"x)"), "'a(b=\"x)': a closing quotation mark is missing");
+  EXPECT_EQ(error("a(b=1)(c=2)"), "'a(b=1)(c=2)': after the name 'a' only (key=value, ...) may follow");
+}
+
 TEST(SplitList, SplitsOutsideParentheses) {
   EXPECT_THAT(SplitList("a, b(c=1,d=2) ,e"), ElementsAre("a", "b(c=1,d=2)", "e"));
   EXPECT_TRUE(SplitList("").empty());
@@ -180,9 +190,17 @@ TEST(Catalog, LeavesDefaultsOutOfTheCanonicalName) {
   EXPECT_EQ(Params(spec, MakeToys().Find("ball")->info.parameters, "toy").canonical(), "ball(size=4)");
 }
 
+TEST(Catalog, TheCanonicalNameReadsBack) {
+  for (const char* text : {"box", "a b", "x,y", "p(q", "[0", "k=v"}) {
+    const Params params({.name = "shelf", .parameters = {{"room", text}}}, {{.name = "room"}}, "toy");
+    EXPECT_EQ(Params(Spec::Parse(params.canonical()), {{.name = "room"}}, "toy").Text("room"), text);
+  }
+}
+
 TEST(Catalog, NamesWhatThereIsWhenAskedForSomethingElse) {
   const auto toys = MakeToys();
-  EXPECT_THAT(ErrorOf([&] { toys.Make("bal"); }), AllOf(HasSubstr("did you mean 'ball'"), HasSubstr("ball, box")));
+  EXPECT_THAT(ErrorOf([&] { toys.Make("bal"); }),
+              HasSubstr("there is no toy 'bal'; did you mean 'ball'? There are: ball, box"));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(weight=1)"); }),
               AllOf(HasSubstr("no parameter 'weight'"), HasSubstr("size=3")));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=12)"); }), HasSubstr("from 1 to 9"));
@@ -214,6 +232,16 @@ TEST_F(FileTest, LeavesNothingBehindWhenItCannotWrite) {
   EXPECT_THAT(ErrorOf([&] { WriteFile(Path("missing/a"), "x"); }), HasSubstr("missing/a: cannot be written"));
   EXPECT_THAT(ErrorOf([&] { WriteFile(folder_.string(), "x"); }), HasSubstr("is a directory"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FileTest, RemovesWhatAKilledProcessLeftOfOneFile) {
+  for (const char* name : {"a", "a.part-1bcXYZ", "b.part-1bcXYZ", "a.part-", "a.part-longer1", "xa.part-1bcXYZ"}) {
+    WriteFile(Path(name), "x");
+  }
+  RemoveLeftovers(Path("a"));
+  EXPECT_FALSE(std::filesystem::exists(Path("a.part-1bcXYZ")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 5);
+  RemoveLeftovers(Path("missing/a"));
 }
 
 TEST_F(FileTest, NamesTheFileThatCannotBeRead) {

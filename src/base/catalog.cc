@@ -17,21 +17,33 @@ bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Calls visit(position) for each character outside quotes and parentheses; false when these do not balance.
+// Calls visit(position) for each character outside quotes and parentheses; says why when these do not balance, or
+// nothing.
 template <typename Visit>
-bool ForEachOutside(std::string_view text, const Visit& visit) {
-  int depth = 0;
+std::string_view ForEachOutside(std::string_view text, const Visit& visit) {
+  std::string open;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (depth < 0) return false;
-    if (depth == 0) visit(i);
+    if (c == '(' || c == '[') open += c;
+    if (c == ')' || c == ']') {
+      if (c == ')' && !open.empty() && open.back() == '[') break;
+      if (open.empty() || (c == ']' && open.back() == '(')) {
+        return c == ')' ? "one closing parenthesis too many" : "one closing bracket too many";
+      }
+      open.pop_back();
+    }
+    if (open.empty()) visit(i);
   }
-  return depth == 0 && !quoted;
+  if (quoted) return "a closing quotation mark is missing";
+  if (open.empty()) return {};
+  return open.back() == '(' ? "a closing parenthesis is missing" : "a closing bracket is missing";
+}
+
+std::string_view Imbalance(std::string_view text) {
+  return ForEachOutside(text, [](size_t) {});
 }
 
 std::string Unquote(std::string_view text) {
@@ -102,12 +114,12 @@ std::string Range(const Parameter& parameter) {
 std::vector<std::string> SplitList(std::string_view text) {
   std::vector<std::string> parts;
   size_t start = 0;
-  const bool balanced = ForEachOutside(text, [&](size_t i) {
+  const std::string_view imbalance = ForEachOutside(text, [&](size_t i) {
     if (text[i] != ',') return;
     parts.emplace_back(Trim(text.substr(start, i - start)));
     start = i + 1;
   });
-  if (!balanced) throw Error("'{}': parentheses or quotes do not balance", text);
+  if (!imbalance.empty()) throw Error("'{}': {}", text, imbalance);
   const std::string_view last = Trim(text.substr(start));
   if (!last.empty() || !parts.empty()) parts.emplace_back(last);
   return parts;
@@ -122,7 +134,11 @@ Spec Spec::Parse(std::string_view text) {
   if (spec.name.empty()) throw Error("'{}': a name was expected, like heft or local_search(restarts=3)", text);
   std::string_view rest = Trim(whole.substr(end));
   if (rest.empty()) return spec;
-  if (rest.front() != '(' || rest.back() != ')') {
+  if (const std::string_view imbalance = Imbalance(whole); !imbalance.empty()) {
+    throw Error("'{}': {}", text, imbalance);
+  }
+  // The last condition: the first parenthesis is closed by the last.
+  if (rest.front() != '(' || rest.back() != ')' || !Imbalance(rest.substr(1, rest.size() - 2)).empty()) {
     throw Error("'{}': after the name '{}' only (key=value, ...) may follow", text, spec.name);
   }
   for (const std::string& part : SplitList(rest.substr(1, rest.size() - 2))) {
@@ -182,7 +198,7 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
       shown.insert(shown.end(), value.specs.begin(), value.specs.end());
     } else if (value.text != parameter.default_value || parameter.mode_decides) {
       const bool quote =
-          parameter.type == ParameterType::kText && value.text.find_first_of(",()=\" ") != std::string::npos;
+          parameter.type == ParameterType::kText && value.text.find_first_of(",()[]=\" \t") != std::string::npos;
       shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text)
                             : fmt::format("{}={}", parameter.name, value.text));
     }
@@ -225,8 +241,8 @@ bool Params::Given(std::string_view name) const {
 
 void ThrowUnknownName(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
   const std::string_view near = Closest(name, known);
-  throw Error("there is no {} '{}'{}; there are: {}", what, name,
-              near.empty() ? "" : fmt::format("; did you mean '{}'?", near), fmt::join(known, ", "));
+  throw Error("there is no {} '{}'; {}: {}", what, name,
+              near.empty() ? "there are" : fmt::format("did you mean '{}'? There are", near), fmt::join(known, ", "));
 }
 
 }  // namespace berth

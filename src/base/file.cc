@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -21,6 +22,9 @@ struct File {
     if (descriptor >= 0) ::close(descriptor);
   }
 };
+
+// What is written has the file's name, this, and six characters of mkstemp's.
+constexpr std::string_view kPart = ".part-";
 
 std::string Reason() { return std::strerror(errno); }
 
@@ -52,7 +56,7 @@ void WriteFile(const std::string& path, std::string_view content) {
   struct stat status{};
   const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
   if (special && S_ISDIR(status.st_mode)) throw Error("{}: is a directory; name a file in it", path);
-  std::string temporary = special ? path : path + ".part-XXXXXX";
+  std::string temporary = special ? path : fmt::format("{}{}XXXXXX", path, kPart);
   const auto fail = [&] {
     const std::string reason = Reason();
     if (!special) ::unlink(temporary.c_str());
@@ -71,6 +75,20 @@ void WriteFile(const std::string& path, std::string_view content) {
   ::umask(mask);
   if (::fchmod(file.descriptor, 0666 & ~mask) != 0) throw fail();
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw fail();
+}
+
+void RemoveLeftovers(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).parent_path();
+  const std::string start = fs::path(path).filename().string() + std::string(kPart);
+  std::vector<fs::path> leftovers;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, code), end; !code && entry != end;
+       entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(start) && name.size() == start.size() + 6) leftovers.push_back(entry->path());
+  }
+  for (const fs::path& leftover : leftovers) fs::remove(leftover, code);
 }
 
 nlohmann::json ParseJson(std::string_view text, const std::string& path) {

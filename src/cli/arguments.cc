@@ -165,6 +165,23 @@ void AddLimits(CLI::App& command, CheckArguments& check) {
 
 void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
 
+// What was written like an option and is none of the command's.
+void CheckOptions(const CLI::App& app, const std::string& command) {
+  for (const std::string& left : app.remaining()) {
+    const std::string option = left.substr(0, left.find('='));
+    const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
+    if (dashes == 0 || dashes == option.size()) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* known : app.get_options()) {
+      names.insert(names.end(), known->get_lnames().begin(), known->get_lnames().end());
+    }
+    // A single letter is like everything.
+    const std::string_view closest = option.size() - dashes < 2 ? "" : Closest(option.substr(dashes), names);
+    if (!closest.empty()) throw Error("{}: there is no such option; did you mean --{}?", option, closest);
+    throw Error("{}: there is no such option; see `{} --help`", option, command);
+  }
+}
+
 // CLI11's messages, in one line and with a remedy.
 [[noreturn]] void ThrowMistake(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
   std::vector<std::string> names;
@@ -174,15 +191,23 @@ void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "
     for (int i = 1; i < argc; ++i) {
       if (argv[i][0] == '-') continue;
       const std::string_view closest = Closest(argv[i], names);
-      throw Error("no command '{}'{}; there are: {}", argv[i],
-                  closest.empty() ? "" : fmt::format(", did you mean '{}'?", closest), fmt::join(names, ", "));
+      throw Error("no command '{}'; {}: {}", argv[i],
+                  closest.empty() ? "there are" : fmt::format("did you mean '{}'? There are", closest),
+                  fmt::join(names, ", "));
     }
+    CheckOptions(app, "berth");
     throw Error("give a command: {}; `berth --help` says more", fmt::join(names, ", "));
   }
   std::string what = error.what();
   what.resize(std::min(what.find('\n'), what.size()));
-  std::string command = used.front()->get_name();
-  for (const CLI::App* deeper : used.front()->get_subcommands()) command += " " + deeper->get_name();
+  CheckOptions(app, "berth");
+  std::string command;
+  for (const CLI::App* deeper = &app; !deeper->get_subcommands().empty();) {
+    deeper = deeper->get_subcommands().front();
+    command += (command.empty() ? "" : " ") + deeper->get_name();
+    CheckOptions(*deeper, "berth " + command);
+    if (const auto left = deeper->remaining(); !left.empty()) what = fmt::format("'{}' was not expected", left.front());
+  }
   throw Error("{}: {}; see `berth {} --help`", command, what, command);
 }
 

@@ -13,7 +13,7 @@ namespace berth {
 
 struct Catalogs {
   ModelCatalog models{"model"};
-  FamilyCatalog families{"family of models"};
+  FamilyCatalog families{"model"};
   ClusterCatalog clusters{"cluster"};
   CostCatalog costs;
   EvaluatorCatalog evaluators{"evaluator"};

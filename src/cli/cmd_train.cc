@@ -14,16 +14,30 @@ namespace berth {
 
 namespace {
 
-// Every option that decides what a run learns, by its name.
-std::vector<std::pair<std::string, std::string*>> Options(TrainArguments& arguments) {
+// An option that decides what a run learns. `usual` is what it says by not being given, where it is always the same.
+struct Option {
+  std::string name;
+  std::string* value;
+  std::string usual{};
+};
+
+std::vector<Option> Options(TrainArguments& arguments) {
   ProblemArguments& problem = arguments.problem;
-  return {{"planner", &arguments.planner},   {"on", &problem.model.model},
-          {"test", &arguments.tests},        {"format", &problem.model.format},
-          {"mode", &problem.model.mode},     {"optimizer", &problem.model.optimizer},
-          {"cluster", &problem.cluster},     {"costs", &problem.costs},
-          {"evaluator", &problem.evaluator}, {"objective", &problem.objective},
-          {"budget", &arguments.budget},     {"updates", &arguments.updates},
-          {"seed", &arguments.seed},         {"checkpoint-every", &arguments.checkpoint_every}};
+  const TrainingRequest usual;
+  return {{"planner", &arguments.planner},
+          {"on", &problem.model.model},
+          {"test", &arguments.tests},
+          {"format", &problem.model.format},
+          {"mode", &problem.model.mode, "inference"},
+          {"optimizer", &problem.model.optimizer, "sgd"},
+          {"cluster", &problem.cluster},
+          {"costs", &problem.costs},
+          {"evaluator", &problem.evaluator},
+          {"objective", &problem.objective},
+          {"budget", &arguments.budget},
+          {"updates", &arguments.updates},
+          {"seed", &arguments.seed, fmt::to_string(usual.seed)},
+          {"checkpoint-every", &arguments.checkpoint_every, fmt::to_string(usual.checkpoint_every)}};
 }
 
 // What a run that is resumed was begun with; what is given again must agree.
@@ -31,8 +45,8 @@ void TakeFromFolder(TrainArguments& arguments) {
   std::map<std::string, std::string> begun;
   for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
   if (!arguments.problem.model.shapes.empty()) throw Error("train: leave --shape out of a run that is resumed");
-  for (const auto& [name, value] : Options(arguments)) {
-    if (!value->empty() && *value != begun[name]) {
+  for (const auto& [name, value, usual] : Options(arguments)) {
+    if (!value->empty() && *value != (begun[name].empty() ? usual : begun[name])) {
       throw Error(
           "{}: this run was begun {}, not with --{} {}; leave it out, or begin another run", arguments.output,
           begun[name].empty() ? fmt::format("without --{}", name) : fmt::format("with --{} {}", name, begun[name]),
@@ -53,18 +67,57 @@ struct Case {
   const Problem& problem() const { return grouped ? *grouped : *setup.problem; }
 };
 
+// A planner's name with one parameter set anew, or not at all where `value` is empty; canonical.
+std::string WithParameter(const std::string& planner, std::string_view key, const std::string& value,
+                          const PlannerCatalog& planners) {
+  Spec spec = Spec::Parse(planner);
+  std::erase_if(spec.parameters, [&](const auto& parameter) { return parameter.first == key; });
+  if (!value.empty()) spec.parameters.emplace_back(key, value);
+  return Params(spec, planners.Find(spec.name)->info.parameters, planners.what()).canonical();
+}
+
 // "on(group=...,planner=...)" taken apart; any other planner has no groups.
 struct GroupedPlanner {
+  std::string whole;  // canonical
   std::string planner, group;
 
-  GroupedPlanner(const std::string& text, const PlannerCatalog& planners) : planner(text) {
+  GroupedPlanner(const std::string& text, const PlannerCatalog& planners)
+      : whole(planners.MakePlanner(text)->name()), planner(text) {
     const Spec spec = Spec::Parse(text);
     if (spec.name != "on") return;
     const Params params(spec, planners.Find("on")->info.parameters, planners.what());
     planner = params.Text("planner");
     group = params.Text("group");
+    whole = WithParameter(text, "planner", planners.MakePlanner(planner)->name(), planners);
+  }
+
+  // As `berth plan` takes it, with the policy of this checkpoint.
+  std::string WithCheckpoint(const std::string& path, const PlannerCatalog& planners) const {
+    const std::string trained =
+        WithParameter(WithParameter(planner, "train", "", planners), "checkpoint", path, planners);
+    return group.empty() ? trained : WithParameter(whole, "planner", trained, planners);
   }
 };
+
+// Throws Error where there is nothing to train.
+void CheckLearns(const std::string& planner, const PlannerCatalog& planners) {
+  const Spec spec = Spec::Parse(planner);
+  if (spec.name == "on") {
+    throw Error("train: {}: ops are put in groups once; write on(group=...,planner=placeto) alone", planner);
+  }
+  if (planners.MakePlanner(planner)->facts().learned) {
+    if (std::ranges::count(spec.parameters, std::pair<std::string, std::string>("train", "false")) == 0) return;
+    throw Error("train: {}: train=false says that nothing is trained; leave it out", planner);
+  }
+  const auto& parameters = planners.Find(spec.name)->info.parameters;
+  if (std::ranges::count(parameters, ParameterType::kSpecs, &Parameter::type) > 0) {
+    for (const std::string& member : spec.arguments) {
+      if (!planners.MakePlanner(member)->facts().learned) continue;
+      throw Error("train: {} has no policy of its own to train; name {} alone", spec.name, member);
+    }
+  }
+  throw Error("train: {} learns nothing; name a learned planner, like placeto or hsdag", planner);
+}
 
 std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arguments, const GroupedPlanner& planner,
                             const Catalogs& catalogs) {
@@ -81,6 +134,19 @@ std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arg
         Grouped(*made.setup.problem, catalogs.groupings.Make(planner.group, *made.setup.problem), dropped));
   }
   return cases;
+}
+
+// Throws Error where a test would be of a model that was trained on.
+void CheckUnseen(const std::vector<Case>& cases, const std::vector<Case>& tests) {
+  std::map<uint64_t, std::string> seen;
+  for (const Case& each : cases) seen.emplace(each.setup.problem->fingerprint(), each.setup.strings.model);
+  for (const Case& test : tests) {
+    const std::string& name = test.setup.strings.model;
+    const auto found = seen.find(test.setup.problem->fingerprint());
+    if (found == seen.end()) continue;
+    throw Error("--test {}: --on has this model too{}, so it would not be unseen; leave it out of one of them", name,
+                found->second == name ? "" : fmt::format(", as {}", found->second));
+  }
 }
 
 std::vector<TrainingCase> TrainingCases(const std::vector<Case>& cases) {
@@ -103,7 +169,7 @@ TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& plann
   if (!arguments.checkpoint_every.empty()) {
     request.checkpoint_every = count("--checkpoint-every", arguments.checkpoint_every);
   }
-  for (const auto& [name, value] : Options(arguments)) request.arguments.emplace_back(name, *value);
+  for (const Option& option : Options(arguments)) request.arguments.emplace_back(option.name, *option.value);
   for (size_t i = 0; i < arguments.problem.model.shapes.size(); ++i) {
     request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.model.shapes[i]);
   }
@@ -124,32 +190,35 @@ std::vector<TrainedRow> RowsOf(const std::vector<Case>& cases, const std::vector
   return rows;
 }
 
-// The planner with the run's policy, as `berth plan` takes it.
-std::string WithCheckpoint(const GroupedPlanner& planner, const std::string& path) {
-  const size_t end = planner.planner.rfind(')');
-  const std::string trained = end == std::string::npos
-                                  ? fmt::format("{}(checkpoint={})", planner.planner, path)
-                                  : fmt::format("{}{}checkpoint={})", planner.planner.substr(0, end),
-                                                planner.planner[end - 1] == '(' ? "" : ",", path);
-  return planner.group.empty() ? trained : fmt::format("on(group={},planner={})", planner.group, trained);
+// How to plan with the run's policy, on the machines that it was trained for.
+std::string PlanCommand(TrainArguments arguments, const std::string& answer) {
+  std::string command = "berth plan MODEL";
+  for (const std::string_view shown : {"cluster", "costs", "evaluator", "objective", "mode", "optimizer"}) {
+    for (const auto& [name, value, usual] : Options(arguments)) {
+      if (name == shown && !value->empty()) command += fmt::format(" --{} {}", name, ShellWord(*value));
+    }
+  }
+  return fmt::format("{} --planner {}", command, ShellWord(answer));
 }
 
-std::string PageOf(const TrainingRequest& request, const TrainingResult& result, const std::vector<TrainedRow>& rows,
-                   const std::vector<TrainedRow>& tests, const std::string& answer) {
+std::string PageOf(const std::string& planner, const TrainingRequest& request, const TrainingResult& result,
+                   const std::vector<TrainedRow>& rows, const std::vector<TrainedRow>& tests,
+                   const std::string& command) {
   std::string text =
-      fmt::format("{} learned on {}: {} of {}, {}, seed {}\n", request.planner,
+      fmt::format("{} learned on {}: {} of {}, {}, seed {}\n", planner,
                   Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
                   Counted(result.planned_updates, "update"), Counted(result.evaluations, "evaluation"), request.seed);
   if (!result.finished) {
-    text += Wrap(fmt::format("Stopped by Ctrl-C: `berth train --resume --out {}` goes on.", request.folder));
+    text += Wrap(fmt::format("Stopped by Ctrl-C: `berth train --resume --out {}` goes on.", ShellWord(request.folder)));
   }
   if (!result.curve.empty()) {
     const CurvePoint& last = result.curve.back();
-    text +=
-        Wrap(fmt::format("Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; "
-                         "entropy {:.3g}, {:.3g} decisions per "
-                         "placement.",
-                         Sparkline(result.curve, 40), last.relative_cost, last.entropy, last.groups));
+    const std::string decisions = fmt::format("{:.3g}", last.groups);
+    text += Wrap(fmt::format(
+        "Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; entropy {:.3g}, {} "
+        "{} per step.",
+        Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
+        decisions == "1" ? "decision" : "decisions"));
   }
   text += "\n" + TrainingTable(rows, false);
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
@@ -161,10 +230,9 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
                                : fmt::format("{}/last", request.folder),
                            result.finished ? " The others had as many evaluations on each model." : ""));
   return text + "\n" +
-         Wrap(fmt::format(
-             "Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one: berth plan MODEL "
-             "--planner '{}'",
-             request.folder, answer));
+         Wrap(fmt::format("Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one:",
+                          Printable(request.folder))) +
+         fmt::format("    {}\n", Printable(command));
 }
 
 }  // namespace
@@ -173,16 +241,19 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   Learning();  // where there is none, that is the first thing to say
   TrainArguments arguments = given;
   while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
+  if (arguments.output.empty()) throw Error("--out: wants a folder, like --out run");
+  if (arguments.output.find('"') != std::string::npos) {
+    throw Error("--out {}: checkpoint=... cannot hold a quotation mark; name another folder", arguments.output);
+  }
   if (arguments.resume) TakeFromFolder(arguments);
   if (arguments.planner.empty()) throw Error("train: say what learns, like --planner placeto");
   if (arguments.problem.model.model.empty()) throw Error("train: say on what it learns, like --on resnet50");
   const GroupedPlanner planner(arguments.planner, catalogs.planners);
   TrainingRequest request = RequestOf(arguments, planner);
-  if (!catalogs.planners.MakePlanner(planner.planner)->facts().learned) {
-    throw Error("train: {} learns nothing; name a learned planner, like placeto or hsdag", planner.planner);
-  }
+  CheckLearns(planner.planner, catalogs.planners);
   const std::vector<Case> cases = MakeCases(arguments.problem.model.model, arguments, planner, catalogs);
   const std::vector<Case> tests = MakeCases(arguments.tests, arguments, planner, catalogs);
+  CheckUnseen(cases, tests);
   request.cases = TrainingCases(cases);
   request.tests = TrainingCases(tests);
   request.budget.cancelled = CatchInterrupts();
@@ -200,10 +271,10 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
 
   const std::vector<TrainedRow> rows = RowsOf(cases, result.cases, request, catalogs);
   const std::vector<TrainedRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
-  const std::string answer =
-      WithCheckpoint(planner, fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"));
-  const std::string page = PageOf(request, result, rows, test_rows, answer);
-  const Json json = {{"planner", request.planner},
+  const std::string answer = planner.WithCheckpoint(
+      fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"), catalogs.planners);
+  const std::string page = PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  const Json json = {{"planner", planner.whole},
                      {"answer", answer},
                      {"seed", request.seed},
                      {"finished", result.finished},

@@ -26,6 +26,14 @@ void Print(std::string_view text) {
   }
 }
 
+std::string ShellWord(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./,:=+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 void Warn(std::string_view text) { fmt::print(stderr, "berth: warning: {}\n", Printable(text)); }
 
 void CheckWritable(const std::string& path) {

@@ -12,6 +12,9 @@ namespace berth {
 // Throws Error when nobody takes it (a full disk).
 void Print(std::string_view text);
 
+// `text` as one word of a shell's: quoted where it must be.
+std::string ShellWord(std::string_view text);
+
 // "berth: warning: ..." on standard error.
 void Warn(std::string_view text);
 

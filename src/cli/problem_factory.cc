@@ -58,7 +58,11 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   CompleteMode(complete);
   const bool training = complete.mode == "training";
   const Optimizer optimizer = training ? ParseOptimizer(complete.optimizer) : Optimizer::kSgd;
-  ImportOptions options{.format = strings.format};
+  if (const std::string name = strings.model.substr(0, strings.model.find('(')); catalogs.families.Find(name)) {
+    throw Error("{}: {} is many models at once, for `berth train --on`; name one of them, like {}", strings.model, name,
+                catalogs.families.Make(strings.model).front());
+  }
+  ImportOptions options{.format = strings.format, .sets = catalogs.families.Names()};
   for (const std::string& shape : strings.shapes) ParseShape(shape, options);
   Instance instance = ReadInstance(strings.model, catalogs.models, options);
   if (!training) return instance;

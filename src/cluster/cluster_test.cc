@@ -217,6 +217,7 @@ TEST(Presets, AWrongNameNamesWhatThereIs) {
   };
   EXPECT_THAT(mistake("cpu_gup"), HasSubstr("cpu_gpu"));
   EXPECT_THAT(mistake("no/such/file"), HasSubstr("no such file"));
+  EXPECT_THAT(mistake("."), HasSubstr(".: is a folder; expected a device file or one of cpu_gpu, "));
   EXPECT_THAT(mistake("no_such_file.yaml"), HasSubstr("no_such_file.yaml"));
   EXPECT_EQ(ReadCluster(BERTH_SOURCE_DIR "/clusters/cpu_gpu.yaml", presets).fingerprint(),
             ReadCluster("cpu_gpu", presets).fingerprint());

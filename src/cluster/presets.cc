@@ -75,6 +75,10 @@ Cluster ReadCluster(std::string_view cluster, const ClusterCatalog& catalog) {
   const std::string path(cluster);
   if (IsFile(cluster) || cluster.ends_with(".yaml") || cluster.ends_with(".yml"))
     return ParseCluster(ReadFile(path), path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) && catalog.Find(cluster) == nullptr) {
+    throw Error("{}: is a folder; expected a device file or one of {}", cluster, fmt::join(catalog.Names(), ", "));
+  }
   if (cluster.find('/') != std::string_view::npos) {
     throw Error("{}: no such file; expected a device file or one of {}", cluster, fmt::join(catalog.Names(), ", "));
   }

@@ -22,7 +22,7 @@ ModelCatalog Models() {
 }
 
 FamilyCatalog Families() {
-  FamilyCatalog catalog("family of models");
+  FamilyCatalog catalog("model");
   RegisterFamilies(catalog);
   return catalog;
 }

@@ -238,10 +238,12 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
   const size_t files = names.size();
   const std::vector<std::string> formulas = catalog.Names();
   names.insert(names.end(), formulas.begin(), formulas.end());
+  names.insert(names.end(), options.sets.begin(), options.sets.end());
   const std::string_view near = Closest(name.substr(0, parenthesis), names);
-  throw Error("there is no model '{}'{}; name a file, a model that ships ({}) or a formula ({})", model,
-              near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
-              fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(files), ", "), fmt::join(formulas, ", "));
+  throw Error("there is no model '{}'; {} a file, a model that ships ({}) or a formula ({}){}", model,
+              near.empty() ? "name" : fmt::format("did you mean '{}'? Name", near),
+              fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(files), ", "), fmt::join(formulas, ", "),
+              options.sets.empty() ? "" : fmt::format("; to train on many, {}", fmt::join(options.sets, ", ")));
 }
 
 Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options) {

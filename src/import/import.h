@@ -22,6 +22,8 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes{};
   // "onnx", "berth", "piper(recomputation=true)", ...; empty: known by content.
   std::string format{};
+  // Names that stand for many models at once: no model, but a wrong name may be meant for one.
+  std::vector<std::string> sets{};
 };
 
 // Parses "input=32,3,224,224"; throws Error with an example.

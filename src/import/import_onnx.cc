@@ -108,8 +108,8 @@ class Inputs {
         std::vector<std::string> names;
         for (const onnx::ValueInfoProto* info : infos_) names.push_back(info->name());
         const std::string_view near = Closest(name, names);
-        throw Error("--shape {}=...: {} has no input of that name{}; its inputs are: {}", name, walk_.path,
-                    near.empty() ? "" : fmt::format(", did you mean '{}'?", near), fmt::join(names, ", "));
+        throw Error("--shape {}=...: {} has no input of that name; {} inputs are: {}", name, walk_.path,
+                    near.empty() ? "its" : fmt::format("did you mean '{}'? Its", near), fmt::join(names, ", "));
       }
       if (!(*found)->type().tensor_type().has_shape()) continue;
       const auto& shape = (*found)->type().tensor_type().shape();

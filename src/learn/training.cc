@@ -83,14 +83,28 @@ Json ConfigJson(const TrainingRequest& request, const Method& method) {
 Json ReadConfig(const std::string& folder) {
   const std::string path = folder + "/config.json";
   if (::access(path.c_str(), F_OK) != 0) {
-    throw Error("{}: no training was begun here, so none can be resumed; leave --resume out", folder);
+    std::error_code code;
+    const bool empty = !fs::exists(folder, code) || (fs::is_directory(folder, code) && fs::is_empty(folder, code));
+    throw Error("{}: no training was begun here, so none can be resumed; {}", folder,
+                empty ? "leave --resume out" : "name the folder of a run, which has a config.json");
   }
   Json config = Json::parse(ReadFile(path), nullptr, false);
-  if (!config.is_object() || config.value("berth_training", 0) != 1 || !config.contains("arguments")) {
+  const auto has = [&](const char* key, auto is) { return config.contains(key) && is(config.at(key)); };
+  if (!config.is_object() || !has("berth_training", [](const Json& value) { return value == 1; }) ||
+      !has("arguments", [](const Json& value) { return value.is_object(); })) {
     throw Error("{}: this is no configuration of a training that this program has written", path);
   }
   return config;
 }
+
+// Names of files need not be UTF-8; JSON is.
+std::string Dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// What a run writes; the results are its caller's.
+constexpr const char* kFiles[] = {"config.json", "curve.csv",   "curve.svg",   "last",
+                                  "best",        "results.txt", "results.json"};
 
 // The folder of a run: what it holds, and the one open file.
 class RunFolder {
@@ -98,9 +112,11 @@ class RunFolder {
   RunFolder(const TrainingRequest& request, const Json& config) : folder_(request.folder) {
     if (request.resume) {
       Compare(ReadConfig(folder_), config);
+      CheckLast(request.checkpoint_every);
+      for (const char* file : kFiles) RemoveLeftovers(Path(file));
     } else {
       Make();
-      WriteFile(Path("config.json"), config.dump(2) + "\n");
+      WriteFile(Path("config.json"), Dump(config, 2) + "\n");
     }
   }
   ~RunFolder() {
@@ -145,8 +161,20 @@ class RunFolder {
     }
     if (!fs::is_directory(folder_, code)) throw Error("{}: is no folder; name another", folder_);
     if (!fs::is_empty(folder_, code)) {
-      throw Error("{}: is there already and not empty; go on in it with --resume, or name another", folder_);
+      throw Error("{}: is there already and not empty; {}", folder_,
+                  Has("config.json") ? "go on in it with --resume, or name another"
+                                     : "it holds no run to go on with, so name another");
     }
+  }
+
+  // Without the checkpoint the run would begin again, and end what is there of its curve.
+  void CheckLast(int64_t checkpoint_every) const {
+    if (Has("last") || !Has("curve.csv")) return;
+    const auto updates = static_cast<int64_t>(ParseCurve(ReadFile(Path("curve.csv")), Path("curve.csv")).size());
+    if (updates <= checkpoint_every) return;
+    throw Error("{}: is missing, though curve.csv has {} updates and there is a checkpoint every {}; {}, or train anew",
+                Path("last"), updates, checkpoint_every,
+                Has("best") ? "put it back, or a copy of best" : "put it back");
   }
 
   void Compare(const Json& there, const Json& asked) const {
@@ -157,7 +185,7 @@ class RunFolder {
                     key);
       }
       throw Error("{}: this run has {} {}, not {}; resume with that, or train anew in another folder", folder_, key,
-                  there.contains(key) ? there.at(key).dump() : "none", value.dump());
+                  there.contains(key) ? Dump(there.at(key)) : "none", Dump(value));
     }
   }
 

@@ -24,9 +24,20 @@ void ExpectMistake(const std::vector<std::string>& arguments, const std::vector<
 
 TEST(Mistakes, InTheCommandLine) {
   ExpectMistake({}, {"give a command", "plan"});
-  ExpectMistake({"pln", "resnet50"}, {"no command 'pln'", "did you mean 'plan'?"});
+  ExpectMistake({"pln", "resnet50"}, {"no command 'pln'; did you mean 'plan'? There are: "});
   ExpectMistake({"plan"}, {"model is required", "berth plan --help"});
-  ExpectMistake({"plan", kModel, "--colour", "red"}, {"--colour"});
+  ExpectMistake({"plan", kModel, "--colour", "red"},
+                {"berth: --colour: there is no such option; see `berth plan --help`\n"});
+  ExpectMistake({"plan", kModel, "--budgt", "1evals"},
+                {"berth: --budgt: there is no such option; did you mean --budget?\n"});
+  ExpectMistake({"plan", kModel, "--budgt=1evals"},
+                {"berth: --budgt: there is no such option; did you mean --budget?\n"});
+  ExpectMistake({"train", "--outt", "run"}, {"berth: --outt: there is no such option; did you mean --out?\n"});
+  ExpectMistake({"cluster", "show", "edge", "--yml"},
+                {"berth: --yml: there is no such option; did you mean --yaml?\n"});
+  ExpectMistake({"--versoin"}, {"berth: --versoin: there is no such option; did you mean --version?\n"});
+  ExpectMistake({"plan", kModel, "-b", "5s"}, {"berth: -b: there is no such option; see `berth plan --help`\n"});
+  ExpectMistake({"plan", kModel, "one", "two"}, {"berth: plan: 'one' was not expected; see `berth plan --help`\n"});
   ExpectMistake({"plan", kModel, "--seed", "-1"}, {"--seed", "integer"});
   ExpectMistake({"plan", kModel, "--seed", "1e3"}, {"--seed", "integer"});
   ExpectMistake({"plan", kModel, "--budget", "soon"}, {"'soon'", "200evals"});
@@ -38,11 +49,17 @@ TEST(Mistakes, InTheCommandLine) {
 }
 
 TEST(Mistakes, UnknownNamesPrintTheList) {
-  ExpectMistake({"plan", kModel, "--planner", "heff"}, {"heff", "heft", "mincut"});
+  ExpectMistake({"plan", kModel, "--planner", "heff"},
+                {"no planner 'heff'; did you mean 'heft'? There are: ", "mincut"});
   ExpectMistake({"plan", kModel, "--evaluator", "paralel"}, {"paralel", "parallel", "serial"});
   ExpectMistake({"plan", kModel, "--cluster", "cpu_gpuu"}, {"cpu_gpuu", "cpu_gpu", "k80x4"});
   ExpectMistake({"plan", kModel, "--costs", "rooflin"}, {"rooflin", "roofline"});
   ExpectMistake({"plan", "resnet51"}, {"resnet51", "resnet50", "lstm_grid"});
+  ExpectMistake({"plan", "famly(name=enas_conv)"}, {"did you mean 'family'?"});
+  ExpectMistake({"plan", "family(name=enas_conv)"}, {"many models", "`berth train --on`", "enas_conv(seed=10"});
+  ExpectMistake({"plan", "family(count=0)"}, {"berth: model family: count=0 is not a whole number from 1"});
+  ExpectMistake({"plan", kModel, "--cluster", "."},
+                {"berth: .: is a folder; expected a device file or one of cpu_gpu"});
   ExpectMistake({"compare", kModel, "--planners", "heft,bogus"}, {"bogus", "heft"});
 }
 
@@ -50,7 +67,9 @@ TEST(Mistakes, ParametersThatNobodyReads) {
   ExpectMistake({"plan", kModel, "--planner", "annealing(colour=3)"}, {"colour"});
   ExpectMistake({"plan", kModel, "--evaluator", "parallel(contention=maybe)"}, {"maybe", "ports"});
   ExpectMistake({"plan", kModel, "--planner", "local_search(restarts=many)"}, {"many"});
-  ExpectMistake({"plan", kModel, "--planner", "heft("}, {"heft("});
+  ExpectMistake({"plan", kModel, "--planner", "heft("}, {"'heft(': a closing parenthesis is missing"});
+  ExpectMistake({"compare", kModel, "--planners", "heft,annealing)"},
+                {"'heft,annealing)': one closing parenthesis too many"});
   ExpectMistake({"inspect", "lstm_grid(layers=8,stepz=40)"}, {"stepz", "steps"});
   ExpectMistake({"plan", kModel, "--planner", "single(device=tpu)"}, {"tpu", "gpu"});
   ExpectMistake({"plan", "resnet50", "--planner", "exhaustive"}, {"exhaustive", "does not answer this problem"});

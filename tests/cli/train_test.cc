@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kModel = "fork_join(width=3,depth=2)";
@@ -31,6 +32,18 @@ void ExpectMistake(const Outcome& outcome, const std::string& part) {
   EXPECT_EQ(outcome.code, 2) << outcome.out;
   EXPECT_THAT(outcome.err, AllOf(StartsWith("berth: "), HasSubstr(part)));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+// What the page of a run says at its end, run by a shell in `folder` on `model`.
+Outcome RunWhatThePageSays(const Folder& folder, const std::string& page, const std::string& model) {
+  const std::string start = "\n    berth plan MODEL ";
+  const size_t at = page.find(start);
+  if (at == std::string::npos) return {.out = "", .err = "no command in: " + page};
+  const std::string options = page.substr(at + start.size());
+  Write(folder / "command.sh", "cd '" + folder.path().string() + "' && " + BERTH_BINARY + " plan '" + model + "' " +
+                                   options.substr(0, options.find('\n')) + " --budget 5evals --json >out 2>err\n");
+  const int status = std::system(("sh " + folder / "command.sh").c_str());
+  return {.code = WEXITSTATUS(status), .out = Content(folder / "out"), .err = Content(folder / "err")};
 }
 
 class Learned : public ::testing::TestWithParam<const char*> {};
@@ -120,11 +133,24 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   const std::string planner = "placeto(rounds=2,rollouts=1,epochs=1)", run = folder / "run";
   ExpectMistake(RunBerth(Train(planner, folder / "no/run", {"--updates", "1"})), "parent");
   ExpectMistake(RunBerth(Train("heft", run, {"--updates", "1"})), "learns nothing");
+  ExpectMistake(RunBerth(Train("best_of(heft)", run)), "learns nothing");
+  ExpectMistake(RunBerth(Train("best_of(heft,placeto)", run)),
+                "best_of has no policy of its own to train; name placeto");
+  ExpectMistake(RunBerth(Train("on(planner=on(planner=placeto))", run)), "groups once");
+  ExpectMistake(RunBerth(Train("placeto(train=false)", run)), "train=false");
+  ExpectMistake(RunBerth(Train("on(planner=hsdag(train=false))", run)), "train=false");
+  ExpectMistake(RunBerth(Train(planner, "")), "--out: wants a folder");
+  ExpectMistake(RunBerth(Train(planner, folder / "a\"b")), "quotation mark");
+  ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain(ops=5),chain(ops=8)"})),
+                "--test chain(ops=8): --on has");
+  ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain( ops=8)"})), "too, as chain(ops=8), so");
   ExpectMistake(RunBerth(Train(planner, run, {"--updates", "0"})), "--updates");
   ExpectMistake(RunBerth(Train(planner, run, {"--budget", "soon"})), "budget");
   ExpectMistake(RunBerth(Train(planner, run, {"--resume"})), "no training was begun");
   ExpectMistake(RunBerth({"train", "--planner", planner, "--on", "family(count=1,split=test)", "--out", run}),
                 "count=2");
+  ExpectMistake(RunBerth({"train", "--planner", planner, "--on", "famly(name=enas_conv)", "--out", run}),
+                "did you mean 'family'?");
   ExpectMistake(RunBerth({"train", "--planner", planner, "--out", run}), "--on");
   ExpectMistake(RunBerth(Train(planner, run, {"--threads", "x"})), "--threads");
   EXPECT_FALSE(std::filesystem::exists(run));
@@ -133,6 +159,95 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   ExpectMistake(RunBerth(Train(planner, run, {"--updates", "1"})), "--resume");
   ExpectMistake(RunBerth(Train(planner, run, {"--resume", "--seed", "9"})), "--seed 9");
   ExpectMistake(RunBerth({"train", "--resume", "--out", run, "--updates", "7"}), "--updates 1");
+}
+
+TEST(Train, ResumesWithTheDefaultsGivenAgain) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train("placeto(rounds=1,rollouts=1,epochs=1)", run, {"--updates", "1"})).code, 0);
+  const Outcome resumed =
+      RunBerth({"train", "--resume", "--out", run, "--seed", "1", "--checkpoint-every", "10", "--mode", "inference"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+TEST(Train, TellsARunFromAnotherFolder) {
+  const Folder folder;
+  const std::string other = folder / "other", planner = "placeto(rounds=1,rollouts=1,epochs=1)";
+  std::filesystem::create_directory(other);
+  ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "leave --resume out");
+  Write(other + "/notes", "mine");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "name the folder of a run, which has a config.json");
+  ExpectMistake(RunBerth(Train(planner, other)), "holds no run to go on with");
+  for (const char* config : {"", "[]", "{", R"({"berth_training":"x","arguments":{}})", R"({"berth_training":1})",
+                             R"({"berth_training":2,"arguments":{}})", R"({"berth_training":1,"arguments":["a"]})",
+                             R"({"berth_training":1,"arguments":null})", R"({"berth_training":[1],"arguments":{}})"}) {
+    Write(other + "/config.json", config);
+    ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "no configuration of a training");
+  }
+  Write(other + "/config.json", R"({"berth_training":1,"arguments":{"seed":1}})");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "arguments.seed");
+}
+
+TEST(Train, ResumingRemovesWhatAKilledSaveLeft) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train("placeto(rounds=1,rollouts=1,epochs=1)", run, {"--updates", "1"})).code, 0);
+  for (const char* file : {"last.part-AbCd12", "curve.svg.part-000000", "results.txt.part-zzzzzz", "my.part-AbCd12"}) {
+    Write(run + "/" + file, "half");
+  }
+  ASSERT_EQ(RunBerth({"train", "--resume", "--out", run}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(run + "/last.part-AbCd12"));
+  EXPECT_FALSE(std::filesystem::exists(run + "/curve.svg.part-000000"));
+  EXPECT_FALSE(std::filesystem::exists(run + "/results.txt.part-zzzzzz"));
+  EXPECT_TRUE(std::filesystem::exists(run + "/my.part-AbCd12"));
+}
+
+TEST(Train, ARunWithoutItsCheckpointIsNotBegunAgain) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(
+      RunBerth(Train("placeto(rounds=1,rollouts=1,epochs=1)", run, {"--updates", "3", "--checkpoint-every", "2"})).code,
+      0);
+  const std::string curve = Content(run + "/curve.csv");
+  std::filesystem::remove(run + "/last");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", run}), "last: is missing, though curve.csv has 3 updates");
+  EXPECT_EQ(Content(run + "/curve.csv"), curve);
+  // As it is before the first checkpoint.
+  const size_t third = curve.rfind('\n', curve.size() - 2) + 1;
+  Write(run + "/curve.csv", curve.substr(0, third));
+  ASSERT_EQ(RunBerth({"train", "--resume", "--out", run}).code, 0);
+  EXPECT_EQ(Content(run + "/curve.csv"), curve);
+}
+
+TEST(Train, ThePageEndsWithACommandThatWorks) {
+  const Folder folder;
+  const std::string model = "fork_join(width=3,depth=2)";
+  const Outcome first =
+      RunBerth({"train", "--planner", "placeto(rounds=1,rollouts=1,epochs=1,train=true)", "--on", model, "--cluster",
+                "k80x4", "--costs", "roofline", "--evaluator", "parallel(contention=none)", "--objective", "energy",
+                "--updates", "2", "--out", "a (b), c's"},
+               {.directory = folder.path().string()});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, AllOf(HasSubstr("1 decision per step"),
+                               HasSubstr(" --cluster k80x4 --costs roofline --evaluator 'parallel(contention=none)' "
+                                         "--objective energy --planner ")));
+  const Outcome plan = RunWhatThePageSays(folder, first.out, model);
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.json().at("planner"), AllOf(HasSubstr("checkpoint=\"a (b), c's/"), Not(HasSubstr("train="))));
+
+  const Outcome second =
+      RunBerth({"train", "--planner",
+                "on(group=chain, planner=placeto(epochs=1,rounds=1,rollouts=1,checkpoint=\"a (b), c's/last\"))", "--on",
+                model, "--cluster", "k80x2", "--updates", "2", "--out", "b"},
+               {.directory = folder.path().string()});
+  ASSERT_EQ(second.code, 0) << second.err;
+  const std::string whole =
+      "on(group=chain,planner=placeto(rounds=1,epochs=1,rollouts=1,checkpoint=\"a (b), c's/last\"))";
+  EXPECT_THAT(second.out, StartsWith(whole + " learned on 1 model"));
+  EXPECT_EQ(json::parse(Content(folder / "b/results.json")).at("planner"), whole);
+  const Outcome again = RunWhatThePageSays(folder, second.out, model);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.json().at("planner"), HasSubstr("rollouts=1,checkpoint=b/"));
 }
 
 TEST(Checkpoints, ThatDoNotFitAreRefusedInOneLine) {
