@@ -202,7 +202,8 @@ std::string HsdagPolicy::shape() const {
   const HsdagShape& shape = options_.shape;
   const auto word = [](bool is, const char* text) { return is ? fmt::format(", {}", text) : ""; };
   return fmt::format(
-      "hsdag on {}, {} feature columns ({}{}), nodes by colocation={}, encoder={}, hidden={}, layers={}, levels={}{}{}{}{}",
+      "hsdag on {}, {} feature columns ({}{}), nodes by colocation={}, encoder={}, hidden={}, layers={}, "
+      "levels={}{}{}{}{}",
       fmt::join(devices_, "+"), columns_.size(), names.Text().substr(0, 8),
       word(options_.features.normalised, "normalised"), options_.colocation,
       shape.encoder == Encoder::kGat   ? "gat"

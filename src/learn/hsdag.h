@@ -15,7 +15,7 @@ struct HsdagOptions {
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14
   bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
-  bool anchors = false;              // ours: a column per device, 1 in episodes that are held to it (LearnerOptions::hold)
+  bool anchors = false;  // ours: a column per device, 1 in episodes that are held to it (LearnerOptions::hold)
 };
 
 // What differs between the paper and the released code is an option; hsdag_planner.cc gathers them into modes.

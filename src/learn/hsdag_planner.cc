@@ -130,7 +130,8 @@ Method MakeMethod(const Params& params) {
   }
   Set(params, "hold", method.learner.hold);
   if (method.critic.prior == CriticOptions::Prior::kNone) {
-    if (params.Given("hold") && method.learner.hold > 0) throw Error("hsdag: hold={} needs a critic", method.learner.hold);
+    if (params.Given("hold") && method.learner.hold > 0)
+      throw Error("hsdag: hold={} needs a critic", method.learner.hold);
     method.critic.imagined = 0;
     method.learner.hold = 0;
   } else if (method.rule.reward != Reward::kNegative) {
@@ -194,9 +195,11 @@ void RegisterHsdag(MethodCatalog& catalog) {
                  "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
                  "and code"),
           Whole("imagined", "30", "gradient steps on the critic after each update", 0, 1000),
-          Real("hold",
-               "0.01", "beside free episodes, others are held to each device in turn, with this weight per decision; it cools to "
-               "a thousandth; 0: all are free, as without a critic", 0, 1e6),
+          Real("hold", "0.01",
+               "beside free episodes, others are held to each device in turn, with this weight per decision; it cools "
+               "to "
+               "a thousandth; 0: all are free, as without a critic",
+               0, 1e6),
           Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
           Switch("normalise_reward", "false", "divide by their deviation"),
           Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),

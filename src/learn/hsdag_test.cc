@@ -320,7 +320,8 @@ TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   }
 }
 
-// Each of twelve ops is a little faster where the others are not; to send a tensor costs more than all of that together.
+// Each of twelve ops is a little faster where the others are not; to send a tensor costs more than all of that
+// together.
 TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   GraphBuilder builder("together");
   for (size_t v = 0; v < 16; ++v) {
@@ -350,7 +351,8 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
 TEST(Hsdag, RefusesACriticOfOtherRewards) {
   PlannerCatalog planners;
   RegisterHsdag(planners);
-  for (const char* const wrong : {"hsdag(reward=log)", "hsdag(mode=paper,critic=costs)", "hsdag(critic=none,hold=0.1)"}) {
+  for (const char* const wrong :
+       {"hsdag(reward=log)", "hsdag(mode=paper,critic=costs)", "hsdag(critic=none,hold=0.1)"}) {
     EXPECT_THROW(planners.MakePlanner(wrong), Error) << wrong;
   }
   EXPECT_NO_THROW(planners.MakePlanner("hsdag(reward=log,critic=none)"));

@@ -67,7 +67,8 @@ class LearnedPlanner : public Planner {
                           !policy_seconds  ? "has no score: " + answer.failure
                           : score.feasible ? "takes " + ToString(Seconds{*policy_seconds})
                                            : "does not fit");
-      if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), answer.failure);
+      if (!search.has_best())
+        throw Error("{}: the policy's likeliest placement has no score: {}", name(), answer.failure);
     }
     PlanResult result = search.Finish(false, note);
     result.policy_seconds = policy_seconds;

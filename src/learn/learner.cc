@@ -185,11 +185,8 @@ std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations) {
     const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), left / rollouts);
     std::unique_ptr<Judge>& judge = judges_[static_cast<size_t>(w)][index];
     if (judge == nullptr) judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge);
-    workers.push_back({.index = index,
-                       .anchor = w % anchors,
-                       .rollouts = rollouts,
-                       .evaluations = wanted,
-                       .judge = judge.get()});
+    workers.push_back(
+        {.index = index, .anchor = w % anchors, .rollouts = rollouts, .evaluations = wanted, .judge = judge.get()});
     left -= wanted * rollouts;
   }
   return workers;
@@ -303,9 +300,8 @@ void Learner::WeighSteps(std::span<Worker> workers) {
     for (size_t i = 0; i < unexplained.size(); ++i) of_case[i] = &unexplained[i];
     const auto task = static_cast<int64_t>(index);
     std::vector<std::vector<double>> weight =
-        critic_.empty()
-            ? rule_.Weigh(task, of_case, reference_[index], cases_[index].problem.seconds_per_unit())
-            : rule_.Weigh(task, of_case, 1, 1);  // what the critic's expectation is divided by, in Loss
+        critic_.empty() ? rule_.Weigh(task, of_case, reference_[index], cases_[index].problem.seconds_per_unit())
+                        : rule_.Weigh(task, of_case, 1, 1);  // what the critic's expectation is divided by, in Loss
     for (size_t i = 0; i < weight.size(); ++i) owners[i]->weight.push_back(std::move(weight[i]));
   }
 }

@@ -148,9 +148,9 @@ class Learner {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
   std::vector<double> work_;       // per case, in time units: each op on its fastest device, one after another
-  std::vector<PlanResult> found_, dropped_;  // per case; dropped: in updates that were stopped
+  std::vector<PlanResult> found_, dropped_;                  // per case; dropped: in updates that were stopped
   std::vector<std::vector<std::unique_ptr<Judge>>> judges_;  // per worker, per case; null until needed
-  std::vector<std::unique_ptr<Critic>> critic_;  // per case; empty without
+  std::vector<std::unique_ptr<Critic>> critic_;              // per case; empty without
   int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
 };
 

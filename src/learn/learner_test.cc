@@ -51,7 +51,8 @@ Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
 Method SmallHsdag(const std::string& parameters) {
   MethodCatalog methods;
   RegisterHsdag(methods);
-  return methods.Make(fmt::format("hsdag(hidden=8,steps=4,{}{}seeded=false)", parameters, parameters.empty() ? "" : ","));
+  return methods.Make(
+      fmt::format("hsdag(hidden=8,steps=4,{}{}seeded=false)", parameters, parameters.empty() ? "" : ","));
 }
 
 class LearnerTest : public ::testing::Test {

@@ -17,8 +17,9 @@ GroupingCatalog Groupings() {
   return catalog;
 }
 
-constexpr const char* kAll[] = {"colocation",    "colocation(rule=code)", "chain",  "chain(most=3)",          "fusion",
-                                "merge(size=1)", "merge(size=7)",         "random", "random(groups=3,seed=2)"};
+constexpr const char* kAll[] = {"colocation", "colocation(rule=code)",  "chain",         "chain(most=3)",
+                                "fusion",     "merge(size=1)",          "merge(size=7)", "merge(size=5,balance=2)",
+                                "random",     "random(groups=3,seed=2)"};
 
 std::vector<std::set<OpId>> Producers(const Graph& graph) {
   std::vector<std::set<OpId>> producers(graph.num_ops());
@@ -148,6 +149,55 @@ TEST(Grouping, MergeContractsTheHeaviestEdgeThatLeavesNoCycle) {
     if (slow.num_groups() > size) continue;
     for (const OpId op : problem.graph().ops()) ASSERT_EQ(fast.group_of(op), slow.group_of(op)) << round;
   }
+}
+
+TEST(Grouping, MergeWithABalanceMakesNoGroupOfMostOfTheWork) {
+  // A chain whose tensors shrink: merged by bytes alone, its first ops swallow one after another.
+  GraphBuilder builder("funnel");
+  for (size_t v = 0; v < 64; ++v) {
+    builder.AddOp("op" + std::to_string(v), "Unit", {});
+    builder.AddTensor(v, static_cast<int64_t>(1000 - v), {}, v == 63);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  const auto largest = [&](const char* name) {
+    const Grouping grouping = Groupings().Make(name, problem);
+    EXPECT_EQ(grouping.num_groups(), 8U) << name;
+    EXPECT_TRUE(MakeQuotient(problem, grouping).acyclic);
+    size_t ops = 0;
+    for (const GroupId group : grouping.groups()) ops = std::max(ops, grouping.ops_of(group).size());
+    return ops;
+  };
+  EXPECT_EQ(largest("merge(size=8)"), 57U);
+  EXPECT_EQ(largest("merge(size=8,balance=1)"), 8U);
+  EXPECT_EQ(largest("merge(size=8,balance=2)"), 16U);
+}
+
+// a -> b -> c forward; each has a backward op that needs what it made, and must be with it.
+TEST(Grouping, GroupsTheForwardOpsOfATrainingGraphAndItsBackwardOpsFollow) {
+  GraphBuilder builder("training");
+  for (const char* name : {"a", "b", "c", "grad/c", "grad/b", "grad/a"}) builder.AddOp(name, "Unit", {});
+  for (size_t v = 0; v < 6; ++v) {
+    builder.AddTensor(v, 1, {}, v == 5);
+    if (v > 0) builder.Consume(v - 1, v);
+    if (v >= 3) builder.MarkBackward(v);
+    if (v >= 4) builder.Consume(5 - v, v);
+  }
+  Problem::Options options;
+  options.constraints.colocate = {{OpId{0}, OpId{5}}, {OpId{1}, OpId{4}}, {OpId{2}, OpId{3}}};
+  const Problem problem = testing::UnitProblem(builder.Build(), 2, std::move(options));
+  for (const char* name : {"colocation", "chain", "merge(size=1)"}) {
+    const Grouping grouping = Groupings().Make(name, problem);
+    EXPECT_EQ(std::vector<OpId>(grouping.ops_of(GroupId{0}).begin(), grouping.ops_of(GroupId{0}).end()),
+              (std::vector<OpId>{OpId{0}, OpId{1}, OpId{2}}))
+        << name;
+    EXPECT_EQ(grouping.num_groups(), 4U) << name << ": backward ops follow by the constraint";
+    size_t dropped = 0;
+    EXPECT_EQ(ColocatedOps(Grouped(problem, grouping, dropped)).num_groups(), 1U) << name;
+  }
+  // Backward ops that nothing ties to a forward op are ops like others.
+  const Problem untied = testing::UnitProblem(Graph(problem.graph()), 2);
+  EXPECT_EQ(Groupings().Make("merge(size=1)", untied).num_groups(), 1U);
 }
 
 TEST(Grouping, AQuotientAddsUpWhatItsGroupsHave) {

@@ -12,14 +12,32 @@
 namespace berth {
 namespace {
 
-// Who feeds whom, each once.
+// By op, 1 for one of a backward pass that must share its device with one of the forward pass: rules group the forward
+// ops as if there were no others, and these follow. (Every activation has a second consumer in the backward pass, and
+// groups of both passes, made apart, would be joined to a few large ones.)
+std::vector<uint8_t> Followers(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  std::vector<uint8_t> follows(graph.num_ops(), 0);
+  for (const std::vector<OpId>& together : problem.constraints().colocate) {
+    if (std::ranges::all_of(together, [&](OpId op) { return graph.is_backward(op); })) continue;
+    for (const OpId op : together) follows[Index(op)] = graph.is_backward(op) ? 1 : 0;
+  }
+  return follows;
+}
+
+// Who feeds whom, each once; followers feed and are fed by nobody.
 struct Neighbours {
   std::vector<std::vector<OpId>> producers, consumers;
 
-  explicit Neighbours(const Graph& graph) : producers(graph.num_ops()), consumers(graph.num_ops()) {
+  explicit Neighbours(const Problem& problem) : producers(problem.num_ops()), consumers(problem.num_ops()) {
+    const Graph& graph = problem.graph();
+    const std::vector<uint8_t> follows = Followers(problem);
     for (const TensorId tensor : graph.tensors()) {
       const OpId from = graph.producer(tensor);
-      for (const OpId to : graph.consumers(tensor)) consumers[Index(from)].push_back(to);
+      if (follows[Index(from)] != 0) continue;
+      for (const OpId to : graph.consumers(tensor)) {
+        if (follows[Index(to)] == 0) consumers[Index(from)].push_back(to);
+      }
     }
     for (const OpId op : graph.ops()) {
       std::vector<OpId>& to = consumers[Index(op)];
@@ -44,7 +62,7 @@ std::vector<int32_t> Alone(const Graph& graph) {
 // HSDAG's code: if it is its only producer, whoever else consumes.
 Grouping Colocation(const Problem& problem, bool only_consumer, int64_t most) {
   const Graph& graph = problem.graph();
-  const Neighbours neighbours(graph);
+  const Neighbours neighbours(problem);
   std::vector<int32_t> label = Alone(graph);
   std::vector<int64_t> size(graph.num_ops(), 1);  // by label
   for (const OpId op : graph.ops()) {
@@ -62,7 +80,7 @@ Grouping Colocation(const Problem& problem, bool only_consumer, int64_t most) {
 // reads it.
 Grouping Fusion(const Problem& problem) {
   const Graph& graph = problem.graph();
-  const Neighbours neighbours(graph);
+  const Neighbours neighbours(problem);
   std::vector<int32_t> label = Alone(graph);
   for (const OpId op : graph.ops()) {
     const OpClass op_class = graph.work(op).op_class;
@@ -83,32 +101,35 @@ class Contraction {
   explicit Contraction(const Problem& problem)
       : problem_(problem),
         label_(Alone(problem.graph())),
+        follows_(Followers(problem)),
         out_(problem.num_ops()),
         in_(problem.num_ops()),
         at_(problem.num_ops()) {
     const Graph& graph = problem.graph();
     for (const TensorId tensor : graph.tensors()) {
-      const auto from = static_cast<int32_t>(graph.producer(tensor));
-      for (const OpId to : graph.consumers(tensor)) AddEdge(from, static_cast<int32_t>(to), WeightOf(tensor));
+      const OpId from = graph.producer(tensor);
+      if (follows_[Index(from)] != 0) continue;
+      for (const OpId to : graph.consumers(tensor)) {
+        if (follows_[Index(to)] != 0) continue;
+        AddEdge(static_cast<int32_t>(from), static_cast<int32_t>(to), WeightOf(tensor));
+      }
     }
     order_ = position_ = label_;
     members_.resize(problem.num_ops());
     for (const OpId op : graph.ops()) {
       members_[Index(op)] = {op};
-      for (const auto& [to, weight] : out_[Index(op)]) heap_.push({weight, static_cast<int32_t>(op), to});
+      work_.push_back(std::ranges::min(problem.op_times(op)));
     }
-    groups_ = problem.num_ops();
+    groups_ = static_cast<size_t>(std::ranges::count(follows_, 0));
   }
 
-  Grouping Shrink(size_t target) {
-    while (groups_ > target && !heap_.empty()) {
-      const Edge edge = heap_.top();
-      heap_.pop();
-      const auto found = out(edge.from).find(edge.to);
-      // Entries of edges that were contracted or grew since stay in the heap.
-      if (found == out(edge.from).end() || found->second != edge.weight || HasSecondPath(edge)) continue;
-      Contract(edge.from, edge.to);
-    }
+  // `balance`: times the mean work of a group that one may hold, or 0 for any; where that leaves more groups than
+  // `target`, twice as much, and so on.
+  Grouping Shrink(size_t target, double balance) {
+    const double whole = std::accumulate(work_.begin(), work_.end(), 0.0);
+    double most = balance > 0 ? balance * whole / static_cast<double>(target) : whole;
+    ContractUpTo(most, target);
+    for (; groups_ > target && most < whole; ContractUpTo(most, target)) most *= 2;
     JoinTheUnconnected(target);
     std::vector<int32_t> label(problem_.num_ops());
     for (size_t group = 0; group < members_.size(); ++group) {
@@ -127,6 +148,23 @@ class Contraction {
     }
   };
 
+  void ContractUpTo(double most, size_t target) {
+    heap_ = {};
+    for (size_t group = 0; group < out_.size(); ++group) {
+      for (const auto& [to, weight] : out_[group]) heap_.push({weight, static_cast<int32_t>(group), to});
+    }
+    while (groups_ > target && !heap_.empty()) {
+      const Edge edge = heap_.top();
+      heap_.pop();
+      const auto found = out(edge.from).find(edge.to);
+      // Entries of edges that were contracted or grew since stay in the heap.
+      if (found == out(edge.from).end() || found->second != edge.weight) continue;
+      if (work(edge.from) + work(edge.to) > most * (1 + 1e-9) || HasSecondPath(edge)) continue;
+      Contract(edge.from, edge.to);
+    }
+  }
+
+  double& work(int32_t group) { return work_[static_cast<size_t>(group)]; }
   std::map<int32_t, double>& out(int32_t group) { return out_[static_cast<size_t>(group)]; }
   std::map<int32_t, double>& in(int32_t group) { return in_[static_cast<size_t>(group)]; }
   int32_t& position(int32_t group) { return position_[static_cast<size_t>(group)]; }
@@ -211,6 +249,7 @@ class Contraction {
     if (from.size() > to.size()) std::swap(from, to);
     to.insert(to.end(), from.begin(), from.end());
     from.clear();
+    work(group) += work(other);
     --groups_;
   }
 
@@ -220,10 +259,8 @@ class Contraction {
     using Part = std::pair<double, int32_t>;
     std::priority_queue<Part, std::vector<Part>, std::greater<>> parts;
     for (size_t group = 0; group < members_.size(); ++group) {
-      if (members_[group].empty()) continue;
-      double work = 0;
-      for (const OpId op : members_[group]) work += std::ranges::min(problem_.op_times(op));
-      parts.push({work, static_cast<int32_t>(group)});
+      if (members_[group].empty() || follows_[group] != 0) continue;
+      parts.push({work_[group], static_cast<int32_t>(group)});
     }
     while (groups_ > target) {
       const Part a = parts.top();
@@ -237,11 +274,13 @@ class Contraction {
 
   const Problem& problem_;
   std::vector<int32_t> label_;
+  std::vector<uint8_t> follows_;                     // by op
   std::vector<std::map<int32_t, double>> out_, in_;  // by group: other group, weight
   std::vector<int64_t> at_;                          // by group: the round in which it was last reached
   int64_t round_ = 0;
   std::vector<int32_t> order_, position_;  // groups by place (-1: none), and back
   std::vector<std::vector<OpId>> members_;
+  std::vector<double> work_;  // by group: its ops on their fastest devices, in time units
   std::priority_queue<Edge> heap_;
   std::vector<int32_t> stack_, moved_;
   size_t groups_ = 0;
@@ -285,9 +324,15 @@ void RegisterGroupings(GroupingCatalog& catalog) {
       {.name = "merge",
        .sentence = "merge-and-colocate: contracts the edge with most bytes, without cycles, down to a number of groups",
        .source = "Addanki et al. 2019 (Placeto); its code is not published, this is the reading of the Baechi fork",
-       .parameters = {Whole("size", "50", "groups at the end", 1)}},
+       .parameters =
+           {Whole("size", "50",
+                  "groups at the end; of a training graph, of its forward ops, which their backward ops follow", 1),
+            Real("balance", "0",
+                 "ours: work that a group may hold, in times of their mean (doubled while that leaves too many); "
+                 "0: any, which ends with one large group",
+                 0, 1e9)}},
       [](const Params& params, const Problem& problem) {
-        return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")));
+        return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")), params.Real("balance"));
       });
   catalog.Add(
       {.name = "random",

@@ -59,9 +59,7 @@ double Search::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-bool Search::Done() const {
-  return evaluations_ > 0 && (evaluations_ >= request_.budget.evaluations || Interrupted());
-}
+bool Search::Done() const { return evaluations_ > 0 && (evaluations_ >= request_.budget.evaluations || Interrupted()); }
 
 bool Search::Interrupted() const {
   if (request_.budget.cancelled != nullptr && request_.budget.cancelled->load(std::memory_order_relaxed)) return true;
