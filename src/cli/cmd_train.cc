@@ -215,8 +215,10 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
     const CurvePoint& last = result.curve.back();
     const std::string decisions = fmt::format("{:.3g}", last.groups);
     text += Wrap(fmt::format(
-        "Cost, relative to the work (each op on its fastest device, one after another): {} {:.3f}; entropy {:.3g}, {} "
-        "{} per step.",
+        "Cost, relative to {}: {} {:.3f}; entropy {:.3g}, {} {} per step.",
+        rows.front().setup.evaluator->facts().objective.is_time()
+            ? "the work (each op on its fastest device, one after another)"
+            : "that of the first placement",
         Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
         decisions == "1" ? "decision" : "decisions"));
   }
@@ -263,7 +265,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     std::vector<CurvePoint> curve;
     request.progress = [&](const CurvePoint& point, int64_t planned) {
       curve.push_back(point);
-      line.Show(fmt::format("update {} of {}, {}, cost {:.3f} of the work {}", point.update, planned,
+      line.Show(fmt::format("update {} of {}, {}, relative cost {:.3f} {}", point.update, planned,
                             Counted(point.evaluations, "evaluation"), point.relative_cost, Sparkline(curve, 24)));
     };
     return Learning().train(request);

@@ -119,7 +119,7 @@ std::string CurvePicture(std::span<const CurvePoint> points, std::string_view ti
   Chart chart{
       .title = std::string(title),
       .x_title = "update",
-      .left_title = "cost, relative to the work; dots: likeliest placements",
+      .left_title = "relative cost; dots: likeliest placements",
       .left_colour = std::string(kCostColour),
       .right_title = "entropy per decision, nats",
       .right_colour = std::string(kEntropyColour),

@@ -16,7 +16,8 @@ struct CurvePoint {
   double mean_cost = 0;     // seconds; of this update's placements that did not fail
   double best_cost = 0;     // seconds; of this update's placements
   // The geometric mean of this update's costs, each over the time of its graph's ops one after another, all on their
-  // fastest devices: comparable over graphs of any size. NaN where all failed.
+  // fastest devices (where another objective than time is given, over the graph's first cost): comparable over graphs
+  // of any size. NaN where all failed.
   double relative_cost = 0;
   // The same of the likeliest placement of each graph after this update; NaN where no checkpoint was due.
   double greedy_cost = std::numeric_limits<double>::quiet_NaN();

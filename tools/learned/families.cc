@@ -23,7 +23,7 @@ struct Family {
   const char *name, *group;  // group: the grouping on which all planners place
 };
 constexpr Family kFamilies[] = {
-    {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=64)"}, {"nmt_like", "merge(size=64)"}};
+    {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=64,balance=2)"}, {"nmt_like", "merge(size=64,balance=2)"}};
 
 // One graph with its groups.
 struct Case {
@@ -210,7 +210,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       "evaluation. *On the graph itself*: the likeliest placement after {} episodes on one of {} of these graphs. "
       "*Best sample* is the fastest placement of that training. {} seeds. Simulator and machine are Placeto's "
       "(`placeto(devices=2)`), costs by roofline; all place the groups of `colocation` (enas_conv) or of "
-      "`merge(size=64)`. Times are over the time of one device; the last column is the median ratio to what "
+      "`merge(size=64,balance=2)`. Times are over the time of one device; the last column is the median ratio to what "
       "**placeto** reaches on the graph itself.\n\n",
       effort.train, effort.updates, effort.tests, effort.own_updates * 8, effort.own, effort.seeds);
   for (size_t f = 0; f < std::size(kFamilies); ++f) {

@@ -41,7 +41,7 @@ double ContiguousSplit(const Setup& setup) {
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string&) {
   const int seeds = quick ? 1 : 2;
   const int64_t episodes = quick ? 8 : 200;
-  constexpr const char* kGroup = "merge(size=128)";
+  constexpr const char* kGroup = "merge(size=128,balance=2)";
   const int64_t evaluations = episodes * 129 + 3;
   const auto on = [&](const std::string& planner) { return fmt::format("on(group={},planner={})", kGroup, planner); };
   fmt::print(
