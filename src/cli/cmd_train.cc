@@ -158,7 +158,8 @@ std::vector<TrainingCase> TrainingCases(const std::vector<Case>& cases) {
 }
 
 TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner) {
-  TrainingRequest request{.planner = planner.planner, .folder = arguments.output, .resume = arguments.resume};
+  TrainingRequest request{
+      .planner = planner.planner, .title = arguments.planner, .folder = arguments.output, .resume = arguments.resume};
   if (!arguments.budget.empty()) request.budget = Budget::Parse(arguments.budget);
   const auto count = [](const char* option, const std::string& text) {
     return static_cast<int64_t>(std::min<uint64_t>(ParseCount(option, text, 1), 1'000'000'000));
@@ -214,13 +215,12 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
   if (!result.curve.empty()) {
     const CurvePoint& last = result.curve.back();
     const std::string decisions = fmt::format("{:.3g}", last.groups);
-    text += Wrap(fmt::format(
-        "Cost, relative to {}: {} {:.3f}; entropy {:.3g}, {} {} per step.",
-        rows.front().setup.evaluator->facts().objective.is_time()
-            ? "the work (each op on its fastest device, one after another)"
-            : "that of the first placement",
-        Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
-        decisions == "1" ? "decision" : "decisions"));
+    text += Wrap(fmt::format("Cost, relative to {}: {} {:.3f}; entropy {:.3g}, {} {} per step.",
+                             rows.front().setup.evaluator->facts().objective.is_time()
+                                 ? "the work (each op on its fastest device, one after another)"
+                                 : "that of the first placement",
+                             Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
+                             decisions == "1" ? "decision" : "decisions"));
   }
   text += "\n" + TrainingTable(rows, false);
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);

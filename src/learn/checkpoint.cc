@@ -34,7 +34,8 @@ Checkpoint Checkpoint::Parse(std::string_view bytes, const std::string& path) {
   const size_t first = bytes.find('\n') + 1;
   const std::string_view rest = bytes.substr(first);
   if (first == 0 || bytes.substr(0, first) != Line(rest)) {
-    throw Error("{}: this is no checkpoint that Berth has written, or it is damaged", path);
+    throw Error("{}: this is no checkpoint that Berth has written, or it is damaged; name another, or train anew",
+                path);
   }
   // The hash holds, so what follows is as ToBytes wrote it.
   const size_t second = rest.find('\n') + 1;

@@ -9,10 +9,6 @@ namespace {
 
 at::Tensor Indices(const std::vector<int64_t>& values) { return torch::tensor(values, torch::kInt64); }
 
-at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return torch::linear(x, weight, bias);
-}
-
 // The edges between clusters, without loops.
 std::vector<std::pair<int32_t, int32_t>> Between(const LevelGraph& graph, const Clusters& clusters, bool directed) {
   std::set<std::pair<int32_t, int32_t>> edges;
@@ -97,8 +93,8 @@ HsdagNetwork::Affine HsdagNetwork::MakeAffine(const std::string& name, int64_t i
   return affine;
 }
 
-HsdagNetwork::Norm HsdagNetwork::MakeNorm(const std::string& name) {
-  Norm norm;
+HsdagNetwork::Affine HsdagNetwork::MakeNorm(const std::string& name) {
+  Affine norm;
   norm.weight = register_parameter(name + "_weight", torch::ones({shape_.hidden}));
   norm.bias = register_parameter(name + "_bias", torch::zeros({shape_.hidden}));
   return norm;
@@ -125,7 +121,7 @@ HsdagNetwork::Convolution HsdagNetwork::MakeConvolution(const std::string& name,
   return layer;
 }
 
-at::Tensor HsdagNetwork::Normalise(const Norm& norm, const at::Tensor& x) const {
+at::Tensor HsdagNetwork::Normalise(const Affine& norm, const at::Tensor& x) const {
   return torch::layer_norm(x, {shape_.hidden}, norm.weight, norm.bias);
 }
 
@@ -134,8 +130,9 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
     case Encoder::kGcn:  // Kipf and Welling 2017
       return GatherSum(torch::matmul(x, layer.weight.t()), *graph.normalised) + layer.bias;
     case Encoder::kGin:  // Xu et al. 2019, epsilon 0
-      return torch::relu(Linear(torch::relu(Linear(x + GatherSum(x, *graph.plain), layer.weight, layer.bias)),
-                                layer.weight2, layer.bias2));
+      return torch::relu(
+          torch::linear(torch::relu(torch::linear(x + GatherSum(x, *graph.plain), layer.weight, layer.bias)),
+                        layer.weight2, layer.bias2));
     case Encoder::kGat: {  // Velickovic et al. 2018, one head
       const at::Tensor mapped = torch::matmul(x, layer.weight.t());
       const at::Tensor sent = torch::matmul(mapped, layer.attend_from.t()).squeeze(1);
@@ -152,7 +149,7 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
   return x;
 }
 
-at::Tensor HsdagNetwork::Encode(const std::vector<Convolution>& layers, const Norm& norm, const LevelGraph& graph,
+at::Tensor HsdagNetwork::Encode(const std::vector<Convolution>& layers, const Affine& norm, const LevelGraph& graph,
                                 const at::Tensor& x, Random* dropout) const {
   at::Tensor z = x;
   for (const Convolution& layer : layers) z = Dropout(torch::relu(Convolve(layer, graph, z)), shape_.dropout, dropout);
@@ -160,9 +157,9 @@ at::Tensor HsdagNetwork::Encode(const std::vector<Convolution>& layers, const No
 }
 
 at::Tensor HsdagNetwork::Score(const at::Tensor& product, Random* dropout) const {
-  const at::Tensor hidden =
-      Dropout(torch::relu(Normalise(edge_norm_, Linear(product, edge1_.weight, edge1_.bias))), shape_.dropout, dropout);
-  return torch::sigmoid(Linear(hidden, edge2_.weight, edge2_.bias)).squeeze(1);
+  const at::Tensor hidden = Dropout(
+      torch::relu(Normalise(edge_norm_, torch::linear(product, edge1_.weight, edge1_.bias))), shape_.dropout, dropout);
+  return torch::sigmoid(torch::linear(hidden, edge2_.weight, edge2_.bias)).squeeze(1);
 }
 
 HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& features, Random* dropout,
@@ -170,13 +167,13 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
   HsdagOutput out;
   at::Tensor h = features;
   for (const auto& [affine, norm] : {std::pair(&input1_, &input_norm1_), std::pair(&input2_, &input_norm2_)}) {
-    h = Dropout(torch::relu(Normalise(*norm, Linear(h, affine->weight, affine->bias))), shape_.dropout, dropout);
+    h = Dropout(torch::relu(Normalise(*norm, torch::linear(h, affine->weight, affine->bias))), shape_.dropout, dropout);
   }
   out.group_of_node.resize(static_cast<size_t>(graph.nodes));
   for (size_t v = 0; v < out.group_of_node.size(); ++v) out.group_of_node[v] = static_cast<int32_t>(v);
 
-  const auto deep_set = [&](const Affine& affine, const Norm& norm, const at::Tensor& x) {
-    return Normalise(norm, x + Linear(x, affine.weight, affine.bias));
+  const auto deep_set = [&](const Affine& affine, const Affine& norm, const at::Tensor& x) {
+    return Normalise(norm, x + torch::linear(x, affine.weight, affine.bias));
   };
   const LevelGraph* level_graph = &graph;
   std::shared_ptr<const LevelGraph> own;
@@ -231,10 +228,10 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
     // Every node is a group of its own.
     h = deep_set(post_, post_norm_, deep_set(pre_, pre_norm_, Encode(gnn2_, gnn2_norm_, *level_graph, h, dropout)));
   }
-  h = Dropout(torch::relu(Linear(h, output1_.weight, output1_.bias)), shape_.dropout, dropout);
-  out.embedding = Dropout(torch::relu(Linear(h, output2_.weight, output2_.bias)), shape_.dropout, dropout);
-  out.logits = Linear(torch::relu(Linear(out.embedding, classify1_.weight, classify1_.bias)), classify2_.weight,
-                      classify2_.bias);
+  h = Dropout(torch::relu(torch::linear(h, output1_.weight, output1_.bias)), shape_.dropout, dropout);
+  out.embedding = Dropout(torch::relu(torch::linear(h, output2_.weight, output2_.bias)), shape_.dropout, dropout);
+  out.logits = torch::linear(torch::relu(torch::linear(out.embedding, classify1_.weight, classify1_.bias)),
+                             classify2_.weight, classify2_.bias);
   return out;
 }
 

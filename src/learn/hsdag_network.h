@@ -71,25 +71,22 @@ class HsdagNetwork : public torch::nn::Module {
     at::Tensor weight, bias, attend_from, attend_to;  // attention for kGat only
     at::Tensor weight2, bias2;                        // kGin only
   };
-  struct Norm {
-    at::Tensor weight, bias;
-  };
-  struct Affine {
+  struct Affine {  // a layer, or the scale and shift of a normalisation
     at::Tensor weight, bias;
   };
 
   Affine MakeAffine(const std::string& name, int64_t in, int64_t out, at::Generator& generator);
-  Norm MakeNorm(const std::string& name);
+  Affine MakeNorm(const std::string& name);
   Convolution MakeConvolution(const std::string& name, at::Generator& generator);
-  at::Tensor Normalise(const Norm& norm, const at::Tensor& x) const;
+  at::Tensor Normalise(const Affine& norm, const at::Tensor& x) const;
   at::Tensor Convolve(const Convolution& layer, const LevelGraph& graph, const at::Tensor& x) const;
-  at::Tensor Encode(const std::vector<Convolution>& layers, const Norm& norm, const LevelGraph& graph,
+  at::Tensor Encode(const std::vector<Convolution>& layers, const Affine& norm, const LevelGraph& graph,
                     const at::Tensor& x, Random* dropout) const;
   at::Tensor Score(const at::Tensor& product, Random* dropout) const;
 
   HsdagShape shape_;
   Affine input1_, input2_, edge1_, edge2_, pre_, post_, output1_, output2_, classify1_, classify2_;
-  Norm input_norm1_, input_norm2_, gnn1_norm_, gnn2_norm_, edge_norm_, pre_norm_, post_norm_;
+  Affine input_norm1_, input_norm2_, gnn1_norm_, gnn2_norm_, edge_norm_, pre_norm_, post_norm_;
   std::vector<Convolution> gnn1_, gnn2_;
 };
 

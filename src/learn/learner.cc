@@ -1,5 +1,7 @@
 #include "learn/learner.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -67,6 +69,18 @@ PlanResult FoundOf(const nlohmann::json& json) {
   found.score = {.time = score.at(0), .feasible = score.at(1), .excess_bytes = score.at(2)};
   if (score.size() > 3) found.score.objective = score.at(3).get<double>();
   return found;
+}
+
+// What only one of two lists with commas has.
+std::pair<std::string, std::string> Differing(const std::string& a, const std::string& b) {
+  const std::vector<std::string> of_a = SplitList(a), of_b = SplitList(b);
+  const auto only = [](const std::vector<std::string>& these, const std::vector<std::string>& those) {
+    std::vector<std::string> list;
+    std::ranges::copy_if(these, std::back_inserter(list),
+                         [&](const std::string& each) { return std::ranges::count(those, each) == 0; });
+    return list.empty() ? "none" : fmt::format("{}", fmt::join(list, ", "));
+  };
+  return {only(of_a, of_b), only(of_b, of_a)};
 }
 
 double Between(double first, double last, double share) { return first + (last - first) * std::clamp(share, 0.0, 1.0); }
@@ -468,7 +482,10 @@ void Learner::Load(const std::string& path, bool policy_only) {
                 kCheckpointVersion);
   }
   if (const std::string shape = meta.at("shape"); shape != policy_->shape()) {
-    throw Error("{}: the checkpoint is of a policy for {}, but this one is for {}", path, shape, policy_->shape());
+    const auto [theirs, ours] = Differing(shape, policy_->shape());
+    throw Error(
+        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the parameters of its training",
+        path, theirs, ours);
   }
   checkpoint.CopyTo("policy.", policy_->parameters(), path);
   if (policy_only) return;

@@ -282,8 +282,9 @@ TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   const std::string bytes = ReadFile(Path("good"));
   WriteFile(Path("half"), bytes.substr(0, bytes.size() / 2));
   for (const char* const name : {"text", "half"}) {
-    EXPECT_EQ(ErrorOf([&] { learner.Load(Path(name), false); }),
-              Path(name) + ": this is no checkpoint that Berth has written, or it is damaged");
+    EXPECT_EQ(
+        ErrorOf([&] { learner.Load(Path(name), false); }),
+        Path(name) + ": this is no checkpoint that Berth has written, or it is damaged; name another, or train anew");
   }
   std::string broken = bytes;
   for (size_t i = bytes.size() / 3; i < bytes.size() / 3 + 64; ++i) broken[i] = static_cast<char>(~broken[i]);
@@ -292,7 +293,9 @@ TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   EXPECT_THAT(ErrorOf([&] { learner.Load(Path("none"), false); }), HasSubstr(Path("none")));
 
   Learner other(SmallPlaceto(), {{wide, *on_wide}}, Random(1), 4);
-  EXPECT_THAT(ErrorOf([&] { other.Load(Path("good"), true); }), HasSubstr("2 devices"));
+  EXPECT_THAT(
+      ErrorOf([&] { other.Load(Path("good"), true); }),
+      HasSubstr("it has 'placeto with 7 columns, 2 devices', this one 'placeto with 8 columns, 3 devices'; give"));
   Method renamed = SmallPlaceto();
   renamed.name = "placeto(other)";
   Learner stranger(renamed, {{problem, *evaluator}}, Random(1), 4);

@@ -65,7 +65,7 @@ std::vector<Parameter> Parameters() {
       Real("learning_rate", "0.003", "of Adam at first (0.001 published)", 0, 1),
       Real("learning_rate_end", "0.0003", "at last, linearly over the budget (0.0001 published)", 0, 1),
       Real("entropy", "0.1", "weight of the policy's entropy at first (1 published)", 0, 1e6),
-      Real("entropy_end", "0.001", "at last, linearly over the budget, geometrically where it is not 0 (1 published)",
+      Real("entropy_end", "0.003", "at last, linearly over the budget, geometrically where it is not 0 (1 published)",
            0, 1e6),
       Real("clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
       Real("memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),

@@ -276,7 +276,7 @@ class Run {
 
   void SaveLast() {
     learner_.Save(folder_.Path("last"));
-    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, method_.name));
+    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, request_.title.empty() ? method_.name : request_.title));
   }
 
   bool Judge(const CurvePoint& point) {

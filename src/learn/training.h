@@ -23,6 +23,7 @@ struct TrainingCase {
 
 struct TrainingRequest {
   std::string planner{};  // the name of a learned planner, with parameters
+  std::string title{};    // of curve.svg; empty: the planner
   std::vector<TrainingCase> cases{};
   // Unseen in training: the trained policy answers them at the end.
   std::vector<TrainingCase> tests{};

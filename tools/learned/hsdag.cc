@@ -75,6 +75,7 @@ std::vector<Row> HsdagRows(const Effort& full, bool all_seeds) {
        effort.seeds, effort.evaluations},
       {"hsdag, critic from nothing", "hsdag(critic=blank)", effort.seeds, effort.evaluations},
       {"the same, single devices scored first", "hsdag(critic=blank,seeded=true)", effort.seeds, effort.evaluations},
+      {"hsdag, free episodes alone", "hsdag(hold=0,imagined=10)", effort.seeds, effort.evaluations},
       {"**hsdag**", "hsdag", all_seeds ? full.seeds : std::min(full.seeds, 3), effort.evaluations},
   };
 }
@@ -135,7 +136,8 @@ void Ablations(const Catalogs& catalogs, const Effort& effort) {
       {"GAT", "hsdag(encoder=gat)", seeds, effort.evaluations},
       {"GIN", "hsdag(encoder=gin)", seeds, effort.evaluations},
       {"no co-location", "hsdag(colocation=none)", seeds, effort.evaluations},
-      {"dropout 0.2", "hsdag(dropout=0.2)", seeds, effort.evaluations},
+      {"free episodes alone (hold 0)", "hsdag(hold=0)", seeds, effort.evaluations},
+      {"dropout 0.2", "hsdag(dropout=0.2,imagined=3)", seeds, effort.evaluations},
       {"state update", "hsdag(state=true,imagined=2)", seeds, effort.evaluations},
       {"directed messages", "hsdag(directed=true)", seeds, effort.evaluations},
   };

@@ -40,20 +40,20 @@ double ContiguousSplit(const Setup& setup) {
 
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string&) {
   const int seeds = quick ? 1 : 2;
-  const int64_t episodes = quick ? 8 : 200;
+  const int64_t episodes = quick ? 8 : 100;
   constexpr const char* kGroup = "merge(size=128,balance=2)";
   const int64_t evaluations = episodes * 129 + 3;
   const auto on = [&](const std::string& planner) { return fmt::format("on(group={},planner={})", kGroup, planner); };
   fmt::print(
       "## Placeto's own table: training on two and four GPUs\n\nOne training step (forward, backward, `sgd`) of our "
       "formulas of the networks, under `parallel(contention=egress)` with roofline costs; all planners place the same "
-      "128 groups of `merge` with {} evaluations, which are {} episodes. Times in ms, medians of {} seeds. CPU alone "
+      "groups of `{}` with {} evaluations, which are {} episodes. Times in ms, medians of {} seeds. CPU alone "
       "is "
       "`p2_host`, the machine's processor. The contiguous split cuts the ops in order into parts of equal work.\n\n"
       "| network, cluster | ops | CPU alone | one GPU | contiguous split | random | hill climbing | placeto, as in the "
       "paper | placeto, tuned | **placeto** | its likeliest | time of its run |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      evaluations, episodes, seeds);
+      kGroup, evaluations, episodes, seeds);
   for (const char* model : {"inception_v3", "nasnet", "nmt"}) {
     const Setup host = MakeTraining(catalogs, model, "p2_host");
     const double cpu = Play(catalogs, host, "single", 1, 1).seconds;
