@@ -74,7 +74,6 @@ std::vector<Row> HsdagRows(const Effort& full, bool all_seeds) {
       {"hsdag without a critic", "hsdag(critic=none,reward=log,normalise_reward=true,entropy=0.01,entropy_end=0.0001)",
        effort.seeds, effort.evaluations},
       {"hsdag, critic from nothing", "hsdag(critic=blank)", effort.seeds, effort.evaluations},
-      {"the same, single devices scored first", "hsdag(critic=blank,seeded=true)", effort.seeds, effort.evaluations},
       {"hsdag, free episodes alone", "hsdag(hold=0,imagined=10)", effort.seeds, effort.evaluations},
       {"**hsdag**", "hsdag", all_seeds ? full.seeds : std::min(full.seeds, 3), effort.evaluations},
   };
