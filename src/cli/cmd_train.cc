@@ -159,7 +159,7 @@ std::vector<TrainingCase> TrainingCases(const std::vector<Case>& cases) {
 
 TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner) {
   TrainingRequest request{
-      .planner = planner.planner, .title = arguments.planner, .folder = arguments.output, .resume = arguments.resume};
+      .planner = planner.planner, .title = planner.whole, .folder = arguments.output, .resume = arguments.resume};
   if (!arguments.budget.empty()) request.budget = Budget::Parse(arguments.budget);
   const auto count = [](const char* option, const std::string& text) {
     return static_cast<int64_t>(std::min<uint64_t>(ParseCount(option, text, 1), 1'000'000'000));
