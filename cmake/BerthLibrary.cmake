@@ -78,9 +78,10 @@ function(berth_module folder)
   foreach(below IN LISTS arg_HOST)
     string(APPEND whole ",$<TARGET_FILE:berth_${below}>")
   endforeach()
+  # As RPATH, not RUNPATH: that would not count where AddressSanitizer calls dlopen() for the program.
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME berth_${folder} LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}"
-    BERTH_HOST "LINKER:--export-dynamic;LINKER:--whole-archive${whole},--no-whole-archive;LINKER:-rpath,${CMAKE_BINARY_DIR}")
+    BERTH_HOST "LINKER:--export-dynamic;LINKER:--whole-archive${whole},--no-whole-archive;LINKER:--disable-new-dtags;LINKER:-rpath,${CMAKE_BINARY_DIR}")
   # What is linked with all folders need not wait for its outside libraries either.
   get_property(libraries GLOBAL PROPERTY BERTH_LIBRARIES)
   list(REMOVE_ITEM libraries berth_${folder})
