@@ -348,6 +348,20 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   EXPECT_EQ(learner.Greedy(0).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
 }
 
+TEST(Hsdag, KeepsToAnyBudget) {
+  const Case test("chain(ops=5)");
+  PlannerCatalog planners;
+  RegisterHsdag(planners);
+  for (const int64_t evaluations : {1, 2, 3, 4, 5, 62, 63, 64}) {
+    const auto result = planners.MakePlanner("hsdag(hidden=8)")
+                            ->MakePlan({.problem = *test.problem,
+                                        .evaluator = *test.judged,
+                                        .budget = {.evaluations = evaluations},
+                                        .random = Random(1)});
+    EXPECT_EQ(result.evaluations, evaluations);
+  }
+}
+
 TEST(Hsdag, ItsDefaultsAreThoseThatItLists) {
   const Case test("chain(ops=5)");
   MethodCatalog methods;

@@ -59,7 +59,7 @@ class LearnedPlanner : public Planner {
     }
     std::optional<double> policy_seconds;
     if (!search.Done()) {
-      const Learner::Answer answer = learner.Greedy(0);
+      const Learner::Answer answer = learner.Greedy(0, search.evaluations_left());
       Adopt(search, learner.Take(0));
       const Score& score = answer.result.score;
       if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem.seconds_per_unit();

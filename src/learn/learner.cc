@@ -414,15 +414,15 @@ int64_t Learner::greedy_evaluations(size_t index) const {
   return policy_->greedy_evaluations(*tasks_[index]) * policy_->anchors();
 }
 
-Learner::Answer Learner::Greedy(size_t index) {
+Learner::Answer Learner::Greedy(size_t index, int64_t most) {
   Judge judge(cases_[index].evaluator, method_.judge);
   at::set_num_threads(1);
   Answer answer{.cost = std::numeric_limits<double>::infinity()};
-  for (int64_t anchor = 0; anchor < policy_->anchors(); ++anchor) {
+  for (int64_t anchor = 0; anchor < policy_->anchors() && judge.evaluations() < most; ++anchor) {
+    const int64_t evaluations = std::min(policy_->greedy_evaluations(*tasks_[index]), most - judge.evaluations());
     std::vector<Random> randoms{random_.Fork(0, 1)};
     const auto episodes =
-        policy_->Play(*tasks_[index], judge, randoms,
-                      {.greedy = true, .evaluations = policy_->greedy_evaluations(*tasks_[index]), .anchor = anchor});
+        policy_->Play(*tasks_[index], judge, randoms, {.greedy = true, .evaluations = evaluations, .anchor = anchor});
     answer.cost = std::min(answer.cost, episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit());
   }
   answer.failure = judge.last_failure();

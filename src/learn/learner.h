@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,13 +94,13 @@ class Learner {
   PlanResult Take(size_t index);
 
   // The policy's own answer: the likeliest decisions, of each of its ways to play, and the best of these. It takes
-  // greedy_evaluations(), which count on the case like any episode's.
+  // greedy_evaluations(), or `most`, which then leaves ways out; they count on the case like any episode's.
   struct Answer {
     double cost = 0;      // in seconds, penalty for memory included; infinity where it failed
     PlanResult result{};  // no plan where it failed
     std::string failure{};
   };
-  Answer Greedy(size_t index);
+  Answer Greedy(size_t index, int64_t most = std::numeric_limits<int64_t>::max());
   int64_t greedy_evaluations(size_t index) const;
   // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost.
   double GreedyCost();
