@@ -366,22 +366,24 @@ TEST(Hsdag, ItsDefaultsAreThoseThatItLists) {
   const Case test("chain(ops=5)");
   MethodCatalog methods;
   RegisterHsdag(methods);
-  const auto learned = [&](const std::string& parameter) {
-    Learner learner(methods.Make(fmt::format("hsdag(hidden=8,steps=4{})", parameter)), {{*test.problem, *test.judged}},
+  const auto learned = [&](const std::string& parameters) {
+    Learner learner(methods.Make(fmt::format("hsdag(hidden=8,steps=4{})", parameters)), {{*test.problem, *test.judged}},
                     Random(1), 2);
     learner.Update(1'000'000, 1);
     const CurvePoint point = *learner.Update(1'000'000, 1);
     return std::tuple(point.loss, point.gradient_norm, point.entropy, point.mean_cost, point.evaluations);
   };
-  const auto expected = learned("");
+  const auto expected = learned(",imagined=2");
   for (const Parameter& parameter : methods.Find("hsdag")->info.parameters) {
     if (parameter.default_value.empty() || parameter.name == "hidden" || parameter.name == "steps") continue;
     // Where only one of the two rates is given, the other follows it.
-    if (parameter.name.starts_with("learning_rate")) continue;
-    EXPECT_EQ(learned(fmt::format(",{}={}", parameter.name, parameter.default_value)), expected) << parameter.name;
+    if (parameter.name.starts_with("learning_rate") || parameter.name == "imagined") continue;
+    EXPECT_EQ(learned(fmt::format(",imagined=2,{}={}", parameter.name, parameter.default_value)), expected)
+        << parameter.name;
   }
-  EXPECT_EQ(learned(",learning_rate=0.001,learning_rate_end=0.0003"), expected);
-  EXPECT_NE(learned(",imagined=29"), expected);
+  EXPECT_EQ(learned(",imagined=2,learning_rate=0.001,learning_rate_end=0.0003"), expected);
+  EXPECT_EQ(learned(",imagined=30"), learned(""));
+  EXPECT_NE(learned(""), expected);
 }
 
 TEST(Hsdag, RefusesACriticOfOtherRewards) {

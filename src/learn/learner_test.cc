@@ -108,7 +108,8 @@ TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
   Random random(3);
   const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3});
   const auto evaluator = Parallel(problem);
-  for (const Method& method : {SmallPlaceto(), SmallHsdag("workers=2"), SmallHsdag("mode=paper,workers=3")}) {
+  for (const Method& method :
+       {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3")}) {
     std::vector<std::string> bytes;
     for (const int64_t threads : {1, 2, 3}) {
       Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
@@ -136,7 +137,7 @@ TEST_F(LearnerTest, LearnsTheSameInAnyUnitOfTime) {
     return Score{.time = 1 + time};
   };
   const testing::FakeEvaluator evaluator(problem, score), on_micro(micro, score);
-  for (const Method& method : {SmallHsdag("critic=blank"), SmallHsdag("critic=blank,imagined=0")}) {
+  for (const Method& method : {SmallHsdag("critic=blank,imagined=3"), SmallHsdag("critic=blank,imagined=0")}) {
     Learner learner(method, {{problem, evaluator}}, Random(1), 6), other(method, {{micro, on_micro}}, Random(1), 6);
     for (int i = 0; i < 6; ++i) {
       const CurvePoint a = *learner.Update(1'000'000, 1), b = *other.Update(1'000'000, 1);
@@ -152,7 +153,7 @@ TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
   const auto evaluator = Parallel(problem);
   Method placeto = SmallPlaceto();
   placeto.rule.epochs = 3;
-  for (const Method& method : {placeto, SmallHsdag("")}) {
+  for (const Method& method : {placeto, SmallHsdag("imagined=2")}) {
     Learner learner(method, {{problem, *evaluator}}, Random(1), 9);
     learner.Update(1'000'000, 1);
     learner.Save(Path("before"));
