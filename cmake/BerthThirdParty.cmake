@@ -8,14 +8,12 @@ find_package(Boost 1.74 REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
 
-# Debian's ONNX is a pair of libraries over protobuf, whose headers want these two definitions. Its own CMake package
-# names neither protobuf nor the definitions, hence a target of our own.
-find_library(BERTH_ONNX_LIBRARY onnx REQUIRED)
+# Of Debian's ONNX only the messages of its files are used, which are a library of their own over protobuf; its headers
+# want these two definitions, which its own CMake package does not name.
 find_library(BERTH_ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(berth_onnx INTERFACE)
 target_compile_definitions(berth_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
-target_link_libraries(berth_onnx INTERFACE
-  "${BERTH_ONNX_LIBRARY}" "${BERTH_ONNX_PROTO_LIBRARY}" protobuf::libprotobuf)
+target_link_libraries(berth_onnx INTERFACE "${BERTH_ONNX_PROTO_LIBRARY}" protobuf::libprotobuf)
 
 if(BERTH_TESTS)
   find_package(GTest 1.12 REQUIRED)

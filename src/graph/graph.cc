@@ -227,6 +227,9 @@ Graph GraphBuilder::Build(std::string_view file) {
   }
   for (Entity& input : inputs_) {
     graph.input_bytes_.push_back(input.bytes);
+    graph.input_shape_.items.insert(graph.input_shape_.items.end(), input.shape.begin(), input.shape.end());
+    graph.input_shape_.start.push_back(graph.input_shape_.items.size());
+    graph.input_types_.Add(input.type);
     graph.input_names_.Add(input_names.Make(std::move(input.name), "input", graph.input_bytes_.size() - 1));
   }
 

@@ -32,6 +32,15 @@ enum class DataType : uint8_t { kF32, kF16, kBF16, kI8, kF64 };
 inline constexpr size_t kDataTypes = 5;
 inline constexpr std::array<std::string_view, kDataTypes> kDataTypeNames = {"f32", "f16", "bf16", "i8", "f64"};
 
+// How far the sizes of a tensor can be trusted. What is computed from a doubtful size is as doubtful, to the end.
+enum class Certainty : uint8_t {
+  kKnown,
+  kEstimated,  // a run's data decide: counted at the most there can be, or at what is expected on average
+  kUnknown,    // nothing tells: a guess
+};
+inline constexpr size_t kCertainties = 3;
+inline constexpr std::array<std::string_view, kCertainties> kCertaintyNames = {"known", "estimated", "unknown"};
+
 // What one op does, on whatever device. Floating-point operations count a multiply-add as two.
 struct OpWork {
   double flops = 0;
@@ -41,6 +50,7 @@ struct OpWork {
   OpClass op_class = OpClass::kOther;
   DataType data_type = DataType::kF32;
   bool bytes_only = false;  // no formula is known for this op type: it is costed by its bytes, and `inspect` says so
+  Certainty sizes = Certainty::kKnown;  // of its inputs and outputs: the least certain one's
   bool operator==(const OpWork&) const = default;
 };
 
@@ -103,6 +113,9 @@ class Graph {
   std::span<const OpId> input_consumers(InputId input) const { return input_consumers_[Index(input)]; }
   int64_t input_bytes(InputId input) const { return input_bytes_[Index(input)]; }
   std::string_view input_name(InputId input) const { return input_names_[Index(input)]; }
+  // Its dimensions and the type of its elements, "float32", where the file says them; empty where it does not.
+  std::span<const int64_t> input_shape(InputId input) const { return input_shape_[Index(input)]; }
+  std::string_view input_type(InputId input) const { return input_types_[Index(input)]; }
 
   // The op that stood at this position of the file; placement arrays follow the file.
   OpId op_at_file_position(size_t position) const { return file_order_[position]; }
@@ -169,7 +182,8 @@ class Graph {
   Names parameter_names_;
   Rows<OpId> input_consumers_;
   std::vector<int64_t> input_bytes_;
-  Names input_names_;
+  Rows<int64_t> input_shape_;
+  Names input_names_, input_types_;
   std::vector<OpId> file_order_;
   std::vector<std::string> notes_;
   uint64_t fingerprint_ = 0;
@@ -190,6 +204,10 @@ class GraphBuilder {
   void UseInput(size_t input, size_t op);
   void SetShape(size_t tensor, std::span<const int64_t> shape) {
     tensors_[tensor].shape.assign(shape.begin(), shape.end());
+  }
+  void SetInputShape(size_t input, std::span<const int64_t> shape, std::string type) {
+    inputs_[input].shape.assign(shape.begin(), shape.end());
+    inputs_[input].type = std::move(type);
   }
   void MarkConstant(size_t tensor) { tensors_[tensor].is_constant = true; }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
@@ -216,8 +234,9 @@ class GraphBuilder {
     int64_t bytes;
     std::string name;
     bool is_output;
-    bool is_constant = false;  // tensors only, as is the shape
-    std::vector<int64_t> shape{};
+    bool is_constant = false;      // tensors only
+    std::vector<int64_t> shape{};  // tensors and inputs
+    std::string type{};            // inputs only
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)
 

@@ -63,6 +63,8 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
       work.bytes_written);
   if (work.workspace_bytes != 0) text += fmt::format(", \"workspace_bytes\": {}", work.workspace_bytes);
   if (work.bytes_only) text += ", \"bytes_only\": true";
+  if (work.sizes != Certainty::kKnown)
+    text += fmt::format(", \"sizes\": \"{}\"", kCertaintyNames[static_cast<size_t>(work.sizes)]);
   if (graph.is_backward(op)) text += ", \"backward\": true";
   std::vector<std::string_view> names;
   for (const TensorId tensor : graph.inputs_of(op)) names.push_back(graph.tensor_name(tensor));
@@ -111,10 +113,15 @@ class Reader {
                         fmt::format("this program reads version {}; a newer Berth may read this file", kVersion));
     }
     builder_ = GraphBuilder(top.Text("name"));
-    ReadEntities(top, "parameters", parameters_,
-                 [&](int64_t bytes, std::string name) { return builder_.AddParameter(bytes, std::move(name)); });
-    ReadEntities(top, "inputs", inputs_,
-                 [&](int64_t bytes, std::string name) { return builder_.AddInput(bytes, std::move(name)); });
+    ReadEntities(top, "parameters", parameters_, [&](JsonObject&, int64_t bytes, std::string name) {
+      return builder_.AddParameter(bytes, std::move(name));
+    });
+    ReadEntities(top, "inputs", inputs_, [&](JsonObject& object, int64_t bytes, std::string name) {
+      const size_t input = builder_.AddInput(bytes, std::move(name));
+      const std::vector<int64_t> shape = object.Has("shape") ? Shape(object) : std::vector<int64_t>{};
+      if (object.Has("type")) builder_.SetInputShape(input, shape, object.Text("type"));
+      return input;
+    });
     const json& ops = top.List("ops");
     if (ops.empty()) throw top.Mistake("ops", "there is none; a graph has at least one op");
     // Tensors first: an op may stand before those that make what it consumes.
@@ -142,7 +149,7 @@ class Reader {
     for (size_t i = 0; i < list.size(); ++i) {
       JsonObject object(list[i], path_, Place(key, i));
       const std::string name = Name(object);
-      if (!positions.emplace(name, add(ReadBytes(object, "bytes"), name)).second) throw Twice(object, name);
+      if (!positions.emplace(name, add(object, ReadBytes(object, "bytes"), name)).second) throw Twice(object, name);
       object.Finish();
     }
   }
@@ -169,6 +176,7 @@ class Reader {
     work.bytes_written = object.Int("bytes_written", 0, kMostTraffic);
     if (object.Has("workspace_bytes")) work.workspace_bytes = object.Int("workspace_bytes", 0, kMostBytes);
     if (object.Has("bytes_only")) work.bytes_only = object.Bool("bytes_only");
+    if (object.Has("sizes")) work.sizes = static_cast<Certainty>(Choice(object, "sizes", kCertaintyNames));
     work.op_class = static_cast<OpClass>(Choice(object, "class", kOpClassNames));
     work.data_type = static_cast<DataType>(Choice(object, "data_type", kDataTypeNames));
     const size_t op = builder_.AddOp(name, object.Text("type"), work);
@@ -248,8 +256,13 @@ std::string WriteGraphJson(const Graph& graph) {
   {
     Lines lines(text, "inputs");
     for (const InputId input : graph.inputs()) {
-      lines.Add(
-          fmt::format("{{\"name\": {}, \"bytes\": {}}}", Quoted(graph.input_name(input)), graph.input_bytes(input)));
+      std::string line =
+          fmt::format("{{\"name\": {}, \"bytes\": {}", Quoted(graph.input_name(input)), graph.input_bytes(input));
+      if (!graph.input_type(input).empty()) {
+        line += fmt::format(", \"shape\": [{}], \"type\": {}", fmt::join(graph.input_shape(input), ", "),
+                            Quoted(graph.input_type(input)));
+      }
+      lines.Add(line + "}");
     }
   }
   {

@@ -33,7 +33,11 @@ void ExpectRoundTrip(const Graph& graph) {
   }
   for (const ParameterId parameter : graph.parameters())
     EXPECT_EQ(again.parameter_name(parameter), graph.parameter_name(parameter));
-  for (const InputId input : graph.inputs()) EXPECT_EQ(again.input_name(input), graph.input_name(input));
+  for (const InputId input : graph.inputs()) {
+    EXPECT_EQ(again.input_name(input), graph.input_name(input));
+    EXPECT_EQ(again.input_type(input), graph.input_type(input));
+    EXPECT_TRUE(std::ranges::equal(again.input_shape(input), graph.input_shape(input)));
+  }
   EXPECT_EQ(WriteGraphJson(again), text);
 }
 
@@ -66,7 +70,8 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
                         .workspace_bytes = static_cast<int64_t>(random.Below(3)),
                         .op_class = static_cast<OpClass>(random.Below(kOpClasses)),
                         .data_type = static_cast<DataType>(random.Below(kDataTypes)),
-                        .bytes_only = random.Chance(0.3)};
+                        .bytes_only = random.Chance(0.3),
+                        .sizes = static_cast<Certainty>(random.Below(kCertainties))};
       builder.AddOp(random.Chance(0.5) ? "op" : "", random.Chance(0.5) ? "A" : "B", work);
       for (size_t k = random.Below(3); k > 0; --k) {
         tensors[i].push_back(builder.AddTensor(i, static_cast<int64_t>(random.Below(100)), "same", random.Chance(0.2)));

@@ -161,8 +161,9 @@ Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
   const Spec asked = options.format.empty() ? Spec{} : Spec::Parse(options.format);
   const std::vector<Format> formats = Formats();
   const Format& format = FormatOf(formats, content, path, asked.name);
-  if (!options.shapes.empty() && !format.takes_shapes) {
-    throw Error("{}: --shape is for formats that describe shapes, like ONNX; this is {}", path, format.sentence);
+  if ((!options.shapes.empty() || options.batch) && !format.takes_shapes) {
+    throw Error("{}: --shape and --batch are for formats that describe shapes, like ONNX; this is {}", path,
+                format.sentence);
   }
   return format.read(content, path,
                      Params(asked.name.empty() ? Spec{.name = format.name} : asked, format.parameters, "model format"),
@@ -225,8 +226,8 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
   }
   const size_t parenthesis = name.find('(');
   if (catalog.Find(name.substr(0, parenthesis)) != nullptr) {
-    if (!options.shapes.empty())
-      throw Error("--shape is for model files; {} takes its sizes as parameters, in parentheses", model);
+    if (!options.shapes.empty() || options.batch)
+      throw Error("--shape and --batch are for model files; {} takes its sizes as parameters, in parentheses", model);
     return OfGraph(catalog.Make(model));
   }
   if (parenthesis == std::string::npos &&

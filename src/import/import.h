@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ void RegisterSyntheticModels(ModelCatalog& catalog);
 struct ImportOptions {
   // Sizes for model inputs, by input name: replaces symbolic and fixed dimensions alike.
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes{};
+  // The size of the batch axis of every input of which it is plain which axis that is.
+  std::optional<int64_t> batch{};
   // "onnx", "berth", "piper(recomputation=true)", ...; empty: known by content.
   std::string format{};
   // Names that stand for many models at once: no model, but a wrong name may be meant for one.

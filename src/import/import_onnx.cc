@@ -4,6 +4,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <limits>
 
@@ -11,7 +12,7 @@
 #include "import/import.h"
 #include "import/onnx_functions.h"
 #include "import/onnx_graph.h"
-#include "import/onnx_schema.h"
+#include "import/onnx_shapes.h"
 
 namespace berth {
 namespace {
@@ -42,20 +43,18 @@ onnx::ModelProto Parse(std::string_view content, const std::string& path) {
 
 // What is newer than the library is read by the newest rules that are known.
 std::map<std::string, int64_t, std::less<>> ReadVersions(const onnx::ModelProto& model, NoteList& notes) {
-  if (model.ir_version() > onnx::Version::IR_VERSION) {
-    notes.Add(
-        "written for a newer ONNX, read as far as it is known",
-        fmt::format("IR version {} (known: {})", model.ir_version(), static_cast<int>(onnx::Version::IR_VERSION)));
+  if (model.ir_version() > kNewestIrVersion) {
+    notes.Add("written for a newer ONNX, read as far as it is known",
+              fmt::format("IR version {} (known: {})", model.ir_version(), kNewestIrVersion));
   }
   std::map<std::string, int64_t, std::less<>> opsets;
   for (const onnx::OperatorSetIdProto& import : model.opset_import()) {
     opsets[import.domain() == "ai.onnx" ? "" : import.domain()] = std::clamp<int64_t>(import.version(), 1, 1'000'000);
   }
-  const int64_t newest = NewestKnownOpset();
-  const int64_t opset = opsets.try_emplace("", newest).first->second;
-  if (opset > newest) {
+  const int64_t opset = opsets.try_emplace("", kNewestOpset).first->second;
+  if (opset > kNewestOpset) {
     notes.Add("written for a newer ONNX, read as far as it is known",
-              fmt::format("opset {} (known: {}, and what is in the table of op types)", opset, newest));
+              fmt::format("opset {} (known: {})", opset, kNewestOpset));
   }
   return opsets;
 }
@@ -72,7 +71,9 @@ class Inputs {
     }
   }
 
-  void Declare(OnnxScope& scope, const Shapes& shapes) {
+  // Throws Error for a --batch that no input plainly has.
+  void Declare(OnnxScope& scope, const Shapes& shapes, std::optional<int64_t> batch) {
+    if (batch) BindBatch(shapes, *batch);
     BindSymbols(shapes);
     for (const onnx::ValueInfoProto* info : infos_) {
       const std::string where = fmt::format("{}: input '{}'", walk_.path, info->name());
@@ -89,6 +90,7 @@ class Inputs {
           if (!shape.dim(i).has_dim_value())
             value.dims[static_cast<size_t>(i)] = SizeOf(shape.dim(i).dim_param(), info->name(), i);
         }
+        if (const auto axis = batch_axis_.find(info); axis != batch_axis_.end()) value.dims[axis->second] = *batch;
       }
       value.known_dims = true;
       CheckedBytes(value.dims, value.type, where);
@@ -99,6 +101,60 @@ class Inputs {
   const std::vector<size_t>& positions() const { return positions_; }
 
  private:
+  // The axes of the inputs that are not given a shape of their own; which inputs have none is noted.
+  void BindBatch(const Shapes& shapes, int64_t batch) {
+    const bool named = std::ranges::any_of(infos_, [](const onnx::ValueInfoProto* info) {
+      return std::ranges::any_of(info->type().tensor_type().shape().dim(),
+                                 [](const auto& dim) { return NamesBatch(dim.dim_param()); });
+    });
+    for (const onnx::ValueInfoProto* info : infos_) {
+      if (shapes.contains(info->name())) continue;
+      if (const auto axis = BatchAxis(*info, named)) {
+        batch_axis_[info] = *axis;
+        const std::string& symbol = info->type().tensor_type().shape().dim(static_cast<int>(*axis)).dim_param();
+        if (!symbol.empty()) symbols_.emplace(symbol, batch);
+      } else {
+        walk_.notes.Add(
+            "inputs whose batch axis is not plain, which --batch leaves as they are (set them with --shape)",
+            info->name());
+      }
+    }
+    if (batch_axis_.empty() && shapes.empty()) {
+      std::vector<std::string> names;
+      for (const onnx::ValueInfoProto* info : infos_) names.push_back(info->name());
+      throw Error(
+          "--batch {}: {} has no input of which it is plain which axis is the batch; set sizes with --shape: {}", batch,
+          walk_.path, fmt::join(names, ", "));
+    }
+  }
+
+  static bool NamesBatch(std::string_view symbol) {
+    std::string lower;
+    for (const char c : symbol) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return lower.find("batch") != std::string::npos || lower == "n" || lower == "b" || lower == "bs";
+  }
+
+  // A symbol that an exporter made up: s0, dim_0, unk__12, or none at all.
+  static bool IsAnonymous(std::string_view symbol) {
+    const std::string_view word = symbol.substr(0, symbol.find_first_of("0123456789"));
+    constexpr std::string_view kWords[] = {"", "s", "d", "dim", "dim_", "unk__", "dynamic_axes_", "?"};
+    return std::ranges::count(kWords, word) > 0;
+  }
+
+  // Where one input names its batch, those that do not have none. Else the first axis, where it is open, or one of
+  // several axes and of size one, or of an image or a larger tensor.
+  static std::optional<size_t> BatchAxis(const onnx::ValueInfoProto& info, bool named) {
+    const auto& shape = info.type().tensor_type().shape();
+    for (int i = 0; i < shape.dim_size(); ++i) {
+      if (NamesBatch(shape.dim(i).dim_param())) return static_cast<size_t>(i);
+    }
+    if (named || shape.dim_size() < 2) return std::nullopt;
+    const auto& first = shape.dim(0);
+    const bool open = !first.has_dim_value() && IsAnonymous(first.dim_param());
+    const bool fixed = first.has_dim_value() && (first.dim_value() == 1 || shape.dim_size() >= 4);
+    return open || fixed ? std::optional<size_t>(0) : std::nullopt;
+  }
+
   // A symbol means the same number everywhere: a --shape for one input sets it for all.
   void BindSymbols(const Shapes& shapes) {
     for (const auto& [name, dims] : shapes) {
@@ -139,6 +195,7 @@ class Inputs {
   OnnxWalk& walk_;
   std::vector<const onnx::ValueInfoProto*> infos_;
   std::map<std::string, int64_t, std::less<>> symbols_;
+  std::map<const onnx::ValueInfoProto*, size_t> batch_axis_;
   std::vector<size_t> positions_;
 };
 
@@ -193,9 +250,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
     if (needed[op]) order.push_back(op);
   }
   if (order.empty()) throw Error("{}: no op of it depends on its inputs, so there is nothing to place", walk.path);
-  std::map<const onnx::NodeProto*, int> file_position;
-  for (int i = 0; i < model.graph().node_size(); ++i) file_position[&model.graph().node(i)] = i;
-  std::ranges::sort(order, {}, [&](size_t op) { return file_position[scope.ops()[op].proto]; });
+  std::ranges::stable_sort(order, {}, [&](size_t op) { return scope.ops()[op].position; });
 
   // By the file: exporters name their graphs "torch_jit" or "main_graph".
   GraphBuilder builder(std::filesystem::path(walk.path).stem().string());
@@ -206,6 +261,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
     const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
     AddBytes(total, bytes, walk.path);
     input[position] = builder.AddInput(bytes, std::string(value.name));
+    builder.SetInputShape(input[position], value.dims, std::string(ElementTypeName(value.type)));
   }
   for (const size_t op : order) {
     const OnnxOp& source = scope.ops()[op];
@@ -215,7 +271,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
         source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
     for (const size_t position : source.outputs) {
       const Value& value = walk.pool[position];
-      const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
+      const int64_t bytes = CheckedBytes(value, walk.path);
       AddBytes(total, bytes, walk.path);
       tensor[position] = builder.AddTensor(added, bytes, std::string(value.name), outputs.contains(position));
       builder.SetShape(tensor[position], value.dims);
@@ -254,33 +310,34 @@ Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOp
   onnx::ModelProto model = Parse(content, path);
   InlineFunctions(model, path);
 
-  const auto walk_through = [&](const Shapes& shapes, ShapeRecord* file_shapes, auto&& finish) {
+  const auto walk_through = [&](const Shapes& shapes, std::optional<int64_t> batch, ShapeRecord* file_shapes,
+                                auto&& finish) {
     OnnxWalk walk{.path = path, .opsets = {}};
     walk.opsets = ReadVersions(model, walk.notes);
     walk.file_shapes = file_shapes;
     OnnxScope scope(walk, model.graph(), nullptr);
     scope.DeclareInitializers();
     Inputs inputs(model, scope, walk);
-    inputs.Declare(scope, shapes);
+    inputs.Declare(scope, shapes, batch);
     if (file_shapes != nullptr) file_shapes->changes = Changes(walk, inputs.positions());
     scope.Run();
     return finish(walk, scope, inputs);
   };
-  if (options.shapes.empty()) {
-    return walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
+  if (options.shapes.empty() && !options.batch) {
+    return walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
       return MakeGraph(model, scope, walk, inputs.positions());
     });
   }
 
   // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
   ShapeRecord file_shapes;
-  walk_through({}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
+  walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
     for (const Value& value : walk.pool) {
       file_shapes.dims.emplace(value.name, value.dims);
-      if (!value.known_dims) file_shapes.unknown.emplace(value.name);
+      if (value.certainty != Certainty::kKnown) file_shapes.uncertain.emplace(value.name);
     }
   });
-  return walk_through(options.shapes, &file_shapes,
+  return walk_through(options.shapes, options.batch, &file_shapes,
                       [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
                         return MakeGraph(model, scope, walk, inputs.positions());
                       });

@@ -243,7 +243,10 @@ class GraphMaker {
       const bool ends = l.type == "Parameter" || l.type == "Result";
       if (view_ == IrView::kFolded && (constant_[i] || ends)) {
         if (l.type != "Parameter") continue;
-        for (const IrPort& port : l.outputs) entity_[i].push_back(builder_.AddInput(BytesOf(port), l.name));
+        for (const IrPort& port : l.outputs) {
+          entity_[i].push_back(builder_.AddInput(BytesOf(port), l.name));
+          builder_.SetInputShape(entity_[i].back(), port.dims, port.type);
+        }
         continue;
       }
       op_[i] =
@@ -321,6 +324,8 @@ class GraphMaker {
       work.op_class = rule->op_class;
       work.flops = FlopsOf(l, *rule);
     }
+    for (const IrPort& port : l.outputs) work.sizes = std::max(work.sizes, port.certainty);
+    for (const IrLayer::Source& source : l.inputs) work.sizes = std::max(work.sizes, PortOf(source).certainty);
     if (rule != nullptr && rule->traffic == Traffic::kNone) return work;
     for (const IrPort& port : l.outputs) work.bytes_written += BytesOf(port);
     for (size_t k = 0; k < l.inputs.size(); ++k) {

@@ -33,7 +33,7 @@ class IrBuilder {
               std::string_view element_type = "f32") {
     IrLayer layer{.name = fmt::format("{}_{}", type, net_.layers.size()), .type = std::string(type)};
     for (const Value& input : inputs) layer.inputs.push_back({input.layer, 0});
-    if (type != "Result") layer.outputs.push_back({dims, std::string(element_type)});
+    if (type != "Result") layer.outputs.push_back({.dims = dims, .type = std::string(element_type)});
     net_.layers.push_back(std::move(layer));
     return {net_.layers.size() - 1, std::move(dims)};
   }

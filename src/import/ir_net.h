@@ -20,7 +20,9 @@ enum class IrView : uint8_t {
 };
 
 struct IrPort {
-  Dims dims{};               // a dynamic dimension is 1
+  Dims dims{};  // a dynamic dimension is 1
+  // Where another axis than the first is dynamic, one is a guess; the first is a batch of one.
+  Certainty certainty = Certainty::kKnown;
   std::string type = "f32";  // of an element, lower case, as in the <data> of a constant: "f16", "i64", "boolean"
 };
 

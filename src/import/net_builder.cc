@@ -35,6 +35,7 @@ std::string NetBuilder::Named(std::string_view name) { return scope_ + std::stri
 
 NetBuilder::Value NetBuilder::Input(std::string name, Dims dims) {
   const size_t position = builder_.AddInput(BytesOf(dims), std::move(name));
+  builder_.SetInputShape(position, dims, "float32");
   return {Value::Kind::kInput, position, std::move(dims)};
 }
 

@@ -1,5 +1,5 @@
-// If, Loop and Scan as one op each, which does what its body does (ONNX operator specification, the ops of these
-// names).
+// If, Loop, Scan and SequenceMap as one op each, which does what its body does (ONNX operator specification, the ops of
+// these names). An If whose condition is a constant is its branch.
 
 #include <algorithm>
 #include <iterator>
@@ -31,9 +31,30 @@ OpWork Repeated(OpWork work, int64_t times, const OnnxNode& node) {
 
 Value Element(int32_t type) { return {.type = type, .known_dims = true}; }
 
-// A body's input: shape, type and nothing else of the value that it is given.
-Value AsInput(const Value& given, std::string_view name) {
-  return {.name = name, .type = given.type, .dims = given.dims, .known_dims = true};
+// A body's input or output: shape, type and nothing else of the value.
+Value ShapeOf(const Value& value, std::string_view name = {}) {
+  return {.name = name,
+          .type = value.type,
+          .dims = value.dims,
+          .known_dims = true,
+          .certainty = value.certainty,
+          .is_sequence = value.is_sequence,
+          .is_optional = value.is_optional,
+          .elements = value.elements};
+}
+
+// A sequence of `before` elements after the first round of `rounds`: every round adds as many as the first.
+void Grow(Value& sequence, size_t before, int64_t rounds) {
+  constexpr size_t kMostElements = 100'000;
+  if (sequence.elements.size() <= before) return;
+  const std::vector<Value> added(sequence.elements.begin() + static_cast<ptrdiff_t>(before), sequence.elements.end());
+  for (int64_t round = 1; round < rounds; ++round) {
+    if (sequence.elements.size() + added.size() > kMostElements) {
+      sequence.certainty = Certainty::kUnknown;
+      return;
+    }
+    sequence.elements.insert(sequence.elements.end(), added.begin(), added.end());
+  }
 }
 
 // Outputs in the order of the node's; a body that has fewer is an Error.
@@ -43,56 +64,87 @@ const Value& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onnx::G
   return walk.pool[body.Find(graph.output(i).name())];
 }
 
-Value Result(const Value& of_body) { return {.type = of_body.type, .dims = of_body.dims, .known_dims = true}; }
-
 }  // namespace
 
 void OnnxScope::RunControlFlow(const OnnxNode& node) {
   if (node.type == "If") return RunIf(node);
-  return node.type == "Loop" ? RunLoop(node) : RunScan(node);
+  if (node.type == "Loop") return RunLoop(node);
+  return node.type == "Scan" ? RunScan(node) : RunSequenceMap(node);
 }
 
 void OnnxScope::AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work,
                              std::set<size_t> uses) {
+  OpWork total = work;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value* input = node.inputs[i];
+    if (input != nullptr) total.sizes = std::max(total.sizes, input->certainty);
     if (input != nullptr && !input->constant) uses.insert(Find(node.proto.input(static_cast<int>(i))));
   }
-  OnnxOp op{.proto = &node.proto, .uses = {uses.begin(), uses.end()}, .outputs = {}, .work = work};
+  OnnxOp op{.proto = &node.proto, .uses = {uses.begin(), uses.end()}, .outputs = {}, .work = total, .position = at_};
   ops_.push_back(std::move(op));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    CheckedBytes(outputs[i].dims, outputs[i].type, fmt::format("{}: its output {}", node.where, i));
+    CheckedBytes(outputs[i], fmt::format("{}: its output {}", node.where, i));
   }
   DeclareOutputs(node, std::move(outputs), false);
 }
 
-// The branch that computes more is counted, unless the condition is a constant.
+// Makes the ops of a body this scope's own, and its outputs the node's.
+void OnnxScope::Inline(const OnnxNode& node, const onnx::GraphProto& graph) {
+  OnnxScope body(walk_, graph, this);
+  body.DeclareInitializers();
+  body.Run();
+  const auto before = static_cast<ptrdiff_t>(ops_.size());
+  for (Value& value : walk_.pool) {
+    if (value.scope != body.id_) continue;
+    value.scope = id_;
+    if (value.node >= 0) value.node += before;
+  }
+  for (OnnxOp& op : body.ops_) {
+    op.position = at_;
+    ops_.push_back(std::move(op));
+  }
+  for (int i = 0; i < node.proto.output_size(); ++i) {
+    const std::string& name = node.proto.output(i);
+    if (name.empty()) continue;
+    OutputOf(walk_, body, graph, i, node);
+    const size_t position = body.Find(graph.output(i).name());
+    // What the branch hands on of the scope around it keeps its name.
+    if (body.values_.contains(graph.output(i).name())) walk_.pool[position].name = name;
+    if (!values_.emplace(name, position).second)
+      throw Error("{}: tensor '{}' is made twice; each name must have one maker", walk_.path, name);
+  }
+}
+
+// The branch that computes more is counted, unless the condition is a constant: then the branch is inlined.
 void OnnxScope::RunIf(const OnnxNode& node) {
   const onnx::GraphProto* graphs[] = {&BodyOf(node, "then_branch"), &BodyOf(node, "else_branch")};
   const Content* condition = node.InputContent(0);
-  const bool decided = condition != nullptr && condition->size() == 1;
+  if (condition != nullptr && condition->size() == 1 && node.consulted == Certainty::kKnown) {
+    return Inline(node, *graphs[(*condition)[0] != 0 ? 0 : 1]);
+  }
   std::set<size_t> uses;
-  OpWork work;
+  OpWork works[2];
   std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t k = 0; k < 2; ++k) {
-    if (decided && ((*condition)[0] != 0) != (k == 0)) continue;
     OnnxScope body(walk_, *graphs[k], this);
     body.DeclareInitializers();
     body.Run();
     uses.merge(body.Captured());
-    const OpWork of_body = body.TotalWork();
-    if (of_body.flops > work.flops || (of_body.flops == work.flops && of_body.bytes_read + of_body.bytes_written >=
-                                                                          work.bytes_read + work.bytes_written)) {
-      work = of_body;
-    }
+    works[k] = body.TotalWork();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const Value& result = OutputOf(walk_, body, *graphs[k], static_cast<int>(i), node);
-      if (!outputs[i].known_dims || Elements(result.dims) > Elements(outputs[i].dims)) outputs[i] = Result(result);
+      Value result = ShapeOf(OutputOf(walk_, body, *graphs[k], static_cast<int>(i), node));
+      Certainty certainty = std::max(result.certainty, outputs[i].certainty);
+      if (k == 1 && result.dims != outputs[i].dims) certainty = std::max(certainty, Certainty::kEstimated);
+      if (k == 0 || Elements(result.dims) > Elements(outputs[i].dims)) outputs[i] = std::move(result);
+      outputs[i].certainty = certainty;
     }
   }
-  if (!decided)
-    walk_.notes.Add("If ops, counted as the branch that computes more",
-                    node.proto.output_size() > 0 ? node.proto.output(0) : "");
+  const auto effort = [](const OpWork& work) { return std::pair(work.flops, work.bytes_read + work.bytes_written); };
+  OpWork work = effort(works[1]) > effort(works[0]) ? works[1] : works[0];
+  work.sizes = std::max(works[0].sizes, works[1].sizes);
+  if (effort(works[0]) != effort(works[1])) work.sizes = std::max(work.sizes, Certainty::kEstimated);
+  walk_.notes.Add("If ops, counted as the branch that computes more",
+                  node.proto.output_size() > 0 ? node.proto.output(0) : "");
   AddControlOp(node, std::move(outputs), work, std::move(uses));
 }
 
@@ -102,12 +154,15 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
   const onnx::GraphProto& graph = BodyOf(node, "body");
   const Content* count = node.InputContent(0);
   int64_t trips = 1;
+  Certainty certainty = Certainty::kKnown;
   if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 && (*count)[0] <= static_cast<long double>(kEndless)) {
     trips = ToInt((*count)[0]);
   } else {
+    certainty = Certainty::kUnknown;
     walk_.notes.Add("loops whose number of rounds only a run can tell, counted as 1",
                     node.proto.output_size() > 0 ? node.proto.output(0) : "");
   }
+  certainty = std::max(certainty, node.consulted);
 
   OnnxScope body(walk_, graph, this);
   body.DeclareInitializers();
@@ -117,18 +172,30 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
     const Value* given = i >= 2 ? node.Input(static_cast<size_t>(i)) : nullptr;
     if (i >= 2 && given == nullptr)
       throw Error("{}: its body has {} inputs, the op fewer", node.where, graph.input_size());
-    body.Declare(AsInput(
+    body.Declare(ShapeOf(
         given != nullptr ? *given : Element(i == 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::BOOL), name));
   }
   body.Run();
   std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
   const int carried = std::max(0, graph.input_size() - 2);
   for (int i = 0; i < node.proto.output_size(); ++i) {
-    Value result = Result(OutputOf(walk_, body, graph, i + 1, node));
-    if (i >= carried) result.dims.insert(result.dims.begin(), trips);
+    Value result = ShapeOf(OutputOf(walk_, body, graph, i + 1, node));
+    result.certainty = std::max(result.certainty, certainty);
+    const Value* given = i < carried ? node.Input(static_cast<size_t>(i) + 2) : nullptr;
+    if (i >= carried) {
+      result.dims.insert(result.dims.begin(), trips);
+    } else if (given != nullptr && result.is_sequence) {
+      Grow(result, given->elements.size(), trips);
+    } else if (given != nullptr && given->dims != result.dims && trips != 1) {
+      result.certainty = certainty = Certainty::kUnknown;
+      walk_.notes.Add("loops whose state changes its size from round to round, counted as the first",
+                      node.proto.output(i));
+    }
     outputs[static_cast<size_t>(i)] = std::move(result);
   }
-  AddControlOp(node, std::move(outputs), Repeated(body.TotalWork(), trips, node), body.Captured());
+  OpWork work = Repeated(body.TotalWork(), trips, node);
+  work.sizes = std::max(work.sizes, certainty);
+  AddControlOp(node, std::move(outputs), work, body.Captured());
 }
 
 // Inputs: states, then sequences. Body: (states, an element of each sequence) -> (states, an element of each result).
@@ -155,7 +222,7 @@ void OnnxScope::RunScan(const OnnxNode& node) {
   for (size_t i = 0; i < static_cast<size_t>(given); ++i) {
     const Value* input = node.Input(first + i);
     if (input == nullptr) throw Error("{}: its input {} is missing", node.where, first + i);
-    Value element = AsInput(*input, graph.input(static_cast<int>(i)).name());
+    Value element = ShapeOf(*input, graph.input(static_cast<int>(i)).name());
     const auto drop = [&](size_t axis) {
       if (axis >= element.dims.size()) throw Error("{}: its input {} is not a sequence", node.where, first + i);
       const int64_t size = element.dims[axis];
@@ -172,7 +239,7 @@ void OnnxScope::RunScan(const OnnxNode& node) {
   body.Run();
   std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Value result = Result(OutputOf(walk_, body, graph, static_cast<int>(i), node));
+    Value result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
     if (i >= states) {
       const size_t axis = batched ? 0 : axis_of("scan_output_axes", i - states, result.dims.size() + 1);
       result.dims.insert(result.dims.begin() + static_cast<ptrdiff_t>(axis), trips);
@@ -181,6 +248,34 @@ void OnnxScope::RunScan(const OnnxNode& node) {
     outputs[i] = std::move(result);
   }
   AddControlOp(node, std::move(outputs), Repeated(Repeated(body.TotalWork(), trips, node), batch, node),
+               body.Captured());
+}
+
+// Inputs: a sequence, then sequences as long and tensors. The body is run for each element.
+void OnnxScope::RunSequenceMap(const OnnxNode& node) {
+  const onnx::GraphProto& graph = BodyOf(node, "body");
+  const Value* first = node.Input(0);
+  if (first == nullptr || !first->is_sequence || graph.input_size() != static_cast<int>(node.inputs.size())) {
+    throw Error("{}: its first input is no sequence, or its body takes other inputs", node.where);
+  }
+  const size_t count = first->elements.size();
+  OnnxScope body(walk_, graph, this);
+  body.DeclareInitializers();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* input = node.Input(i);
+    if (input == nullptr) throw Error("{}: its input {} is missing", node.where, i);
+    Value element = input->is_sequence && !input->elements.empty() ? input->elements.front() : *input;
+    element.certainty = std::max(element.certainty, input->certainty);
+    body.Declare(ShapeOf(element, graph.input(static_cast<int>(i)).name()));
+  }
+  body.Run();
+  std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
+    outputs[i] = {.type = result.type, .known_dims = true, .certainty = result.certainty, .is_sequence = true};
+    outputs[i].elements.assign(count, result);
+  }
+  AddControlOp(node, std::move(outputs), Repeated(body.TotalWork(), static_cast<int64_t>(count), node),
                body.Captured());
 }
 

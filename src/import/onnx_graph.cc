@@ -16,6 +16,9 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 using onnx::TensorProto;
 
+// A constant that is its own, and not a view of another.
+constexpr size_t kOwnStorage = SIZE_MAX;
+
 // The same inputs give other outputs each time.
 bool IsRandom(std::string_view type) {
   return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
@@ -48,7 +51,8 @@ std::string_view DomainOf(const NodeProto& node) {
 }  // namespace
 
 bool IsControlFlow(const NodeProto& node) {
-  return DomainOf(node).empty() && (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
+  constexpr std::string_view kTypes[] = {"If", "Loop", "Scan", "SequenceMap"};
+  return DomainOf(node).empty() && std::ranges::count(kTypes, node.op_type()) > 0;
 }
 
 Value ReadDeclared(const onnx::ValueInfoProto& info) {
@@ -198,7 +202,10 @@ void OnnxScope::Run() {
   for (const auto* list : {&graph_.value_info(), &graph_.output()}) {
     for (const onnx::ValueInfoProto& info : *list) infos_.emplace(info.name(), &info);
   }
-  for (const size_t n : Order()) RunNode(graph_.node(static_cast<int>(n)));
+  for (const size_t n : Order()) {
+    at_ = n;
+    RunNode(graph_.node(static_cast<int>(n)));
+  }
 }
 
 OnnxNode OnnxScope::View(const NodeProto& proto) const {
@@ -220,24 +227,43 @@ void OnnxScope::RunNode(const NodeProto& proto) {
   const OnnxNode node = View(proto);
   if (IsControlFlow(proto)) return RunControlFlow(node);
   if (node.domain.empty() && node.type == "Constant") return DeclareConstant(node);
+  InferredShapes shapes = Infer(node);
+  SettleShapes(node, shapes);
+  const auto is_constant = [](const Value* input) { return input == nullptr || input->constant; };
+  const bool of_shape = AsksForShape(node);
+  const bool makes_constant = node.domain.empty() && (node.type == "SequenceEmpty" || node.type == "Optional");
+  const bool constant =
+      (!node.inputs.empty() || makes_constant) && std::ranges::all_of(node.inputs, is_constant) && !IsRandom(node.type);
+  if (constant || of_shape) {
+    MakeConstants(node, shapes);
+  } else {
+    AddOp(node, shapes.outputs);
+  }
+  DeclareOutputs(node, std::move(shapes.outputs), constant || of_shape);
+}
 
+// What contradicts a guess is no mistake of the file's: the guess is wrong, and what follows from it is not known.
+InferredShapes OnnxScope::Infer(const OnnxNode& node) {
   FileShapes file;
-  if (walk_.file_shapes != nullptr && proto.input_size() > 0 && proto.output_size() > 0) {
+  if (walk_.file_shapes != nullptr && node.proto.input_size() > 0 && node.proto.output_size() > 0) {
     const auto dims_of = [&](const std::string& name) {
       const auto found = walk_.file_shapes->dims.find(name);
       return found == walk_.file_shapes->dims.end() ? nullptr : &found->second;
     };
-    file = {
-        .input = dims_of(proto.input(0)), .output = dims_of(proto.output(0)), .changes = &walk_.file_shapes->changes};
+    file = {.input = dims_of(node.proto.input(0)),
+            .output = dims_of(node.proto.output(0)),
+            .changes = &walk_.file_shapes->changes};
   }
-  InferredShapes shapes = InferShapes(node, file, walk_.notes);
-  SettleShapes(node, shapes);
-
-  const auto is_constant = [](const Value* input) { return input == nullptr || input->constant; };
-  const bool of_shape = node.domain.empty() && (node.type == "Shape" || node.type == "Size");
-  const bool constant = !node.inputs.empty() && std::ranges::all_of(node.inputs, is_constant) && !IsRandom(node.type);
-  if (!constant && !of_shape) AddOp(node, shapes.outputs);
-  DeclareOutputs(node, std::move(shapes.outputs), constant || of_shape);
+  try {
+    return InferShapes(node, file, walk_.notes);
+  } catch (const Error& error) {
+    if (node.InputCertainty() == Certainty::kKnown) throw;
+    InferredShapes unknown;
+    unknown.outputs.resize(static_cast<size_t>(node.proto.output_size()));
+    unknown.problem = error.what();
+    if (unknown.problem.starts_with(node.where)) unknown.problem.erase(0, node.where.size() + 2);
+    return unknown;
+  }
 }
 
 // A Constant node holds its value in one of several attributes.
@@ -284,99 +310,110 @@ void OnnxScope::DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs,
     if (output.name.empty()) continue;
     output.node = constant ? -1 : static_cast<ptrdiff_t>(ops_.size()) - 1;
     if (node.type == "DequantizeLinear" && node.Input(0) != nullptr) output.quantized_type = node.Input(0)->type;
-    if (constant) MakeConstant(node, output, i);
+    // One that shares nothing is stored where it is declared.
+    if (constant && output.root == kOwnStorage) output.root = walk_.pool.size();
     const size_t position = Declare(std::move(output));
     if (!constant) ops_.back().outputs.push_back(position);
   }
 }
 
-void OnnxScope::MakeConstant(const OnnxNode& node, Value& output, size_t position) const {
-  const std::string where = fmt::format("{}: its output '{}'", node.where, output.name);
-  output.constant = true;
-  output.root = walk_.pool.size();
-  output.stored_bytes = CheckedBytes(output.dims, output.type, where);
+// Of a node all of whose inputs are constants, and of one that asks for a shape.
+void OnnxScope::MakeConstants(const OnnxNode& node, InferredShapes& shapes) {
+  std::vector<Value>& outputs = shapes.outputs;
+  for (Value& output : outputs) {
+    output.constant = true;
+    output.root = kOwnStorage;
+    output.stored_bytes = CheckedBytes(output, node.where);
+  }
   const Value* source = node.Input(0);
-  if (node.domain.empty() && SharesStorage(node.type) && source != nullptr && source->constant && position == 0) {
-    output.root = source->root;
-    output.stored_bytes = source->stored_bytes;
+  if (outputs.empty()) return;
+  if (node.domain.empty() && SharesStorage(node.type) && source != nullptr && source->constant) {
+    outputs[0].root = source->root;
+    outputs[0].stored_bytes = source->stored_bytes;
   }
-  const int64_t elements = CheckedElements(output.dims, where);
-  if (elements > kMaxContent || source == nullptr || !node.domain.empty()) return;
-  if (node.type == "Shape") {
-    const int64_t rank = static_cast<int64_t>(source->dims.size());
-    const auto bound = [&](std::string_view name, int64_t otherwise) {
-      const int64_t at = node.attributes.Int(name, otherwise);
-      return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
-    };
-    const int64_t from = bound("start", 0), to = std::max(from, bound("end", rank));
-    output.content = Content(source->dims.begin() + from, source->dims.begin() + to);
-    output.dims = {to - from};
-  } else if (node.type == "Size") {
-    output.content = Content{static_cast<long double>(CheckedElements(source->dims, where))};
-  } else if (node.type == "Split") {
-    const size_t axis = Axis(node, node.attributes.Int("axis", 0), source->dims.size());
-    const std::vector<int64_t> sizes = SplitSizes(node, axis);
-    int64_t start = 0;
-    bool counted = true;
-    for (size_t k = 0; k < position && k < sizes.size(); ++k)
-      counted = counted && !__builtin_add_overflow(start, sizes[k], &start);
-    if (counted) output.content = FoldSplit(node, output, axis, start);
-  } else if (position == 0) {
-    output.content = Fold(node, output);
+  // A rule that could not tell the shapes has seen what folding would trip over.
+  if (!shapes.told) return;
+  try {
+    Fold(node, outputs);
+  } catch (const Error&) {
+    if (node.InputCertainty() == Certainty::kKnown) throw;
+    for (Value& output : outputs) output.content.reset();
   }
-  if (output.content && static_cast<int64_t>(output.content->size()) != CheckedElements(output.dims, where))
-    output.content.reset();
+}
+
+void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
+  for (size_t i = 0; i < shapes.outputs.size(); ++i) {
+    const std::string& name = node.proto.output(static_cast<int>(i));
+    if (!name.empty()) SettleShape(node, name, shapes.outputs[i], shapes.problem);
+  }
 }
 
 // Every output gets dimensions: those inferred, else those that the file declares, else a guess that is noted.
-void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
-  for (size_t i = 0; i < shapes.outputs.size(); ++i) {
-    Value& output = shapes.outputs[i];
-    const std::string& name = node.proto.output(static_cast<int>(i));
-    if (name.empty()) continue;
-    const auto info = infos_.find(name);
-    const Value declared = info == infos_.end() ? Value() : ReadDeclared(*info->second);
-    if (output.type == 0) output.type = declared.type;
-    const bool whole = output.known_dims && std::ranges::count(output.dims, -1) == 0;
-    if (!whole && declared.known_dims && walk_.file_shapes == nullptr) {
-      output.dims = declared.dims;
-      output.known_dims = true;
-    } else if (output.known_dims && !whole) {
-      walk_.notes.Add("sizes that only a run can tell, taken as 1", name);
-      std::ranges::replace(output.dims, -1, 1);
+void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value& output, const std::string& problem) {
+  const auto info = infos_.find(name);
+  const Value declared = info == infos_.end() ? Value() : ReadDeclared(*info->second);
+  if (output.type == 0) output.type = declared.type;
+  if (output.is_sequence) return;
+  const std::string where = fmt::format("{}: its output '{}'", node.where, name);
+  const bool second_opinion = declared.known_dims && walk_.file_shapes == nullptr;
+  if (output.known_dims && output.certainty == Certainty::kKnown) {
+    CheckedBytes(output.dims, output.type, where);
+    if (second_opinion && declared.dims != output.dims) {
+      walk_.notes.Add("shapes that the file records otherwise than its ops make them, which is what counts",
+                      fmt::format("{} ({} instead of {})", name, ToString(output.dims), ToString(declared.dims)));
     }
-    if (!output.known_dims) {
-      const bool was_known = walk_.file_shapes != nullptr && !walk_.file_shapes->unknown.contains(name);
-      if (was_known && !shapes.problem.empty()) {
-        throw Error(
-            "{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these "
-            "sizes",
-            node.where, shapes.problem);
-      }
-      const Value* largest = nullptr;
-      for (const Value* input : node.inputs) {
-        if (input != nullptr && !input->constant &&
-            (largest == nullptr || Elements(input->dims) > Elements(largest->dims)))
-          largest = input;
-      }
-      if (largest != nullptr) {
-        output.dims = largest->dims;
-        if (output.type == 0) output.type = largest->type;
-      }
-      walk_.notes.Add("shapes that are not known, taken as that of the op's largest input",
-                      shapes.problem.empty() ? name : fmt::format("{} ({}: {})", name, node.type, shapes.problem));
-    }
-    CheckedBytes(output.dims, output.type, fmt::format("{}: its output '{}'", node.where, name));
+    return;
   }
+  if (second_opinion) {
+    CheckedBytes(declared.dims, declared.type, where);
+    output.dims = declared.dims;
+    output.known_dims = true;
+    output.certainty = Certainty::kKnown;
+    walk_.notes.Add("shapes that no rule tells, taken from the file's own record", name);
+    return;
+  }
+  std::string why = problem;
+  if (output.known_dims) {
+    try {
+      CheckedBytes(output.dims, output.type, where);
+      const bool derived = node.InputCertainty() == Certainty::kUnknown;
+      if (output.certainty == Certainty::kUnknown && !derived) {
+        walk_.notes.Add("shapes that are not known and were guessed", fmt::format("{} ({})", name, node.type));
+      }
+      return;
+    } catch (const Error& error) {
+      why = error.what();
+    }
+  }
+  const bool was_known = walk_.file_shapes != nullptr && !walk_.file_shapes->uncertain.contains(name);
+  if (was_known && !why.empty()) {
+    throw Error(
+        "{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these sizes",
+        node.where, why);
+  }
+  const Value* largest = nullptr;
+  for (const Value* input : node.inputs) {
+    if (input == nullptr || input->constant || input->is_sequence) continue;
+    if (largest == nullptr || Elements(input->dims) > Elements(largest->dims)) largest = input;
+  }
+  output.dims.clear();
+  if (largest != nullptr) {
+    output.dims = largest->dims;
+    if (output.type == 0) output.type = largest->type;
+  }
+  output.known_dims = true;
+  output.certainty = Certainty::kUnknown;
+  CheckedBytes(output.dims, output.type, where);
+  walk_.notes.Add("shapes that are not known and were guessed", why.empty()
+                                                                    ? fmt::format("{} ({})", name, node.type)
+                                                                    : fmt::format("{} ({}: {})", name, node.type, why));
 }
 
 // --- Costs -------------------------------------------------------------------------------------------------
 
 namespace {
 
-int64_t BytesOf(const Value& value) {
-  return value.constant ? value.stored_bytes : CheckedBytes(value.dims, value.type, value.name);
-}
+int64_t BytesOf(const Value& value) { return value.constant ? value.stored_bytes : CheckedBytes(value, value.name); }
 
 DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpClass op_class) {
   const bool multiplies = op_class == OpClass::kConv || op_class == OpClass::kMatMul;
@@ -397,19 +434,21 @@ DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpC
 void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
   const OpRule* rule = FindOpRule(node.domain, node.type);
   const Traffic traffic = rule != nullptr ? rule->traffic : Traffic::kAll;
-  OnnxOp op{.proto = &node.proto};
+  OnnxOp op{.proto = &node.proto, .position = at_};
   OpWork& work = op.work;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!node.proto.output(static_cast<int>(i)).empty())
-      AddBytes(work.bytes_written, CheckedBytes(outputs[i].dims, outputs[i].type, node.where), node.where);
+    if (node.proto.output(static_cast<int>(i)).empty()) continue;
+    AddBytes(work.bytes_written, CheckedBytes(outputs[i], node.where), node.where);
+    work.sizes = std::max(work.sizes, outputs[i].certainty);
   }
   std::set<size_t> seen;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value* input = node.inputs[i];
     if (input == nullptr) continue;
+    work.sizes = std::max(work.sizes, input->certainty);
     const bool describes = rule != nullptr && i < 32 && (rule->describing_inputs >> i & 1) != 0;
     if (describes && input->constant) continue;
-    const size_t position = input->constant ? input->root : Find(input->name);
+    const size_t position = input->constant ? input->root : Find(node.proto.input(static_cast<int>(i)));
     if (!seen.insert(position).second) continue;
     op.uses.push_back(position);
     const int64_t bytes = BytesOf(*input);
@@ -440,6 +479,7 @@ OpWork OnnxScope::TotalWork() const {
     total.flops += op.work.flops;
     AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
     AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
+    total.sizes = std::max(total.sizes, op.work.sizes);
     if (op.work.flops <= most) continue;
     most = op.work.flops;
     total.op_class = op.work.op_class;

@@ -17,10 +17,10 @@
 
 namespace berth {
 
-// All shapes at the file's own sizes, by tensor name; and the tensors whose shape could not be told.
+// All shapes at the file's own sizes, by tensor name; and the tensors whose shape is not known for certain.
 struct ShapeRecord {
   std::map<std::string, Dims, std::less<>> dims{};
-  std::set<std::string, std::less<>> unknown{};
+  std::set<std::string, std::less<>> uncertain{};
   SizeChanges changes{};
 };
 
@@ -41,6 +41,7 @@ struct OnnxOp {
   std::vector<size_t> uses{};     // positions in the pool: roots of constants, results, inputs; each once
   std::vector<size_t> outputs{};  // those with a name
   OpWork work{};
+  size_t position = 0;  // of its node in the graph of the scope; where a body was inlined, that of the node that had it
 };
 
 class OnnxScope {
@@ -74,15 +75,19 @@ class OnnxScope {
 
   void DeclareConstant(const OnnxNode& node);
   void DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs, bool constant);
-  void MakeConstant(const OnnxNode& node, Value& output, size_t position) const;
+  InferredShapes Infer(const OnnxNode& node);
   void SettleShapes(const OnnxNode& node, InferredShapes& shapes);
+  void SettleShape(const OnnxNode& node, const std::string& name, Value& output, const std::string& problem);
+  void MakeConstants(const OnnxNode& node, InferredShapes& shapes);
   void AddOp(const OnnxNode& node, const std::vector<Value>& outputs);
 
   // onnx_control.cc
   void RunControlFlow(const OnnxNode& node);
   void RunIf(const OnnxNode& node);
+  void Inline(const OnnxNode& node, const onnx::GraphProto& graph);
   void RunLoop(const OnnxNode& node);
   void RunScan(const OnnxNode& node);
+  void RunSequenceMap(const OnnxNode& node);
   void AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work, std::set<size_t> uses);
 
   OnnxWalk& walk_;
@@ -92,6 +97,7 @@ class OnnxScope {
   std::unordered_map<std::string_view, size_t> values_;
   std::unordered_map<std::string_view, const onnx::ValueInfoProto*> infos_;
   std::vector<OnnxOp> ops_;
+  size_t at_ = 0;  // the node that is being read
 };
 
 bool IsControlFlow(const onnx::NodeProto& node);

@@ -3,6 +3,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +21,25 @@ struct OnnxNode {
   Attributes attributes;
   std::vector<const Value*> inputs;  // null: not given
   std::string where;                 // "model.onnx: node 'conv1' (Conv)"
+  // The least certain content that was asked for: what is made of it is as doubtful. It is noted where it is asked for,
+  // so that no rule can forget it.
+  mutable Certainty consulted = Certainty::kKnown;
 
   const Value* Input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   // The content of a small constant input; null when there is none.
   const Content* InputContent(size_t i) const {
     const Value* input = Input(i);
-    return input != nullptr && input->content.has_value() ? &*input->content : nullptr;
+    if (input == nullptr || !input->content) return nullptr;
+    consulted = std::max(consulted, input->content_certainty);
+    return &*input->content;
+  }
+  // The least certain of the inputs' sizes and of the contents that were asked for.
+  Certainty InputCertainty() const {
+    Certainty worst = consulted;
+    for (const Value* input : inputs) {
+      if (input != nullptr) worst = std::max(worst, input->certainty);
+    }
+    return worst;
   }
 };
 

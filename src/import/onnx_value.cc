@@ -140,6 +140,15 @@ int ElementBits(int32_t type) {
   }
 }
 
+std::string_view ElementTypeName(int32_t type) {
+  constexpr std::string_view kNames[] = {
+      "",          "float32",    "uint8",      "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",       "float16",      "float64",        "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
+  return type >= 0 && type < static_cast<int32_t>(std::size(kNames)) ? kNames[type] : std::string_view();
+}
+
 bool IsFloating(int32_t type) {
   return type == TensorProto::FLOAT || type == TensorProto::FLOAT16 || type == TensorProto::BFLOAT16 ||
          type == TensorProto::DOUBLE;
@@ -182,6 +191,13 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
     throw Error("{} is larger than 64 TiB: {}; check the sizes of the inputs", where, ToString(dims));
   }
   return total / 8 + (total % 8 != 0 ? 1 : 0);
+}
+
+int64_t CheckedBytes(const Value& value, std::string_view where) {
+  if (!value.is_sequence) return CheckedBytes(value.dims, value.type, where);
+  int64_t total = 0;
+  for (const Value& element : value.elements) AddBytes(total, CheckedBytes(element, where), where);
+  return total;
 }
 
 void AddBytes(int64_t& total, int64_t bytes, std::string_view where) {

@@ -33,13 +33,25 @@ struct Value {
   Dims dims{};
   bool known_dims = false;
 
+  // Of the dimensions.
+  Certainty certainty = Certainty::kKnown;
+
+  // A sequence of values, or an optional, which is a sequence of one or none: no dims of its own.
+  bool is_sequence = false, is_optional = false;
+  std::vector<Value> elements{};
+
   // A constant. Constants that are views of one another share the storage of `root`, a position in the same pool.
   bool constant = false;
   size_t root = 0;
   int64_t stored_bytes = 0;
   std::optional<Content> content{};
+  Certainty content_certainty = Certainty::kKnown;  // sizes of doubtful tensors make doubtful contents
   // The type that it had before a DequantizeLinear, 0 when it comes from none.
   int32_t quantized_type = 0;
+  // What a run's data will be like (onnx_density.h). Integers that name one of so many choices; 0: not known to.
+  int64_t choices = 0;
+  // The share of elements that are expected not to be zero; negative: not known.
+  double density = -1;
 
   // A result: the node and the scope (0: the main graph) that make it; a graph input has no node.
   size_t scope = 0;
@@ -49,12 +61,16 @@ struct Value {
 // Bits of one element; 32 for types that are not known.
 int ElementBits(int32_t type);
 bool IsFloating(int32_t type);
+// "float32"; empty for types that are not known.
+std::string_view ElementTypeName(int32_t type);
 // The type that has a peak rate of its own on devices.
 DataType ComputeType(int32_t type);
 
 // Throws Error that begins with `where` when a dimension is negative or the tensor exceeds kMaxTensorBytes.
 int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where);
 int64_t CheckedElements(const Dims& dims, std::string_view where);
+// Of a sequence, its elements together.
+int64_t CheckedBytes(const Value& value, std::string_view where);
 
 // Adds up; throws Error that begins with `where` beyond 2^63.
 void AddBytes(int64_t& total, int64_t bytes, std::string_view where);

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <unordered_map>
+
+#include "import/einsum.h"
 
 namespace berth {
 namespace {
@@ -90,36 +91,10 @@ double MatMulNBits(const OpShapes& op) {
 
 // Every combination of the labels is one product; it is added up where a label is missing from the result.
 double Einsum(const OpShapes& op) {
-  const std::string_view equation = op.attributes.Text("equation", "");
-  const size_t arrow = equation.find("->");
-  const std::string_view operands = equation.substr(0, arrow);
-  std::map<char, double> sizes;
-  double ellipsis = 1;
-  size_t operand = 0, axis = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const char c = operands[i];
-    if (c == ',') {
-      ++operand;
-      axis = 0;
-    } else if (c == '.') {
-      const size_t labels = static_cast<size_t>(std::ranges::count_if(
-          operands.substr(i, operands.find(',', i) - i), [](char label) { return label != '.' && label != ' '; }));
-      double product = 1;
-      for (; axis + labels < In(op, operand).size(); ++axis) product *= static_cast<double>(In(op, operand)[axis]);
-      ellipsis = std::max(ellipsis, product);
-      while (i + 1 < operands.size() && operands[i + 1] == '.') ++i;
-    } else if (c != ' ') {
-      sizes[c] = std::max(sizes[c], Dim(In(op, operand), static_cast<int>(axis++)));
-    }
-  }
-  double combinations = ellipsis;
-  bool sums = false;
-  for (const auto& [label, size] : sizes) {
-    combinations *= size;
-    sums |= arrow != std::string_view::npos && equation.find(label, arrow) == std::string_view::npos;
-  }
-  sums |= arrow == std::string_view::npos;
-  return combinations * (static_cast<double>(operand) + (sums ? 1 : 0));
+  std::string problem;
+  const auto equation = ParseEinsum(op.attributes.Text("equation", ""), op.inputs, problem);
+  if (!equation) return 0;
+  return equation->combinations() * (static_cast<double>(op.inputs.size()) - 1 + (equation->sums() ? 1 : 0));
 }
 
 // Per step, sample and direction: the products with W and R, and per hidden unit the additions, gates and state
@@ -153,6 +128,63 @@ double Resize(const OpShapes& op) {
   int axes = 0;
   for (size_t i = 0; i < Out(op).size() && i < In(op, 0).size(); ++i) axes += Out(op)[i] != In(op, 0)[i] ? 1 : 0;
   return 2 * std::pow(neighbours, axes) * Elements(Out(op));
+}
+
+// A weighted sum of 2^d neighbours for linear, of 4^d for cubic interpolation over d axes.
+double GridSample(const OpShapes& op) {
+  const std::string_view mode = op.attributes.Text("mode", "linear");
+  const double neighbours = mode.ends_with("linear") ? 2 : mode.ends_with("cubic") ? 4 : 0;
+  const double axes = Dim(In(op, 1), -1);
+  return neighbours == 0 ? 0 : 2 * std::pow(neighbours, axes) * Elements(Out(op));
+}
+
+// Samples per output, each of four neighbours, and one more operation to pool each.
+double RoiAlign(const OpShapes& op) {
+  constexpr double kAdaptive = 2;  // what a ratio of 0 comes to where regions are about twice as large as the output
+  const auto ratio = static_cast<double>(op.attributes.Int("sampling_ratio", 0));
+  const double side = ratio > 0 ? ratio : kAdaptive;
+  return Elements(Out(op)) * side * side * 9;
+}
+
+double RoiPool(const OpShapes& op) { return Dim(In(op, 1), 0) * PerFirst(In(op, 0)); }
+
+// Each box that is kept is compared with all boxes; an overlap of two takes 14 operations.
+double NonMaxSuppression(const OpShapes& op) { return 14 * Dim(Out(op), 0) * Dim(In(op, 0), 1); }
+
+double Log2(double x) { return x > 1 ? std::log2(x) : 0; }
+
+// The usual count of a fast transform of n numbers, 5 n log2(n).
+double Dft(const OpShapes& op) {
+  const double length = std::max(Dim(In(op, 0), -2), Dim(Out(op), -2));
+  const double last = std::max(1.0, Dim(In(op, 0), -1));
+  return 5 * Elements(In(op, 0)) / last * Log2(length);
+}
+
+double Stft(const OpShapes& op) {
+  const double bins = Dim(Out(op), 2);
+  const double length = op.attributes.Int("onesided", 1) != 0 ? 2 * (bins - 1) : bins;
+  return Dim(Out(op), 0) * Dim(Out(op), 1) * length * (5 * Log2(length) + 1);
+}
+
+// Elimination: two thirds of n^3 per matrix.
+double Det(const OpShapes& op) { return 2.0 / 3 * Elements(In(op, 0)) * Dim(In(op, 0), -1); }
+
+double AffineGrid(const OpShapes& op) { return 2 * Elements(Out(op)) * (Dim(Out(op), -1) + 1); }
+
+double CausalConv(const OpShapes& op) {
+  return Elements(Out(op)) * (2 * Dim(In(op, 1), -1) + (HasInput(op, 2) ? 1 : 0));
+}
+
+// Per token: the state of each key head takes an outer product, forgets, and is corrected by what it predicts, as the
+// rule says; each query head multiplies with it.
+double LinearAttention(const OpShapes& op) {
+  const auto heads = static_cast<double>(op.attributes.Int("q_num_heads", 1)),
+             key_heads = std::max(1.0, static_cast<double>(op.attributes.Int("kv_num_heads", 1)));
+  const std::string_view rule = op.attributes.Text("update_rule", "gated_delta");
+  const double state = Dim(In(op, 1), -1) / key_heads * (Dim(In(op, 2), -1) / key_heads);
+  const double tokens = Dim(In(op, 0), 0) * Dim(In(op, 0), 1);
+  const double update = 2 + (rule.starts_with("gated") ? 1 : 0) + (rule.ends_with("delta") ? 2 : 0);
+  return tokens * state * (key_heads * update + 2 * heads);
 }
 
 // Scores and weighted values are a multiply-add per query element and key, the softmax between is 5 per score.
@@ -191,7 +223,7 @@ constexpr uint32_t Inputs(std::initializer_list<int> which) {
 
 constexpr OpClass kMatMul = OpClass::kMatMul, kConv = OpClass::kConv, kElementwise = OpClass::kElementwise,
                   kNormalization = OpClass::kNormalization, kReduction = OpClass::kReduction,
-                  kMove = OpClass::kDataMovement, kRecurrent = OpClass::kRecurrent;
+                  kMove = OpClass::kDataMovement, kRecurrent = OpClass::kRecurrent, kOther = OpClass::kOther;
 
 // Sources. "spec": counted on the definition of the op in the ONNX operator specification (onnx/docs/Operators.md; for
 // com.microsoft, onnxruntime/docs/ContribOperators.md). "TF": the same count as TensorFlow's profiler registers
@@ -215,6 +247,11 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"FusedGemm", kMatMul, Gemm, "as Gemm; its activation is not counted: spec"},
     {"Einsum", kMatMul, Einsum,
      "a multiplication per operand but one, an addition if a label is summed, for every combination of labels: spec"},
+    {"Det", kMatMul, Det, "2/3 N^3 per matrix: spec (by elimination)"},
+    {"DFT", kOther, Dft, "5 N log2 N per signal: spec (by a fast transform)"},
+    {"STFT", kOther, Stft, "N (5 log2 N + 1) per frame: spec (a window, then as DFT)"},
+    {"AffineGrid", kMatMul, AffineGrid, "2 n (axes + 1): spec"},
+    {"CausalConvWithState", kConv, CausalConv, "n (2 kernel + bias): spec"},
     {"LSTM", kRecurrent, Recurrent<4, 30>,
      "per step, sample, direction and unit 8 (I + H) + 30: spec (12 additions, 3 sigmoids of 4, 2 tanh, 4 for the "
      "states)"},
@@ -225,6 +262,8 @@ constexpr auto kRules = std::to_array<OpRule>({
      "per step, sample, direction and unit 2 (I + H) + 4: spec (3 additions, 1 tanh)"},
     {"Attention", kMatMul, Attention<4>, "4 Q keys + 5 per score: spec"},
     {"MultiHeadAttention", kMatMul, Attention<6>, "4 Q keys + 5 per score: spec"},
+    {"LinearAttention", kMatMul, LinearAttention,
+     "per token and number in the state 2 for the update, 1 to forget, 2 for the delta rule, 2 per query: spec"},
     {"GroupQueryAttention", kMatMul, Attention<3>, "4 Q keys + 5 per score: spec"},
     {"com.microsoft.Attention", kMatMul, PackedAttention, "2 m N for the packed weights, then as Attention: spec"},
 
@@ -258,6 +297,9 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Atan", kElementwise, PerOutput<1>, "n: spec"},
     {"Sinh", kElementwise, PerOutput<1>, "n: spec"},
     {"Cosh", kElementwise, PerOutput<1>, "n: spec"},
+    {"Asinh", kElementwise, PerOutput<1>, "n: spec"},
+    {"Acosh", kElementwise, PerOutput<1>, "n: spec"},
+    {"Atanh", kElementwise, PerOutput<1>, "n: spec"},
     {"Tanh", kElementwise, PerOutput<1>, "n: spec"},
     {"Relu", kElementwise, PerOutput<1>, "n: spec"},
     {"LeakyRelu", kElementwise, PerOutput<2>, "2 n: spec (compare, multiply)"},
@@ -278,6 +320,18 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Gelu", kElementwise, PerOutput<5>, "5 n: spec (divide, erf, add, two multiplications)"},
     {"BiasGelu", kElementwise, PerOutput<6>, "6 n: spec (add, Gelu)"},
     {"FastGelu", kElementwise, PerOutput<9>, "9 n: spec (with bias and the tanh polynomial)"},
+    {"SwiGLU", kElementwise, PerOutput<6>, "6 n: spec (Swish, multiply)"},
+    {"Shrink", kElementwise, PerOutput<3>, "3 n: spec (two comparisons, add)"},
+    {"Bernoulli", kElementwise, PerOutput<1>, "n: spec"},
+    {"RandomNormal", kElementwise, PerOutput<1>, "n: spec"},
+    {"RandomNormalLike", kElementwise, PerOutput<1>, "n: spec"},
+    {"RandomUniform", kElementwise, PerOutput<1>, "n: spec"},
+    {"RandomUniformLike", kElementwise, PerOutput<1>, "n: spec"},
+    {"HannWindow", kElementwise, PerOutput<3>, "3 n: spec (cosine, multiply, subtract)", Traffic::kAll, Inputs({0})},
+    {"HammingWindow", kElementwise, PerOutput<3>, "3 n: spec (as HannWindow)", Traffic::kAll, Inputs({0})},
+    {"BlackmanWindow", kElementwise, PerOutput<6>, "6 n: spec (two cosines)", Traffic::kAll, Inputs({0})},
+    {"MelWeightMatrix", kElementwise, PerOutput<4>, "4 n: spec (two slopes, two comparisons)", Traffic::kAll,
+     Inputs({0, 1, 2, 3, 4})},
     {"RotaryEmbedding", kElementwise, PerOutput<3>, "3 n: spec (two multiplications, add)"},
     {"Equal", kElementwise, PerOutput<1>, "n: spec, TF"},
     {"Less", kElementwise, PerOutput<1>, "n: spec, TF"},
@@ -334,6 +388,16 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"ArgMax", kReduction, Reduce, "m - n: spec, TF"},
     {"ArgMin", kReduction, Reduce, "m - n: spec, TF"},
     {"CumSum", kReduction, PerInput<1>, "m: spec", Traffic::kAll, Inputs({1})},
+    {"CumProd", kReduction, PerInput<1>, "m: spec", Traffic::kAll, Inputs({1})},
+    {"Unique", kReduction, PerInput<1>, "m comparisons, at least: spec"},
+    {"Multinomial", kReduction, PerInput<1>, "m: spec (sums of the probabilities)"},
+    {"NegativeLogLikelihoodLoss", kReduction, PerOutput<2>, "2 n: spec (multiply, add)"},
+    {"SoftmaxCrossEntropyLoss", kReduction, PerInput<5>, "5 m: spec (as LogSoftmax)"},
+    {"NonMaxSuppression", kReduction, NonMaxSuppression, "14 per box that is kept and box: spec", Traffic::kAll,
+     Inputs({2, 3, 4})},
+    {"MaxRoiPool", kReduction, RoiPool, "m / N per region, if it is the whole image: spec"},
+    {"RoiAlign", kReduction, RoiAlign, "9 n samples, 4 per output where the ratio is left open: spec"},
+    {"Col2Im", kReduction, PerInput<1>, "m: spec", Traffic::kAll, Inputs({1, 2})},
     {"TopK", kReduction, PerInput<1>, "m comparisons, at least: spec", Traffic::kAll, Inputs({1})},
     {"MaxPool", kReduction, Pool, "n kernel: spec, TF"},
     {"AveragePool", kReduction, Pool, "n kernel: spec, TF"},
@@ -360,6 +424,18 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Resize", kMove, Resize, "2 n 2^axes for linear, 2 n 4^axes for cubic, 0 for nearest: spec", Traffic::kAll,
      Inputs({1, 2, 3})},
     {"Upsample", kMove, Resize, "as Resize: spec", Traffic::kAll, Inputs({1})},
+    {"GridSample", kMove, GridSample, "2 n 2^axes for linear, 2 n 4^axes for cubic, 0 for nearest: spec"},
+    {"MaxUnpool", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({2})},
+    {"CenterCropPad", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({1})},
+    {"TensorScatter", kMove, Nothing, "0: spec"},
+    {"SplitToSequence", kMove, Nothing, "0: spec", Traffic::kAll, Inputs({1})},
+    {"ConcatFromSequence", kMove, Nothing, "0: spec"},
+    {"RegexFullMatch", kMove, Nothing, "0, texts are not counted: spec"},
+    {"StringConcat", kMove, Nothing, "0, texts are not counted: spec"},
+    {"StringNormalizer", kMove, Nothing, "0, texts are not counted: spec"},
+    {"StringSplit", kMove, Nothing, "0, texts are not counted: spec"},
+    {"TfIdfVectorizer", kMove, PerInput<1>, "m: spec"},
+    {"ImageDecoder", kMove, Nothing, "0, decoding is not counted: spec"},
     {"DepthToSpace", kMove, Nothing, "0: spec"},
     {"SpaceToDepth", kMove, Nothing, "0: spec"},
     {"ReverseSequence", kMove, Nothing, "0: spec"},
@@ -376,6 +452,16 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Squeeze", kMove, Nothing, "0, a view: spec", Traffic::kNone, Inputs({1})},
     {"Unsqueeze", kMove, Nothing, "0, a view: spec", Traffic::kNone, Inputs({1})},
     {"Identity", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"BitCast", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"SequenceConstruct", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"SequenceEmpty", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"SequenceInsert", kMove, Nothing, "0, a view: spec", Traffic::kNone, Inputs({2})},
+    {"SequenceErase", kMove, Nothing, "0, a view: spec", Traffic::kNone, Inputs({1})},
+    {"SequenceAt", kMove, Nothing, "0, a view: spec", Traffic::kNone, Inputs({1})},
+    {"SequenceLength", kMove, Nothing, "0, known without the data: spec", Traffic::kNone},
+    {"Optional", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"OptionalGetElement", kMove, Nothing, "0, a view: spec", Traffic::kNone},
+    {"OptionalHasElement", kMove, Nothing, "0, known without the data: spec", Traffic::kNone},
     {"Dropout", kMove, Nothing, "0, a view: inference keeps everything: spec", Traffic::kNone, Inputs({1, 2})},
     {"Shape", kMove, Nothing, "0, known without the data: spec", Traffic::kNone},
     {"Size", kMove, Nothing, "0, known without the data: spec", Traffic::kNone},

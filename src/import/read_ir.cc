@@ -80,6 +80,7 @@ class IrReader {
       if (size < 0) {
         size = 1;
         ++dynamic_;
+        if (!port.dims.empty()) port.certainty = Certainty::kUnknown;
       }
       port.dims.push_back(size);
     }

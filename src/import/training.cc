@@ -124,7 +124,8 @@ class TrainingBuilder {
       for (const OpId op : forward_.parameter_consumers(parameter)) builder_.UseParameter(Index(parameter), Index(op));
     }
     for (const InputId input : forward_.inputs()) {
-      builder_.AddInput(forward_.input_bytes(input), std::string(forward_.input_name(input)));
+      const size_t copy = builder_.AddInput(forward_.input_bytes(input), std::string(forward_.input_name(input)));
+      builder_.SetInputShape(copy, forward_.input_shape(input), std::string(forward_.input_type(input)));
       for (const OpId op : forward_.input_consumers(input)) builder_.UseInput(Index(input), Index(op));
     }
   }
@@ -134,6 +135,7 @@ class TrainingBuilder {
   // A backward op whose bytes are counted as its tensors are joined to it.
   size_t AddBackward(std::string name, std::string_view type, OpWork work, OpId home) {
     work.bytes_read = work.bytes_written = 0;
+    work.sizes = forward_.work(home).sizes;
     const size_t op = builder_.AddOp(std::move(name), type, work);
     builder_.MarkBackward(op);
     with_[Index(home)].push_back(op);
