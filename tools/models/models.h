@@ -15,7 +15,7 @@ struct ModelRow {
   // What was read of it, relative to the nearer end of the truth without and with biases.
   double flops_error = 0;
   size_t shapes = 0, right = 0;       // tensors of the graph whose shape the run saw, and of how many it is the same
-  size_t bounded = 0;                 // of how many else it is said that the data decide, and it is a bound
+  size_t said = 0;                    // of how many else it is said that a run's data decide
   size_t estimated = 0, unknown = 0;  // ops whose sizes are said to be so
   bool same_without_record = false;   // the same without the file's own record of shapes (value_info)
   double seconds = 0;                 // to read it, the best of three
