@@ -51,17 +51,6 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
       bandwidth_[route] = link.bandwidth.value * seconds_per_unit_;
     }
   }
-  if (graph_->has_constants() && explicit_transfers_.empty()) {
-    std::vector<double> time;
-    for (const TensorId tensor : graph_->tensors()) {
-      for (const DeviceId from : cluster_->ids()) {
-        for (const DeviceId to : cluster_->ids()) {
-          time.push_back(from == to || graph_->is_constant(tensor) ? 0 : transfer_time(tensor, from, to));
-        }
-      }
-    }
-    explicit_transfers_ = std::move(time);
-  }
   for (const DeviceId id : cluster_->ids()) on_host_.push_back(cluster_->device(id).kind == "cpu" ? 1 : 0);
   if (memory_limits_.empty()) {
     for (const DeviceId id : cluster_->ids()) {
