@@ -78,6 +78,11 @@ std::string ThreeDigits(double value) {
   return fmt::format("{:.{}f}", value, magnitude < 99.95 ? 1 : 0);
 }
 
+// Whole, and from a billion on as a power of ten: nobody counts digits.
+std::string LargeNumber(double value) {
+  return std::abs(value) < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.2e}", value);
+}
+
 }  // namespace
 
 std::string ToString(Seconds time) {
@@ -89,7 +94,7 @@ std::string ToString(Seconds time) {
   if (magnitude < 0.9995e-3) return ThreeDigits(t * 1e6) + " us";
   if (magnitude < 0.9995) return ThreeDigits(t * 1e3) + " ms";
   if (magnitude < 999.5) return ThreeDigits(t) + " s";
-  return fmt::format("{:.0f} s", t);
+  return fmt::format("{} s", LargeNumber(t));
 }
 
 std::string ToString(Bytes bytes) {
@@ -110,7 +115,8 @@ std::string WithPrefix(double value, std::string_view unit) {
     value /= 1000;
     ++prefix;
   }
-  return fmt::format("{} {}{}", ThreeDigits(value), kNames[prefix], unit);
+  return fmt::format("{} {}{}", std::abs(value) < 999.5 ? ThreeDigits(value) : LargeNumber(value), kNames[prefix],
+                     unit);
 }
 
 Seconds ParseSeconds(std::string_view text) {

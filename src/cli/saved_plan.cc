@@ -94,13 +94,14 @@ SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overr
   Setup setup = MakeSetup(catalogs, StringsOf(overrides));
   const bool in_file = placement.starts_with('@');
   const std::string path = in_file ? placement.substr(1) : "--placement";
-  Plan plan{.device = ParsePlacementList(in_file ? ReadFile(path) : placement, path, *setup.problem)};
+  const std::string list = in_file ? ReadFile(path, {.what = "placement"}) : placement;
+  Plan plan{.device = ParsePlacementList(list, path, *setup.problem)};
   plan.SetCause("given");
   return Simulated(std::move(setup), path, std::move(plan));
 }
 
 SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, const Catalogs& catalogs) {
-  const std::string content = ReadFile(path);
+  const std::string content = ReadFile(path, kPlanKind);
   if (LooksLikeSplit(content)) return OpenSplit(content, path, overrides, catalogs);
   const PlanFile file = ParsePlanFile(content, path);
   const std::string mode = overrides.mode.value_or(file.mode);

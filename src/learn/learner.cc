@@ -475,7 +475,8 @@ void Learner::Save(const std::string& path) const {
 }
 
 void Learner::Load(const std::string& path, bool policy_only) {
-  const Checkpoint checkpoint = Checkpoint::Parse(ReadFile(path), path);
+  const Checkpoint checkpoint =
+      Checkpoint::Parse(ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30}), path);
   const nlohmann::json& meta = checkpoint.meta;
   if (const int version = meta.value("berth_checkpoint", 0); version != kCheckpointVersion) {
     throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,

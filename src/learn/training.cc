@@ -88,7 +88,9 @@ Json ReadConfig(const std::string& folder) {
     throw Error("{}: no training was begun here, so none can be resumed; {}", folder,
                 empty ? "leave --resume out" : "name the folder of a run, which has a config.json");
   }
-  Json config = Json::parse(ReadFile(path), nullptr, false);
+  const std::string text = ReadFile(path);
+  ParseJson(text, path);  // for its errors; the order of keys is wanted here
+  Json config = Json::parse(text);
   const auto has = [&](const char* key, auto is) { return config.contains(key) && is(config.at(key)); };
   if (!config.is_object() || !has("berth_training", [](const Json& value) { return value == 1; }) ||
       !has("arguments", [](const Json& value) { return value.is_object(); })) {

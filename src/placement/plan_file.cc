@@ -287,7 +287,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   return file;
 }
 
-PlanFile ReadPlanFile(const std::string& path) { return ParsePlanFile(ReadFile(path), path); }
+PlanFile ReadPlanFile(const std::string& path) { return ParsePlanFile(ReadFile(path, kPlanKind), path); }
 
 Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings) {
   const Graph& graph = problem.graph();

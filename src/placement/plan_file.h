@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "placement/plan.h"
 #include "placement/problem.h"
 
@@ -66,6 +67,7 @@ std::string WritePlanFile(const PlanFile& file);
 
 // Throws Error with `path` and the place. The result is consistent in itself.
 PlanFile ParsePlanFile(std::string_view text, const std::string& path);
+inline constexpr FileKind kPlanKind{.what = "plan"};  // to be read; of a million ops it has about 100 MB
 PlanFile ReadPlanFile(const std::string& path);
 
 // The plan in the numbers of `problem`: by op names, or by position where the ops were renamed. Throws Error when the
