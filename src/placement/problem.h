@@ -68,7 +68,8 @@ class Problem {
     std::vector<int64_t> memory_limits{};  // per device; empty: the cluster's
   };
 
-  // Throws Error naming the op when some op can run on no device at all.
+  // Throws Error naming the op when some op can run on no device at all, and where times, or the energy of so long a
+  // time, add up to more than a double can hold.
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times);
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options);
 
@@ -133,6 +134,8 @@ class Problem {
   uint64_t fingerprint() const;
 
  private:
+  void CheckTotals() const;
+
   std::shared_ptr<const Graph> graph_;
   std::shared_ptr<const Cluster> cluster_;
   OpTimes times_;
