@@ -45,7 +45,7 @@ int ShowBroken(const BrokenPlan& plan, bool json) {
   std::vector<LimitResult> results;
   for (const auto& [constraint, how] : plan.broken) {
     results.push_back(
-        {.limit = "constraints", .device = {}, .held = false, .text = constraint.ToString(), .reason = Printable(how)});
+        {.limit = "constraints", .device = {}, .held = false, .text = constraint.ToString(), .reason = Legible(how)});
   }
   Print(json ? DumpJson({{"passed", false}, {"limits", LimitsJson(results)}}) : LimitLines(results));
   return 1;

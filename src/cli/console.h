@@ -15,6 +15,9 @@ void Print(std::string_view text);
 // `text` as one word of a shell's: quoted where it must be.
 std::string ShellWord(std::string_view text);
 
+// Standard error as it is: where it cannot be written (a full disk), nobody can be told of that either.
+void PrintError(std::string_view text);
+
 // "berth: warning: ..." on standard error.
 void Warn(std::string_view text);
 

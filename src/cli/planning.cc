@@ -64,8 +64,7 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
     if (report.timeline.memory.empty()) break;
     const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
     if (peak > problem.memory_limit(device))
-      enough.push_back(
-          fmt::format("{} on {}", ToString(Bytes{peak}), Printable(problem.cluster().device(device).name)));
+      enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), Legible(problem.cluster().device(device).name)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, and nothing proves that there is none: give the search a larger --budget or "
