@@ -72,7 +72,7 @@ Cluster ReadCluster(std::string_view cluster, const ClusterCatalog& catalog) {
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   const bool is_folder = std::filesystem::is_directory(status);
   if ((std::filesystem::exists(status) && !is_folder) || cluster.ends_with(".yaml") || cluster.ends_with(".yml")) {
-    return ParseCluster(ReadFile(path, {.what = "device file", .most_bytes = int64_t{64} << 20}), path);
+    return ParseCluster(ReadFile(path, {.what = "device file", .most_bytes = int64_t{4} << 20}), path);
   }
   if (is_folder && catalog.Find(cluster) == nullptr) {
     throw Error("{}: is a folder; expected a device file or one of {}", cluster, fmt::join(catalog.Names(), ", "));
