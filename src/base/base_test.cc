@@ -42,7 +42,7 @@ TEST(Units, ReadsQuantitiesWithTheirUnits) {
   EXPECT_EQ(ParseSeconds("20us").value, 20e-6);
   EXPECT_EQ(ParseSeconds("1.5 ms").value, 1.5e-3);
   EXPECT_EQ(ParseBytes("16GiB").value, int64_t{16} << 30);
-  EXPECT_EQ(ParseBytes("4096").value, 4096);
+  EXPECT_EQ(ParseBytes("4096B").value, 4096);
   EXPECT_EQ(ParseBytesPerSecond("12GB/s"), 12e9);
   EXPECT_EQ(ParseBytesPerSecond("100Gbit/s"), 12.5e9);
   EXPECT_EQ(ParseFlopsPerSecond("8.2TFLOP/s"), 8.2e12);
@@ -53,6 +53,8 @@ TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
   for (const char* text : {"", "fast", "-1ms", "1", "nan s", "inf s", "1 parsec"}) {
     EXPECT_THAT(ErrorOf([&] { ParseSeconds(text); }), HasSubstr("20us")) << text;
   }
+  EXPECT_THAT(ErrorOf([] { ParseBytes("100"); }),
+              HasSubstr("'100' is not an amount of memory: write a number and a unit"));
   EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }), HasSubstr("16GiB"));
   EXPECT_THAT(ErrorOf([] { ParseBytes("1e30 TiB"); }), HasSubstr("more memory"));
 }
@@ -329,6 +331,19 @@ TEST_F(FileTest, WritesThroughSymbolicLinks) {
   std::filesystem::create_symlink("circle", Path("circle"));
   EXPECT_THAT(ErrorOf([&] { WriteFile(Path("circle"), "x"); }), HasSubstr("lead in a circle"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 5) << "nothing is left behind";
+}
+
+TEST_F(FileTest, AFolderHasOneWhoWorksInItAtATime) {
+  const std::string folder = folder_.string();
+  {
+    const FolderLock first(folder);
+    EXPECT_EQ(ErrorOf([&] { const FolderLock second(folder); }),
+              fmt::format("{}: another process ({}) works in this folder; wait for its end, or name another folder",
+                          folder, ::getpid()));
+  }
+  const FolderLock again(folder);
+  EXPECT_THAT(ErrorOf([&] { const FolderLock nowhere(Path("missing")); }),
+              HasSubstr("missing/lock: cannot be written"));
 }
 
 TEST_F(FileTest, WritesToADescriptorOfItsOwnWhereItStands) {

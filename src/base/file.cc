@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -163,5 +166,29 @@ void RemoveLeftovers(const std::string& path) {
   }
   for (const fs::path& leftover : leftovers) fs::remove(leftover, code);
 }
+
+FolderLock::FolderLock(const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, kFile);
+  File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)};
+  if (file.descriptor < 0) throw Error("{}: cannot be written: {}", path, Reason());
+  if (::flock(file.descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK)
+      throw Error("{}: cannot be locked: {}; name a folder on a disk of this machine", path, Reason());
+    std::string holder(32, '\0');
+    holder.resize(static_cast<size_t>(std::max<ssize_t>(::pread(file.descriptor, holder.data(), holder.size(), 0), 0)));
+    if (holder.find_first_not_of("0123456789") != std::string::npos) holder.clear();
+    throw Error("{}: another process{} works in this folder; wait for its end, or name another folder", folder,
+                holder.empty() ? "" : " (" + holder + ")");
+  }
+  // Who it is, for that message.
+  const std::string own = std::to_string(::getpid());
+  if (::ftruncate(file.descriptor, 0) != 0 ||
+      ::pwrite(file.descriptor, own.data(), own.size(), 0) != static_cast<ssize_t>(own.size())) {
+    throw Error("{}: cannot be written: {}", path, Reason());
+  }
+  descriptor_ = std::exchange(file.descriptor, -1);
+}
+
+FolderLock::~FolderLock() { ::close(descriptor_); }
 
 }  // namespace berth

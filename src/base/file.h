@@ -34,6 +34,22 @@ std::string FollowLinks(const std::string& path);
 // Removes what WriteFile left beside `path` where its process was killed. Not while another writes it.
 void RemoveLeftovers(const std::string& path);
 
+// The one that works in a folder: a lock on the file `lock` in it, which the kernel takes back when the process dies,
+// and which ends with this object. The folder must be there.
+class FolderLock {
+ public:
+  // Throws Error naming the folder, and the process where it says so, when somebody else holds it.
+  explicit FolderLock(const std::string& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+  static constexpr const char* kFile = "lock";
+
+ private:
+  int descriptor_;
+};
+
 // Parses JSON; an Error names `path` and what was expected with line and column, or the key that is there twice with
 // its place.
 nlohmann::json ParseJson(std::string_view text, const std::string& path);

@@ -79,9 +79,14 @@ ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::s
 
 const std::atomic<bool>* CatchInterrupts() {
   struct sigaction action{};
-  action.sa_handler = [](int) { interrupted.store(true, std::memory_order_relaxed); };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  action.sa_handler = [](int) {
+    interrupted.store(true, std::memory_order_relaxed);
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+  };
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
   return &interrupted;
 }
 

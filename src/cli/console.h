@@ -41,7 +41,8 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-// From here on the first Ctrl-C sets the flag that this returns, which budgets carry; the second ends the program.
+// From here on the first Ctrl-C or SIGTERM sets the flag that this returns, which budgets carry; the second ends the
+// program.
 const std::atomic<bool>* CatchInterrupts();
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "placement/plan.h"
+#include "placement/planner.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -23,6 +24,8 @@ struct PlanFile {
   std::vector<std::string> shapes;  // "input=32,3,224,224"
   std::string format;
   std::string cluster;
+  // The machines themselves, as a device file: the plan's own copy. Empty where the model's file describes them.
+  std::string device_file;
   std::string costs;
   std::vector<std::string> constraints;  // as they were stated: ParseConstraint
   std::string evaluator;
@@ -33,6 +36,7 @@ struct PlanFile {
   std::string planner;  // canonical, or "given" for a placement that came from elsewhere
   uint64_t seed = 0;
   std::string budget;
+  SearchEnd ended = SearchEnd::kItself;
 
   std::string berth_version;
   uint64_t graph_fingerprint = 0;

@@ -44,6 +44,15 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   return report;
 }
 
+std::string DescribeEnd(SearchEnd ended) {
+  if (ended == SearchEnd::kInterrupted) {
+    return "Stopped by Ctrl-C or SIGTERM: this is the best plan that the search had found.";
+  }
+  if (ended != SearchEnd::kClock) return {};
+  return "The clock ended the search: another machine or another run may find another plan. A budget of evaluations "
+         "alone (--budget 5000evals) repeats exactly.";
+}
+
 std::string DescribeProblem(const Problem& problem) {
   const Graph& graph = problem.graph();
   std::vector<std::string> devices;
@@ -164,6 +173,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   }
   text += Wrap(fmt::format("Limited by {}.", DescribeLimit(problem, report.summary)));
   if (!report.result.note.empty()) text += Wrap(Legible(report.result.note));
+  if (const std::string ended = DescribeEnd(report.ended); !ended.empty()) text += Wrap(ended);
   return text;
 }
 
