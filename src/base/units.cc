@@ -23,9 +23,8 @@ struct Unit {
 constexpr std::array kTimeUnits = {Unit{"s", 0},   Unit{"ms", -3},     Unit{"us", -6},    Unit{"µs", -6},
                                    Unit{"ns", -9}, Unit{"min", 0, 60}, Unit{"h", 0, 3600}};
 constexpr std::array kByteUnits = {
-    Unit{"", 0},           Unit{"B", 0},   Unit{"kB", 3},          Unit{"KB", 3},          Unit{"MB", 6},
-    Unit{"GB", 9},         Unit{"TB", 12}, Unit{"KiB", 0, 0x1p10}, Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30},
-    Unit{"TiB", 0, 0x1p40}};
+    Unit{"B", 0},   Unit{"kB", 3},          Unit{"KB", 3},          Unit{"MB", 6},          Unit{"GB", 9},
+    Unit{"TB", 12}, Unit{"KiB", 0, 0x1p10}, Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30}, Unit{"TiB", 0, 0x1p40}};
 constexpr std::array kBandwidthUnits = {Unit{"B/s", 0},           Unit{"kB/s", 3},          Unit{"KB/s", 3},
                                         Unit{"MB/s", 6},          Unit{"GB/s", 9},          Unit{"TB/s", 12},
                                         Unit{"KiB/s", 0, 0x1p10}, Unit{"MiB/s", 0, 0x1p20}, Unit{"GiB/s", 0, 0x1p30},
