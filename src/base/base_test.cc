@@ -1,12 +1,17 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "base/catalog.h"
 #include "base/error.h"
@@ -37,7 +42,7 @@ TEST(Units, ReadsQuantitiesWithTheirUnits) {
   EXPECT_EQ(ParseSeconds("20us").value, 20e-6);
   EXPECT_EQ(ParseSeconds("1.5 ms").value, 1.5e-3);
   EXPECT_EQ(ParseBytes("16GiB").value, int64_t{16} << 30);
-  EXPECT_EQ(ParseBytes("4096").value, 4096);
+  EXPECT_EQ(ParseBytes("4096B").value, 4096);
   EXPECT_EQ(ParseBytesPerSecond("12GB/s"), 12e9);
   EXPECT_EQ(ParseBytesPerSecond("100Gbit/s"), 12.5e9);
   EXPECT_EQ(ParseFlopsPerSecond("8.2TFLOP/s"), 8.2e12);
@@ -48,6 +53,8 @@ TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
   for (const char* text : {"", "fast", "-1ms", "1", "nan s", "inf s", "1 parsec"}) {
     EXPECT_THAT(ErrorOf([&] { ParseSeconds(text); }), HasSubstr("20us")) << text;
   }
+  EXPECT_THAT(ErrorOf([] { ParseBytes("100"); }),
+              HasSubstr("'100' is not an amount of memory: write a number and a unit"));
   EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }), HasSubstr("16GiB"));
   EXPECT_THAT(ErrorOf([] { ParseBytes("1e30 TiB"); }), HasSubstr("more memory"));
 }
@@ -57,6 +64,8 @@ TEST(Units, PrintsThreeDigits) {
   EXPECT_EQ(ToString(Seconds{12e-6}), "12.0 us");
   EXPECT_EQ(ToString(Seconds{0.9996e-3}), "1.00 ms");
   EXPECT_EQ(ToString(Seconds{1234}), "1234 s");
+  EXPECT_EQ(ToString(Seconds{1.7e299}), "1.70e+299 s");
+  EXPECT_EQ(WithPrefix(1.7e308, "FLOP"), "1.70e+290 EFLOP");
   EXPECT_EQ(ToString(Bytes{0}), "0 B");
   EXPECT_EQ(ToString(Bytes{102236160}), "97.5 MiB");
   EXPECT_EQ(WithPrefix(8.21e9, "FLOP"), "8.21 GFLOP");
@@ -249,6 +258,126 @@ TEST_F(FileTest, NamesTheFileThatCannotBeRead) {
   EXPECT_THAT(ErrorOf([&] { ReadFile(folder_.string()); }), HasSubstr("is a directory"));
 }
 
+TEST_F(FileTest, ReadsRegularFilesOfASaneSizeOnly) {
+  WriteFile(Path("a"), "0123456789");
+  EXPECT_EQ(ReadFile(Path("a"), {.what = "plan", .most_bytes = 10}), "0123456789");
+  EXPECT_EQ(ErrorOf([&] { ReadFile(Path("a"), {.what = "plan", .most_bytes = 9}); }),
+            Path("a") + ": is larger than 9 B, the most that a plan may have; check the path");
+  // Where the size is not known before, as of files that are made when they are read.
+  EXPECT_THAT(ErrorOf([&] { ReadFile("/proc/self/status", {.most_bytes = 20}); }), HasSubstr("larger than 20 B"));
+  EXPECT_THAT(ReadFile("/proc/self/status"), HasSubstr("Pid:"));
+  EXPECT_EQ(ErrorOf([&] { ReadFile("/dev/zero", {.what = "plan"}); }),
+            "/dev/zero: is a device and no regular file; write the plan into a file and name that");
+  ASSERT_EQ(::mkfifo(Path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(ErrorOf([&] { ReadFile(Path("fifo"), {.what = "plan"}); }),
+            Path("fifo") + ": is a pipe and no regular file; write the plan into a file and name that");
+}
+
+TEST_F(FileTest, ReadsPipesWhereTheyAreAllowedAndDoesNotWaitForNobody) {
+  const FileKind kind{.what = "model", .most_bytes = 200'000, .may_be_pipe = true};
+  const std::string path = Path("fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(ErrorOf([&] { ReadFile(path, kind); }),
+            path + ": nobody writes into this pipe; write the model into a file and name that");
+  // More than a pipe holds at once, by a writer that comes late and pauses.
+  const auto written = [&](size_t size) {
+    return std::jthread([=] {
+      ::usleep(100'000);
+      const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      ::usleep(100'000);
+      const std::string content(size, 'x');
+      for (size_t at = 0; at < size;) {
+        const ssize_t count = ::write(descriptor, content.data() + at, std::min<size_t>(size - at, 50'000));
+        if (count <= 0) break;
+        at += static_cast<size_t>(count);
+        ::usleep(10'000);
+      }
+      ::close(descriptor);
+    });
+  };
+  {
+    const std::jthread writer = written(150'000);
+    EXPECT_EQ(ReadFile(path, kind), std::string(150'000, 'x'));
+  }
+  {
+    const auto before = std::signal(SIGPIPE, SIG_IGN);
+    {
+      const std::jthread writer = written(250'000);
+      EXPECT_THAT(ErrorOf([&] { ReadFile(path, kind); }), HasSubstr("the most that a model may have"));
+    }
+    std::signal(SIGPIPE, before);
+  }
+  {
+    const std::jthread writer = written(0);
+    EXPECT_EQ(ReadFile(path, kind), "");
+  }
+}
+
+TEST_F(FileTest, WritesThroughSymbolicLinks) {
+  WriteFile(Path("file"), "old");
+  std::filesystem::create_directory(Path("folder"));
+  std::filesystem::create_symlink("../file", Path("folder/relative"));
+  std::filesystem::create_symlink(Path("folder/relative"), Path("absolute"));
+  WriteFile(Path("absolute"), "new");
+  EXPECT_EQ(ReadFile(Path("file")), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("absolute")));
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("folder/relative")));
+  // One that leads to a file which is not there yet.
+  std::filesystem::create_symlink("fresh", Path("folder/dangling"));
+  WriteFile(Path("folder/dangling"), "made");
+  EXPECT_EQ(ReadFile(Path("folder/fresh")), "made");
+  std::filesystem::create_symlink("nowhere/file", Path("lost"));
+  EXPECT_THAT(ErrorOf([&] { WriteFile(Path("lost"), "x"); }), HasSubstr("lost: cannot be written"));
+  std::filesystem::create_symlink("circle", Path("circle"));
+  EXPECT_THAT(ErrorOf([&] { WriteFile(Path("circle"), "x"); }), HasSubstr("lead in a circle"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 5) << "nothing is left behind";
+}
+
+TEST_F(FileTest, AFolderHasOneWhoWorksInItAtATime) {
+  const std::string folder = folder_.string();
+  {
+    const FolderLock first(folder);
+    EXPECT_EQ(ErrorOf([&] { const FolderLock second(folder); }),
+              fmt::format("{}: another process ({}) works in this folder; wait for its end, or name another folder",
+                          folder, ::getpid()));
+  }
+  const FolderLock again(folder);
+  EXPECT_THAT(ErrorOf([&] { const FolderLock nowhere(Path("missing")); }),
+              HasSubstr("missing/lock: cannot be written"));
+}
+
+TEST_F(FileTest, WritesToADescriptorOfItsOwnWhereItStands) {
+  const int descriptor = ::open(Path("out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::write(descriptor, "before ", 7), 7);
+  WriteFile(fmt::format("/dev/fd/{}", descriptor), "plan ");
+  ASSERT_EQ(::write(descriptor, "after", 5), 5);
+  ::close(descriptor);
+  EXPECT_EQ(ReadFile(Path("out")), "before plan after");
+}
+
+TEST(Json, RefusesAKeyThatIsThereTwice) {
+  const auto error = [](const char* text) { return ErrorOf([&] { ParseJson(text, "x.json"); }); };
+  EXPECT_EQ(error(R"({"a": 1, "b": 2, "a": 1})"), "x.json: the key 'a' is there twice; remove one of the two");
+  EXPECT_EQ(error(R"({"ops": [{"k": 0}, {"out": [[], {"k": [1], "l": {}, "k": null}]}]})"),
+            "x.json: ops[1].out[1]: the key 'k' is there twice; remove one of the two");
+  EXPECT_EQ(error(R"([{"a": {"b": {"c": 1, "\u0063": 2}}}])"),
+            "x.json: [0].a.b: the key 'c' is there twice; remove one of the two");
+  EXPECT_EQ(error(R"([{"a": 1}, {"a": 1}, {"b": {"a": {"a": 1}}}])"), "no error");
+}
+
+// The builder is ours, the answers are to be the library's own.
+TEST(Json, IsReadAsTheLibraryReadsIt) {
+  for (const char* text :
+       {"null", "[]", "{}", "true", "-1", "18446744073709551615", "1e3", "0.1", "\"x\\u00e9\"",
+        R"({"a": [1, [2, {"b": [], "c": {}}], "d"], "e": {"f": {"g": [null, false]}}, "h": -1e-300})"}) {
+    EXPECT_EQ(ParseJson(text, "x.json"), nlohmann::json::parse(text)) << text;
+  }
+  for (const char* text : {"[1,", "{\"a\"}", "[1] 2", "{\"a\": 1,}", "nul", "\"\xff\"", "[1e999]", "\x01"}) {
+    EXPECT_EQ(ErrorOf([&] { ParseJson(text, "x.json"); }).substr(0, 6), "x.json") << text;
+  }
+  EXPECT_THAT(ErrorOf([] { ParseJson("[1e999]", "x.json"); }), HasSubstr("beyond what a double can hold"));
+}
+
 TEST(Json, NamesLineAndColumnOfAMistake) {
   EXPECT_THAT(ErrorOf([] { ParseJson("{\n \"a\": [1,\n 2", "x.json"); }), HasSubstr("x.json:3:"));
   EXPECT_THAT(ErrorOf([] { ParseJson("", "x.json"); }), HasSubstr("is empty"));
@@ -258,6 +387,7 @@ TEST(Json, NamesLineAndColumnOfAMistake) {
 TEST(Closest, FindsTheNearestNameOrNone) {
   EXPECT_EQ(Closest("hefft", {"heft", "random"}), "heft");
   EXPECT_EQ(Closest("quantum", {"heft", "random"}), "");
+  EXPECT_EQ(Closest(std::string(100'000, 'x'), {std::string(100'000, 'x') + "y"}), "");
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ void CheckFailed(const char* file, int line, const char* condition, const std::s
 std::string_view Closest(std::string_view wrong, const std::vector<std::string>& known) {
   std::string_view best;
   size_t best_distance = std::max<size_t>(2, wrong.size() / 3) + 1;
+  constexpr size_t kLongest = 100;
+  if (wrong.size() > kLongest) return best;
   for (const std::string& name : known) {
+    if (name.size() > kLongest) continue;
     if (const size_t distance = EditDistance(wrong, name); distance < best_distance) {
       best = name;
       best_distance = distance;

@@ -23,9 +23,8 @@ struct Unit {
 constexpr std::array kTimeUnits = {Unit{"s", 0},   Unit{"ms", -3},     Unit{"us", -6},    Unit{"µs", -6},
                                    Unit{"ns", -9}, Unit{"min", 0, 60}, Unit{"h", 0, 3600}};
 constexpr std::array kByteUnits = {
-    Unit{"", 0},           Unit{"B", 0},   Unit{"kB", 3},          Unit{"KB", 3},          Unit{"MB", 6},
-    Unit{"GB", 9},         Unit{"TB", 12}, Unit{"KiB", 0, 0x1p10}, Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30},
-    Unit{"TiB", 0, 0x1p40}};
+    Unit{"B", 0},   Unit{"kB", 3},          Unit{"KB", 3},          Unit{"MB", 6},          Unit{"GB", 9},
+    Unit{"TB", 12}, Unit{"KiB", 0, 0x1p10}, Unit{"MiB", 0, 0x1p20}, Unit{"GiB", 0, 0x1p30}, Unit{"TiB", 0, 0x1p40}};
 constexpr std::array kBandwidthUnits = {Unit{"B/s", 0},           Unit{"kB/s", 3},          Unit{"KB/s", 3},
                                         Unit{"MB/s", 6},          Unit{"GB/s", 9},          Unit{"TB/s", 12},
                                         Unit{"KiB/s", 0, 0x1p10}, Unit{"MiB/s", 0, 0x1p20}, Unit{"GiB/s", 0, 0x1p30},
@@ -78,6 +77,11 @@ std::string ThreeDigits(double value) {
   return fmt::format("{:.{}f}", value, magnitude < 99.95 ? 1 : 0);
 }
 
+// Whole, and from a billion on as a power of ten: nobody counts digits.
+std::string LargeNumber(double value) {
+  return std::abs(value) < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.2e}", value);
+}
+
 }  // namespace
 
 std::string ToString(Seconds time) {
@@ -89,7 +93,7 @@ std::string ToString(Seconds time) {
   if (magnitude < 0.9995e-3) return ThreeDigits(t * 1e6) + " us";
   if (magnitude < 0.9995) return ThreeDigits(t * 1e3) + " ms";
   if (magnitude < 999.5) return ThreeDigits(t) + " s";
-  return fmt::format("{:.0f} s", t);
+  return fmt::format("{} s", LargeNumber(t));
 }
 
 std::string ToString(Bytes bytes) {
@@ -110,7 +114,8 @@ std::string WithPrefix(double value, std::string_view unit) {
     value /= 1000;
     ++prefix;
   }
-  return fmt::format("{} {}{}", ThreeDigits(value), kNames[prefix], unit);
+  return fmt::format("{} {}{}", std::abs(value) < 999.5 ? ThreeDigits(value) : LargeNumber(value), kNames[prefix],
+                     unit);
 }
 
 Seconds ParseSeconds(std::string_view text) {

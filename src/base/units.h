@@ -88,7 +88,7 @@ std::string ToString(Bytes bytes);
 // "8.21 GFLOP": 1000-based prefix before `unit`.
 std::string WithPrefix(double value, std::string_view unit);
 
-// "20us", "1.5 ms", "0.1s" -> seconds. "16GiB", "1.5 MB", "4096" -> bytes. "12GB/s" -> bytes per second (also in bit:
+// "20us", "1.5 ms", "0.1s" -> seconds. "16GiB", "1.5 MB" -> bytes. "12GB/s" -> bytes per second (also in bit:
 // "100Gbit/s"). "8.2TFLOP/s" -> operations per second. Each throws Error naming `text` and an example of what is
 // expected.
 Seconds ParseSeconds(std::string_view text);

@@ -45,7 +45,7 @@ int ShowBroken(const BrokenPlan& plan, bool json) {
   std::vector<LimitResult> results;
   for (const auto& [constraint, how] : plan.broken) {
     results.push_back(
-        {.limit = "constraints", .device = {}, .held = false, .text = constraint.ToString(), .reason = Printable(how)});
+        {.limit = "constraints", .device = {}, .held = false, .text = constraint.ToString(), .reason = Legible(how)});
   }
   Print(json ? DumpJson({{"passed", false}, {"limits", LimitsJson(results)}}) : LimitLines(results));
   return 1;
@@ -71,8 +71,9 @@ int CheckPlan(const CheckArguments& arguments, const Limits& limits, const Catal
   if (arguments.json) {
     Print(DumpJson(CheckJson(evaluator, saved.report, results)));
   } else {
-    Print(
-        fmt::format("{}\nunder {}\n\n{}", DescribeProblem(evaluator.problem()), evaluator.name(), LimitLines(results)));
+    const std::string ended = DescribeEnd(saved.report.ended);
+    Print(fmt::format("{}\nunder {}\n\n{}{}", DescribeProblem(evaluator.problem()), evaluator.name(),
+                      LimitLines(results), ended.empty() ? "" : "\n" + Wrap(ended, "")));
   }
   return AllHeld(results) ? 0 : 1;
 }

@@ -29,10 +29,10 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     text += ConstraintLines(winner.constraints) + "\n" + ComparisonTable(problem, comparison) + "\n" +
             Verdict(problem, comparison);
     const auto by_clock = std::find_if(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
-      return !HowItEnded(row.report, cancelled).empty();
+      return !DescribeEnd(row.report.ended).empty();
     });
     if (by_clock != comparison.rows.end())
-      text += Wrap(by_clock->report.planner + ": " + HowItEnded(by_clock->report, cancelled));
+      text += Wrap(by_clock->report.planner + ": " + DescribeEnd(by_clock->report.ended));
     text += HintLines(problem);
     if (!arguments.output.empty()) text += fmt::format("\nThe fastest plan is in {}.\n", Printable(arguments.output));
     Print(text);

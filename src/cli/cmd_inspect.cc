@@ -23,10 +23,10 @@ std::string TimeUnit(const Instance& instance) {
 std::string Devices(const Instance& instance) {
   std::vector<std::string> names;
   if (!instance.cluster) {
-    for (const auto& [kind, times] : instance.times_by_kind) names.push_back(Printable(kind));
+    for (const auto& [kind, times] : instance.times_by_kind) names.push_back(Legible(kind));
     return fmt::format("none of its own; it has costs for devices of kind {}", JoinAnd(names));
   }
-  for (const DeviceId id : instance.cluster->ids()) names.push_back(Printable(instance.cluster->device(id).name));
+  for (const DeviceId id : instance.cluster->ids()) names.push_back(Legible(instance.cluster->device(id).name));
   return fmt::format("{} of its own: {}", names.size(), JoinAnd(names));
 }
 
@@ -40,7 +40,7 @@ std::string DataSetPage(const Instance& instance) {
   if (groups > 0) text += Wrap(fmt::format("{} of ops that share a device", Counted(groups, "group")));
   if (instance.plan) text += Wrap("a plan of its own");
   for (const auto& [name, value] : instance.published) {
-    text += Wrap(fmt::format("{}: {}", Printable(name), ToString(Seconds{value * instance.options.seconds_per_unit})));
+    text += Wrap(fmt::format("{}: {}", Legible(name), ToString(Seconds{value * instance.options.seconds_per_unit})));
   }
   return text;
 }

@@ -35,7 +35,6 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     Print(DumpJson(json));
   } else {
     std::string text = PlanPage(*setup.evaluator, report);
-    if (const std::string ended = HowItEnded(report, cancelled); !ended.empty()) text += Wrap(ended);
     if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     if (controls) {
       text += fmt::format("\nBeside planners that learn nothing, each with at most {}:\n\n",

@@ -210,7 +210,8 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
                   Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
                   Counted(result.planned_updates, "update"), Counted(result.evaluations, "evaluation"), request.seed);
   if (!result.finished) {
-    text += Wrap(fmt::format("Stopped by Ctrl-C: `berth train --resume --out {}` goes on.", ShellWord(request.folder)));
+    text += Wrap(fmt::format("Stopped by Ctrl-C or SIGTERM: `berth train --resume --out {}` goes on.",
+                             ShellWord(request.folder)));
   }
   if (!result.curve.empty()) {
     const CurvePoint& last = result.curve.back();
@@ -221,6 +222,9 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
                                  : "that of the first placement",
                              Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
                              decisions == "1" ? "decision" : "decisions"));
+    if (const std::string collapse = DescribeCollapse(result.curve, result.planned_updates); !collapse.empty()) {
+      text += Wrap("Beware: " + collapse + ".");
+    }
   }
   text += "\n" + TrainingTable(rows, false);
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
@@ -276,6 +280,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   const std::string answer = planner.WithCheckpoint(
       fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"), catalogs.planners);
   const std::string page = PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  const std::optional<int64_t> collapsed = CollapsedAt(result.curve, result.planned_updates);
   const Json json = {{"planner", planner.whole},
                      {"answer", answer},
                      {"seed", request.seed},
@@ -284,6 +289,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
                      {"planned_updates", result.planned_updates},
                      {"evaluations", result.evaluations},
                      {"best_update", result.best_update},
+                     {"collapsed_in_update", collapsed ? Json(*collapsed) : Json()},
                      {"cases", TrainingJson(rows)},
                      {"tests", TrainingJson(test_rows)}};
   WriteFile(request.folder + "/results.txt", page);

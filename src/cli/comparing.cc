@@ -56,7 +56,7 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
   ProgressLine line;
   for (const auto& planner : all) {
     if (!rows.empty() && cancelled->load()) {
-      refusals.emplace_back(planner->name(), "Ctrl-C came first");
+      refusals.emplace_back(planner->name(), "the comparison was stopped before");
     } else if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
       refusals.emplace_back(planner->name(), *reason);
     } else {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -34,12 +35,19 @@ std::string ShellWord(std::string_view text) {
   return word + "'";
 }
 
-void Warn(std::string_view text) { fmt::print(stderr, "berth: warning: {}\n", Printable(text)); }
+void PrintError(std::string_view text) {
+  // fmt::print and streams throw.
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void Warn(std::string_view text) { PrintError(fmt::format("berth: warning: {}\n", Legible(text))); }
 
 void CheckWritable(const std::string& path) {
   if (path.empty()) return;
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const std::string replaced = FollowLinks(path);
+  const size_t slash = replaced.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : replaced.substr(0, slash);
   // A device or a pipe is written to itself, a file is made beside and renamed.
   const bool device = ::access(path.c_str(), W_OK) == 0 && path.starts_with("/dev/");
   if (!device && ::access(folder.c_str(), W_OK) != 0) {
@@ -51,13 +59,12 @@ void CheckWritable(const std::string& path) {
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) PrintError("\r\x1b[K");
 }
 
 void ProgressLine::Show(const std::string& text) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\x1b[K{}", text);
-  std::fflush(stderr);
+  PrintError(fmt::format("\r\x1b[K{}", text));
   shown_ = true;
 }
 
@@ -72,9 +79,14 @@ ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::s
 
 const std::atomic<bool>* CatchInterrupts() {
   struct sigaction action{};
-  action.sa_handler = [](int) { interrupted.store(true, std::memory_order_relaxed); };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  action.sa_handler = [](int) {
+    interrupted.store(true, std::memory_order_relaxed);
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+  };
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
   return &interrupted;
 }
 

@@ -15,6 +15,9 @@ void Print(std::string_view text);
 // `text` as one word of a shell's: quoted where it must be.
 std::string ShellWord(std::string_view text);
 
+// Standard error as it is: where it cannot be written (a full disk), nobody can be told of that either.
+void PrintError(std::string_view text);
+
 // "berth: warning: ..." on standard error.
 void Warn(std::string_view text);
 
@@ -38,7 +41,8 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-// From here on the first Ctrl-C sets the flag that this returns, which budgets carry; the second ends the program.
+// From here on the first Ctrl-C or SIGTERM sets the flag that this returns, which budgets carry; the second ends the
+// program.
 const std::atomic<bool>* CatchInterrupts();
 
 }  // namespace berth

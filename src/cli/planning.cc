@@ -31,19 +31,13 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
                                         .budget = budget,
                                         .random = Random(search.seed),
                                         .progress = line.Callback(*setup.evaluator, planner.name())});
+  const SearchEnd ended = HowItEnded(budget, result);
   PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
+  report.ended = ended;
   report.seed = search.seed;
   report.budget = budget_text;
   report.constraints = StatedConstraints(setup);
   return report;
-}
-
-std::string HowItEnded(const PlanReport& report, const std::atomic<bool>* cancelled) {
-  if (cancelled->load()) return "Stopped by Ctrl-C: this is the best plan so far.";
-  if (report.result.wall_seconds < Budget::Parse(report.budget).seconds) return {};
-  return "The clock ended this search: another machine or another run may find another plan. A budget of evaluations "
-         "alone "
-         "(--budget 5000evals) repeats exactly.";
 }
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
@@ -51,6 +45,7 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
   file.planner = report.planner;
   file.seed = report.seed;
   file.budget = report.budget;
+  file.ended = report.ended;
   file.score_seconds = setup.problem->ToSeconds(report.timeline.score.time).value;
   file.lower_bound_seconds = setup.problem->ToSeconds(report.bound.time).value;
   file.feasible = report.timeline.score.feasible;
@@ -64,8 +59,7 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
     if (report.timeline.memory.empty()) break;
     const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
     if (peak > problem.memory_limit(device))
-      enough.push_back(
-          fmt::format("{} on {}", ToString(Bytes{peak}), Printable(problem.cluster().device(device).name)));
+      enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), Legible(problem.cluster().device(device).name)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, and nothing proves that there is none: give the search a larger --budget or "

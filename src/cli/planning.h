@@ -18,10 +18,6 @@ ProblemStrings StringsOf(const ProblemArguments& arguments);
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
                       const std::atomic<bool>* cancelled, ProgressLine& line);
 
-// What should be said of how a search ended: by Ctrl-C, or by the clock, so that it does not repeat. Empty when all is
-// well.
-std::string HowItEnded(const PlanReport& report, const std::atomic<bool>* cancelled);
-
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 
 // Of a plan that a search ended with and that lacks memory: what is known, and what would be enough.

@@ -80,7 +80,10 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
   const bool names_cluster = !strings.cluster.empty() && strings.cluster != kOwn;
   std::shared_ptr<const Cluster> cluster;
   // First what is quick to be wrong about.
-  if (names_cluster) cluster = std::make_shared<const Cluster>(ReadCluster(strings.cluster, catalogs.clusters));
+  if (names_cluster) {
+    cluster = strings.stored_cluster ? strings.stored_cluster
+                                     : std::make_shared<const Cluster>(ReadCluster(strings.cluster, catalogs.clusters));
+  }
   std::optional<ObjectiveRequest> objective;
   if (!strings.objective.empty()) objective = catalogs.objectives.Make(strings.objective);
   const Instance instance = MakeInstance(catalogs, strings);
@@ -140,6 +143,7 @@ PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   file.shapes = setup.strings.shapes;
   file.format = setup.strings.format;
   file.cluster = setup.strings.cluster;
+  if (file.cluster != kOwn) file.device_file = WriteCluster(setup.problem->cluster());
   file.costs = setup.strings.costs;
   file.constraints = StatedConstraints(setup);
   file.evaluator = setup.strings.evaluator;

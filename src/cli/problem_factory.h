@@ -30,6 +30,8 @@ struct ProblemStrings {
   std::string optimizer{};  // sgd; empty for inference
   std::string objective{};  // latency, or throughput where the evaluator is one of steady states
   std::vector<ConstraintText> constraints{};
+  // What `cluster` stood for when a plan was made: counts instead of what it stands for now. May be null.
+  std::shared_ptr<const Cluster> stored_cluster{};
 };
 
 // There is no plan at all: the answer to a question, thrown so that whoever asks for a problem need not ask for this.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <new>
 
 #include "base/error.h"
@@ -69,10 +68,9 @@ int RunProgram(int argc, const char* const* argv) {
   try {
     return RunArguments(ParseArguments(argc, argv));
   } catch (const Error& error) {
-    fmt::print(stderr, "berth: {}\n", Printable(error.what()));
+    PrintError(fmt::format("berth: {}\n", Legible(error.what())));
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "berth: this problem does not fit into this computer's memory; try a smaller model or fewer devices\n");
+    PrintError("berth: this problem does not fit into this computer's memory; try a smaller model or fewer devices\n");
   }
   return kMistake;
 }

@@ -33,6 +33,27 @@ ProblemStrings StringsOf(const PlanOverrides& given) {
           .constraints = TextsOf(given.constraints)};
 }
 
+// The machines that the plan holds; null where it holds none.
+std::shared_ptr<const Cluster> StoredCluster(const PlanFile& file) {
+  if (file.device_file.empty()) return nullptr;
+  return std::make_shared<const Cluster>(
+      ParseCluster(file.device_file, fmt::format("{}: cluster.device_file", file.path)));
+}
+
+// Warns where the name of the plan's cluster stands for something else by now, which then does not count.
+void WarnOfChange(const PlanFile& file, const std::string& name, const Cluster& stored, const Catalogs& catalogs) {
+  try {
+    if (ReadCluster(name, catalogs.clusters).fingerprint() == stored.fingerprint()) return;
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(name, ignored)) return;
+  }
+  Warn(
+      fmt::format("{} has changed since {} was made for it, which holds the machines as they were: these count; "
+                  "--cluster {} is a what-if on the others",
+                  name, file.path, ShellWord(name)));
+}
+
 // Throws for a plan that `setup` does not allow.
 void CheckPlan(const Setup& setup, const std::string& path, const Plan& plan) {
   const auto violation = FindViolation(*setup.problem, plan.view());
@@ -94,13 +115,14 @@ SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overr
   Setup setup = MakeSetup(catalogs, StringsOf(overrides));
   const bool in_file = placement.starts_with('@');
   const std::string path = in_file ? placement.substr(1) : "--placement";
-  Plan plan{.device = ParsePlacementList(in_file ? ReadFile(path) : placement, path, *setup.problem)};
+  const std::string list = in_file ? ReadFile(path, {.what = "placement"}) : placement;
+  Plan plan{.device = ParsePlacementList(list, path, *setup.problem)};
   plan.SetCause("given");
   return Simulated(std::move(setup), path, std::move(plan));
 }
 
 SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, const Catalogs& catalogs) {
-  const std::string content = ReadFile(path);
+  const std::string content = ReadFile(path, kPlanKind);
   if (LooksLikeSplit(content)) return OpenSplit(content, path, overrides, catalogs);
   const PlanFile file = ParsePlanFile(content, path);
   const std::string mode = overrides.mode.value_or(file.mode);
@@ -114,6 +136,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
                             .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
                             .objective = ObjectiveFor(file, overrides),
                             .constraints = ConstraintsFor(file, overrides)};
+  if (!overrides.cluster) strings.stored_cluster = StoredCluster(file);
   Setup setup = [&] {
     try {
       return MakeSetup(catalogs, strings);
@@ -125,6 +148,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
       throw Error("{}: {}", path, error.what());
     }
   }();
+  if (strings.stored_cluster) WarnOfChange(file, strings.cluster, *strings.stored_cluster, catalogs);
   std::vector<std::string> warnings;
   PlanResult result;
   result.plan = BindPlan(file, *setup.problem, warnings);
@@ -140,6 +164,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   result.evaluations = 1;
   PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), LowerBound(*setup.evaluator));
   report.seed = file.seed;
+  report.ended = file.ended;
   report.constraints = StatedConstraints(setup);
   return {.setup = std::move(setup), .report = std::move(report)};
 }

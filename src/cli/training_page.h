@@ -18,7 +18,7 @@ struct TrainedRow {
   const Setup& setup;
   const TrainedCase& trained;
   Bound bound;
-  std::optional<Comparison> controls;  // empty where Ctrl-C came first
+  std::optional<Comparison> controls;  // empty where the run was stopped before
 };
 
 // A row per case: what the policy found, and what each control did.

@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-constexpr size_t kMaxDevices = 512;
+constexpr size_t kMaxDevices = 1024;  // as many as any preset makes
 constexpr size_t kMaxNameLength = 64;
 
 const std::vector<std::string> kDataTypeKeys = {"f32", "f16", "bf16", "i8", "f64"};

@@ -124,7 +124,8 @@ class DeviceText {
   void Line(std::string_view key, std::string_view value) { text_ += fmt::format("    {}: {}\n", key, value); }
 
   void Positive(std::string_view key, const Quantity& quantity, Format format) {
-    if (quantity.value > 0) Line(key, Number(format(quantity.value), quantity, origin_));
+    const bool says_nothing = quantity.value == 0 && OriginOf(quantity) == OriginOf({});
+    if (!says_nothing) Line(key, Number(format(quantity.value), quantity, origin_));
   }
 
   void Map(std::string_view key, const std::map<std::string, Quantity, std::less<>>& quantities, Format format) {

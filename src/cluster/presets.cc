@@ -50,11 +50,6 @@ constexpr std::array kPresets = {
            "HSDAG (Duan et al. 2024), table 2"},
 };
 
-bool IsFile(std::string_view path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
 }  // namespace
 
 void RegisterClusterPresets(ClusterCatalog& catalog) {
@@ -73,10 +68,13 @@ void RegisterClusterPresets(ClusterCatalog& catalog) {
 
 Cluster ReadCluster(std::string_view cluster, const ClusterCatalog& catalog) {
   const std::string path(cluster);
-  if (IsFile(cluster) || cluster.ends_with(".yaml") || cluster.ends_with(".yml"))
-    return ParseCluster(ReadFile(path), path);
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored) && catalog.Find(cluster) == nullptr) {
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  const bool is_folder = std::filesystem::is_directory(status);
+  if ((std::filesystem::exists(status) && !is_folder) || cluster.ends_with(".yaml") || cluster.ends_with(".yml")) {
+    return ParseCluster(ReadFile(path, {.what = "device file", .most_bytes = int64_t{4} << 20}), path);
+  }
+  if (is_folder && catalog.Find(cluster) == nullptr) {
     throw Error("{}: is a folder; expected a device file or one of {}", cluster, fmt::join(catalog.Names(), ", "));
   }
   if (cluster.find('/') != std::string_view::npos) {

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <queue>
@@ -173,7 +174,33 @@ std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const 
               names.front());
 }
 
+// Throws Error where what a report adds up would not fit into its number.
+void GraphBuilder::CheckTotals(std::string_view file) const {
+  const auto place = [&] { return file.empty() ? name_ : std::string(file); };
+  double flops = 0, bytes = 0;
+  const Op* most = nullptr;
+  for (const Op& op : ops_) {
+    flops += op.work.flops;
+    bytes += static_cast<double>(op.work.bytes_read) + static_cast<double>(op.work.bytes_written) +
+             static_cast<double>(op.work.workspace_bytes);
+    if (most == nullptr || !(op.work.flops <= most->work.flops)) most = &op;
+  }
+  if (!std::isfinite(flops)) {
+    throw Error("{}: the FLOPs of its ops add up to more than a number can hold; correct those of op '{}', {}", place(),
+                most->name, most->work.flops);
+  }
+  for (const std::vector<Entity>* entities : {&tensors_, &parameters_, &inputs_}) {
+    for (const Entity& entity : *entities) bytes += static_cast<double>(entity.bytes);
+  }
+  constexpr double kMostBytes = 0x1p62;
+  if (bytes > kMostBytes) {
+    throw Error("{}: its sizes and the bytes that its ops move add up to more than {} PiB; correct the largest",
+                place(), kMostBytes / 0x1p50);
+  }
+}
+
 Graph GraphBuilder::Build(std::string_view file) {
+  CheckTotals(file);
   // 1. order the ops, then the tensors by producer
   const std::vector<size_t> op_order = TopologicalOrder(file);
   std::vector<OpId> op_id(ops_.size());

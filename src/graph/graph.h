@@ -218,8 +218,8 @@ class GraphBuilder {
   size_t num_ops() const { return ops_.size(); }
 
   // Numbers the ops topologically: the Add order where that is one, else the nearest by Kahn's algorithm (smallest
-  // position first). Throws Error naming the ops of a cycle, and `file` as the place. O((V + E) log V), linear when
-  // already sorted. The builder is empty afterwards.
+  // position first). Throws Error naming the ops of a cycle, or where FLOPs or bytes add up to more than their numbers
+  // can hold, with `file` as the place. O((V + E) log V), linear when already sorted. The builder is empty afterwards.
   Graph Build(std::string_view file = {});
 
  private:
@@ -240,6 +240,7 @@ class GraphBuilder {
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)
 
+  void CheckTotals(std::string_view file) const;
   std::vector<size_t> TopologicalOrder(std::string_view file) const;
 
   std::string name_;

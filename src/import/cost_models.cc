@@ -49,7 +49,7 @@ std::vector<DeviceId> ProfiledDevices(const std::string& text, const OpProfile& 
 OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Graph& graph, const Cluster& cluster) {
   const std::string& path = params.Text("file");
   if (path.empty()) throw Error("profile: no file: write profile(file=cpu.json)");
-  const OpProfile profile = ReadProfile(ReadFile(path), path);
+  const OpProfile profile = ReadProfile(ReadFile(path, {.what = "profile", .most_bytes = int64_t{4} << 30}), path);
   OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
   ApplyProfile(profile, graph, ProfiledDevices(params.Text("devices"), profile, cluster), times);
   times.source = params.canonical();

@@ -145,19 +145,11 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
 }
 
 Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
-  std::error_code code;
-  const fs::file_status status = fs::status(path, code);
-  if (!fs::is_directory(status) && !fs::is_regular_file(status) && !fs::is_fifo(status)) {
-    throw Error("{}: is neither a file nor a pipe; a model was expected", path);
-  }
-  constexpr uintmax_t kMostBytes = (uintmax_t{1} << 31) - 1;
-  if (fs::is_regular_file(status) && fs::file_size(path, code) > kMostBytes) {
-    throw Error(
-        "{}: is larger than 2 GiB; keep the weights in files of their own (ONNX external data), Berth does not need "
-        "them",
-        path);
-  }
-  const std::string content = ReadFile(path);
+  const std::string content = ReadFile(
+      path, {.what = "model",
+             .most_bytes = (int64_t{1} << 31) - 1,
+             .may_be_pipe = true,
+             .if_larger = "keep the weights in files of their own (ONNX external data), Berth does not need them"});
   const Spec asked = options.format.empty() ? Spec{} : Spec::Parse(options.format);
   const std::vector<Format> formats = Formats();
   const Format& format = FormatOf(formats, content, path, asked.name);

@@ -105,7 +105,7 @@ TEST_F(ImportTest, MistakesNameTheRemedy) {
 TEST_F(ImportTest, AFileAboveTwoGigabytesIsRefusedUnread) {
   const std::string path = File("large.onnx", "x");
   fs::resize_file(path, (uintmax_t{1} << 31) + 1);  // sparse: no bytes on disk
-  EXPECT_THAT(MessageFor(path), AllOf(HasSubstr("large.onnx"), HasSubstr("2 GiB")));
+  EXPECT_THAT(MessageFor(path), AllOf(HasSubstr("large.onnx"), HasSubstr("2.00 GiB")));
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // The learning curve, as data, as a table that grows, and as a picture. No torch in it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +30,31 @@ struct CurvePoint {
   double gradient_norm = 0;  // before clipping
   bool diverged = false;     // the loss, the gradient or the policy is not finite
 };
+
+// Nats per decision: of a hundred thousand decisions that are as sure as this, about one is not the likeliest.
+inline constexpr double kCollapsedEntropy = 1e-4;
+
+// A policy has collapsed when the mean entropy of its decisions falls below kCollapsedEntropy within the first half of
+// the planned updates and stays there: it draws the same placements again and again, and learns nothing more from them.
+// One that was as sure from the first update on had no choice, and one that is so at the end is done. The update at
+// which that began; empty for one that has not collapsed.
+inline std::optional<int64_t> CollapsedAt(std::span<const CurvePoint> curve, int64_t planned_updates) {
+  size_t sure = curve.size();  // from this point on all are
+  while (sure > 0 && curve[sure - 1].entropy < kCollapsedEntropy) --sure;
+  if (sure == 0 || sure == curve.size() || 2 * curve[sure].update > planned_updates) return std::nullopt;
+  return curve[sure].update;
+}
+
+// What is said of it, and what to try; empty for one that has not.
+inline std::string DescribeCollapse(std::span<const CurvePoint> curve, int64_t planned_updates) {
+  const std::optional<int64_t> update = CollapsedAt(curve, planned_updates);
+  if (!update) return {};
+  return fmt::format(
+      "the policy collapsed in update {} of {}: since then each decision is as good as certain (entropy below {} "
+      "nats), "
+      "and nothing else is tried; a smaller learning_rate, a larger entropy or another --seed may help",
+      *update, planned_updates, kCollapsedEntropy);
+}
 
 // One line per point under a line of names; numbers in full, so that reading gives the same points. `diverged` is not
 // in it.

@@ -71,5 +71,25 @@ TEST(Curve, IsDrawnWhateverItsNumbersAre) {
   }
 }
 
+TEST(Curve, SaysWhenThePolicyCollapsed) {
+  const auto collapsed = [](const std::vector<double>& entropies, int64_t planned) {
+    std::vector<CurvePoint> curve;
+    for (const double entropy : entropies) {
+      curve.push_back({.update = static_cast<int64_t>(curve.size()) + 1, .entropy = entropy});
+    }
+    EXPECT_EQ(DescribeCollapse(curve, planned).empty(), !CollapsedAt(curve, planned).has_value());
+    return CollapsedAt(curve, planned);
+  };
+  EXPECT_EQ(collapsed({0.5, 1e-7, 1e-8, 0}, 50), 2);
+  EXPECT_EQ(collapsed({0.5, 0.4, 0.3, 0.2}, 50), std::nullopt);
+  EXPECT_EQ(collapsed({0.5, 1e-7, 0.2, 0.1}, 50), std::nullopt) << "it came back";
+  EXPECT_EQ(collapsed({0.5, 1e-7, 0.2, 1e-5, 1e-6}, 50), 4);
+  EXPECT_EQ(collapsed({0, 0, 0}, 50), std::nullopt) << "there was never a choice";
+  EXPECT_EQ(collapsed({0.5, 0.4, 1e-6, 1e-6}, 4), std::nullopt) << "it was done";
+  EXPECT_EQ(collapsed({0.5, 1e-6, 1e-6, 1e-6}, 4), 2);
+  EXPECT_EQ(collapsed({}, 50), std::nullopt);
+  EXPECT_EQ(collapsed({0.5, std::nan("")}, 50), std::nullopt);
+}
+
 }  // namespace
 }  // namespace berth

@@ -38,6 +38,7 @@ class LearnedPlanner : public Planner {
 
     std::string note;
     CurvePoint last;
+    std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
     const int64_t threads =
         request.evaluator.facts().thread_safe ? std::max<int64_t>(std::thread::hardware_concurrency(), 1) : 1;
@@ -48,6 +49,7 @@ class LearnedPlanner : public Planner {
       Adopt(search, learner.Take(0));
       if (!point) break;
       last = *point;
+      curve.push_back(last);
       if (last.diverged) {
         note = fmt::format("training diverged in update {}: a smaller learning_rate may help; ", last.update);
         break;
@@ -56,6 +58,9 @@ class LearnedPlanner : public Planner {
     if (last.update > 0) {
       note += fmt::format("{} update{}, entropy {:.2g} and {:.3g} decision{} per step at the end", last.update,
                           last.update == 1 ? "" : "s", last.entropy, last.groups, last.groups == 1 ? "" : "s");
+    }
+    if (const std::string collapse = DescribeCollapse(curve, learner.planned_updates()); !collapse.empty()) {
+      note += "; " + collapse;
     }
     std::optional<double> policy_seconds;
     if (!search.Done()) {

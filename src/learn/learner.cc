@@ -13,12 +13,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_object.h"
 #include "learn/checkpoint.h"
 
 namespace berth {
 namespace {
 
-constexpr int kCheckpointVersion = 2;
+constexpr int64_t kCheckpointVersion = 3;
 
 // Calls run(i) for i = 0 .. count - 1 on so many threads; the first exception, by i, is thrown again.
 void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)>& run) {
@@ -62,12 +63,30 @@ nlohmann::json FoundJson(const PlanResult& found) {
   return json;
 }
 
-PlanResult FoundOf(const nlohmann::json& json) {
-  PlanResult found{.evaluations = json.at("evaluations")};
-  for (const auto& device : json.at("device")) found.plan.device.push_back(MakeId<DeviceId>(device.get<size_t>()));
-  const auto& score = json.at("score");
-  found.score = {.time = score.at(0), .feasible = score.at(1), .excess_bytes = score.at(2)};
-  if (score.size() > 3) found.score.objective = score.at(3).get<double>();
+// What FoundJson wrote of a case; `place` says where it stands.
+PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std::string& path,
+                   const std::string& place) {
+  JsonObject object(json, path, place);
+  PlanResult found{.evaluations = object.Int("evaluations", 0, std::numeric_limits<int64_t>::max())};
+  for (const auto& device : object.List("device")) {
+    if (!device.is_number_unsigned() || device.get<uint64_t>() >= problem.num_devices()) {
+      throw object.Mistake("device", fmt::format("{} is none of the {} devices", device.dump(), problem.num_devices()));
+    }
+    found.plan.device.push_back(MakeId<DeviceId>(device.get<size_t>()));
+  }
+  const nlohmann::json& score = object.List("score");
+  const auto is_number = [](const nlohmann::json& value) { return value.is_number() || value.is_null(); };
+  if (score.size() < 3 || score.size() > 4 || !is_number(score[0]) || !score[1].is_boolean() ||
+      !score[2].is_number_integer() || (score.size() == 4 && !is_number(score[3]))) {
+    throw object.Mistake("score", "expected the time, whether it fits, the bytes that it lacks, and an objective");
+  }
+  // JSON knows no infinity.
+  const auto number = [](const nlohmann::json& value) { return value.is_null() ? kCannotRun : value.get<double>(); };
+  found.score = {.time = number(score[0]), .feasible = score[1].get<bool>(), .excess_bytes = score[2].get<int64_t>()};
+  if (score.size() > 3) found.score.objective = number(score[3]);
+  object.Finish();
+  if (found.plan.device.empty()) return found;
+  if (const auto violation = FindViolation(problem, found.plan.view())) throw object.Mistake("device", *violation);
   return found;
 }
 
@@ -468,20 +487,23 @@ void Learner::Save(const std::string& path) const {
     add("adam.first." + parameter.key(), moments.exp_avg());
     add("adam.second." + parameter.key(), moments.exp_avg_sq());
   }
-  for (const auto& critic : critic_) {
-    for (const at::Tensor& tensor : critic->State()) add("critic", tensor);
+  for (size_t i = 0; i < critic_.size(); ++i) {
+    const std::vector<at::Tensor> state = critic_[i]->State();
+    for (size_t k = 0; k < state.size(); ++k) add(fmt::format("critic.{}.{}", i, k), state[k]);
   }
   WriteFile(path, checkpoint.ToBytes());
 }
 
 void Learner::Load(const std::string& path, bool policy_only) {
-  const Checkpoint checkpoint = Checkpoint::Parse(ReadFile(path), path);
-  const nlohmann::json& meta = checkpoint.meta;
-  if (const int version = meta.value("berth_checkpoint", 0); version != kCheckpointVersion) {
+  const Checkpoint checkpoint =
+      Checkpoint::Parse(ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30}), path);
+  JsonObject meta(checkpoint.meta, path);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (const int64_t version = meta.Int("berth_checkpoint", 0, kMost); version != kCheckpointVersion) {
     throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
                 kCheckpointVersion);
   }
-  if (const std::string shape = meta.at("shape"); shape != policy_->shape()) {
+  if (const std::string shape = meta.Text("shape"); shape != policy_->shape()) {
     const auto [theirs, ours] = Differing(shape, policy_->shape());
     throw Error(
         "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the parameters of its training",
@@ -489,36 +511,43 @@ void Learner::Load(const std::string& path, bool policy_only) {
   }
   checkpoint.CopyTo("policy.", policy_->parameters(), path);
   if (policy_only) return;
-  if (meta.at("method") != method_.name || meta.at("cases") != cases_.size() ||
-      meta.at("planned_updates") != planned_updates_) {
+  const std::string method = meta.Text("method");
+  const int64_t cases = meta.Int("cases", 0, kMost), planned = meta.Int("planned_updates", 0, kMost);
+  if (method != method_.name || cases != static_cast<int64_t>(cases_.size()) || planned != planned_updates_) {
     throw Error("{}: the checkpoint is of {} on {} graphs over {} updates, not of {} on {} over {}: resume with these",
-                path, meta.at("method").get<std::string>(), meta.at("cases").get<size_t>(),
-                meta.at("planned_updates").get<int64_t>(), method_.name, cases_.size(), planned_updates_);
+                path, method, cases, planned, method_.name, cases_.size(), planned_updates_);
   }
   adam_->state().clear();
-  if (meta.contains("adam_step")) {
+  if (meta.Has("adam_step")) {
+    const int64_t step = meta.Int("adam_step", 0, kMost);
     std::vector<at::Tensor> first, second;
     for (const at::Tensor& parameter : policy_->parameters()) {
       first.push_back(torch::zeros_like(parameter));
       second.push_back(torch::zeros_like(parameter));
       auto state = std::make_unique<torch::optim::AdamParamState>();
-      state->step(meta.at("adam_step")).exp_avg(first.back()).exp_avg_sq(second.back());
+      state->step(step).exp_avg(first.back()).exp_avg_sq(second.back());
       adam_->state()[parameter.unsafeGetTensorImpl()] = std::move(state);
     }
     checkpoint.CopyTo("adam.first.", first, path);
     checkpoint.CopyTo("adam.second.", second, path);
   }
-  updates_ = meta.at("updates");
-  evaluations_ = meta.at("evaluations");
-  failures_ = meta.at("failures");
-  rule_.Load(meta.at("rule"));
+  updates_ = meta.Int("updates", 0, kMost);
+  evaluations_ = meta.Int("evaluations", 0, kMost);
+  failures_ = meta.Int("failures", 0, kMost);
+  rule_.Load(meta.Text("rule"), path);
   std::vector<at::Tensor> critics;
   for (const auto& critic : critic_) std::ranges::copy(critic->State(), std::back_inserter(critics));
-  checkpoint.CopyTo("critic", critics, path);
-  for (size_t i = 0; i < found_.size(); ++i) found_[i] = FoundOf(meta.at("found").at(i));
-  for (size_t i = 0; i < reference_.size(); ++i) {
-    const auto& reference = meta.at("reference").at(i);
-    reference_[i] = reference.is_null() ? std::numeric_limits<double>::quiet_NaN() : reference.get<double>();
+  checkpoint.CopyTo("critic.", critics, path);
+  const auto one_each = [&](const char* key) -> const nlohmann::json& {
+    const nlohmann::json& list = meta.List(key);
+    if (list.size() != cases_.size()) throw meta.Mistake(key, fmt::format("expected {} entries", cases_.size()));
+    return list;
+  };
+  const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    found_[i] = FoundOf(found[i], cases_[i].problem, path, fmt::format("found[{}]", i));
+    if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
+    reference_[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
   }
 }
 

@@ -84,6 +84,7 @@ class Learner {
   // What one update asks the evaluators for, in the mean over the cases.
   int64_t evaluations_per_update() const;
   // Over how many updates the schedules run. To be said before the first.
+  int64_t planned_updates() const { return planned_updates_; }
   void set_planned_updates(int64_t count) { planned_updates_ = std::max<int64_t>(count, 1); }
 
   // One update of at most `evaluations`, on so many threads; empty when `stop`, which is asked on any thread, said so:

@@ -88,12 +88,15 @@ Json ReadConfig(const std::string& folder) {
     throw Error("{}: no training was begun here, so none can be resumed; {}", folder,
                 empty ? "leave --resume out" : "name the folder of a run, which has a config.json");
   }
-  Json config = Json::parse(ReadFile(path), nullptr, false);
+  const std::string text = ReadFile(path);
+  Json config = Json::parse(text, nullptr, false);
   const auto has = [&](const char* key, auto is) { return config.contains(key) && is(config.at(key)); };
   if (!config.is_object() || !has("berth_training", [](const Json& value) { return value == 1; }) ||
       !has("arguments", [](const Json& value) { return value.is_object(); })) {
     throw Error("{}: this is no configuration of a training that this program has written", path);
   }
+  ParseJson(text,
+            path);  // refuses a key that is there twice; the order of keys, which it does not keep, is wanted here
   return config;
 }
 
@@ -111,11 +114,15 @@ class RunFolder {
  public:
   RunFolder(const TrainingRequest& request, const Json& config) : folder_(request.folder) {
     if (request.resume) {
-      Compare(ReadConfig(folder_), config);
+      const Json there = ReadConfig(folder_);
+      lock_ = std::make_shared<const FolderLock>(folder_);
+      Compare(there, config);
       CheckLast(request.checkpoint_every);
       for (const char* file : kFiles) RemoveLeftovers(Path(file));
     } else {
       Make();
+      lock_ = std::make_shared<const FolderLock>(folder_);
+      CheckEmpty();
       WriteFile(Path("config.json"), Dump(config, 2) + "\n");
     }
   }
@@ -126,6 +133,7 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   std::string Path(std::string_view name) const { return fmt::format("{}/{}", folder_, name); }
+  const std::shared_ptr<const FolderLock>& lock() const { return lock_; }
   bool Has(std::string_view name) const { return ::access(Path(name).c_str(), F_OK) == 0; }
 
   // The curve up to an update, with what came later cut off.
@@ -160,7 +168,14 @@ class RunFolder {
       throw Error("{}: cannot be made: {}; name a folder whose parent is there", folder_, std::strerror(errno));
     }
     if (!fs::is_directory(folder_, code)) throw Error("{}: is no folder; name another", folder_);
-    if (!fs::is_empty(folder_, code)) {
+    CheckEmpty();
+  }
+
+  // But for the lock.
+  void CheckEmpty() const {
+    std::error_code code;
+    for (fs::directory_iterator entry(folder_, code), end; !code && entry != end; entry.increment(code)) {
+      if (entry->path().filename() == FolderLock::kFile) continue;
       throw Error("{}: is there already and not empty; {}", folder_,
                   Has("config.json") ? "go on in it with --resume, or name another"
                                      : "it holds no run to go on with, so name another");
@@ -190,6 +205,7 @@ class RunFolder {
   }
 
   std::string folder_;
+  std::shared_ptr<const FolderLock> lock_;
   std::FILE* curve_ = nullptr;
 };
 
@@ -207,7 +223,7 @@ class Run {
     for (const CurvePoint& point : curve_) Judge(point);
   }
 
-  // False when Ctrl-C ended it.
+  // False when Ctrl-C or SIGTERM ended it.
   bool Go() {
     const auto start = std::chrono::steady_clock::now();
     const Budget& budget = request_.budget;
@@ -252,6 +268,7 @@ class Run {
   std::string answer() const { return folder_.Path(best_update_ > 0 ? "best" : "last"); }
   int64_t best_update() const { return best_update_; }
   std::vector<CurvePoint> curve() && { return std::move(curve_); }
+  const std::shared_ptr<const FolderLock>& lock() const { return folder_.lock(); }
 
  private:
   std::optional<CurvePoint> Update(int64_t evaluations, const std::function<bool()>& stop) {
@@ -336,6 +353,7 @@ TrainingResult Train(const TrainingRequest& request) {
     tester->Load(run.answer(), true);
     result.tests = Answers(*tester);
   }
+  result.lock = run.lock();
   result.curve = std::move(run).curve();
   return result;
 }

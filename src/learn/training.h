@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "learn/curve.h"
 #include "placement/evaluator.h"
 #include "placement/planner.h"
@@ -52,9 +54,10 @@ struct TrainedCase {
 struct TrainingResult {
   int64_t updates = 0, planned_updates = 0, evaluations = 0;
   int64_t best_update = 0;  // whose policy `best` is; 0: none, then `last` answers
-  bool finished = false;    // false: stopped by Ctrl-C
+  bool finished = false;    // false: stopped by Ctrl-C or SIGTERM
   std::vector<TrainedCase> cases{}, tests{};
   std::vector<CurvePoint> curve{};
+  std::shared_ptr<const FolderLock> lock{};  // the folder is the caller's alone for as long as it keeps this
 };
 
 // Writes into the folder, which it makes:
@@ -64,9 +67,10 @@ struct TrainingResult {
 //  last         a checkpoint every `checkpoint_every` updates, and at the end
 //  best         the one of these whose likeliest placements cost least, in the mean over the cases; that takes an
 //               evaluation per case, which counts
+//  lock         held while somebody trains in the folder, and naming its process
 // An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).
 // Throws Error where a case cannot be learned on, the folder is there already (or, to resume, is not, or is of another
-// run), and when the loss is not finite: the last good checkpoint stays then.
+// run), when another process trains in it, and when the loss is not finite: the last good checkpoint stays then.
 TrainingResult Train(const TrainingRequest& request);
 
 // The `arguments` of the run in a folder. Throws Error where there is none.

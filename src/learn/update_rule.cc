@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/json_object.h"
 
 namespace berth {
 namespace {
@@ -181,14 +183,36 @@ std::string UpdateRule::Save() const {
   return json.dump();
 }
 
-void UpdateRule::Load(const std::string& text) {
+void UpdateRule::Load(const std::string& text, const std::string& path) {
   moving_.clear();
   window_.clear();
-  const nlohmann::json json = nlohmann::json::parse(text);
-  for (const auto& entry : json.at("moving")) moving_[entry.at(0)] = entry.at(1);
-  for (const auto& entry : json.at("window")) {
-    window_[entry.at(0)] = entry.at(1).get<std::vector<std::deque<double>>>();
-  }
+  const nlohmann::json json = ParseJson(text, path);
+  JsonObject saved(json, path, "rule");
+  // Pairs of a task and what is kept of it.
+  const auto each = [&](const char* key, const auto& keep) {
+    const Error mistake = saved.Mistake(key, "is no baseline that Berth has saved");
+    for (const nlohmann::json& entry : saved.List(key)) {
+      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer()) throw mistake;
+      keep(entry[0].get<int64_t>(), entry[1], mistake);
+    }
+  };
+  // JSON knows no infinity and no NaN.
+  const auto number = [](const nlohmann::json& value, const Error& mistake) {
+    if (!value.is_number() && !value.is_null()) throw mistake;
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  };
+  each("moving", [&](int64_t task, const nlohmann::json& value, const Error& mistake) {
+    moving_[task] = number(value, mistake);
+  });
+  each("window", [&](int64_t task, const nlohmann::json& steps, const Error& mistake) {
+    if (!steps.is_array()) throw mistake;
+    for (const nlohmann::json& step : steps) {
+      if (!step.is_array()) throw mistake;
+      std::deque<double>& rewards = window_[task].emplace_back();
+      for (const nlohmann::json& value : step) rewards.push_back(number(value, mistake));
+    }
+  });
+  saved.Finish();
 }
 
 }  // namespace berth

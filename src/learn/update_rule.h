@@ -68,9 +68,10 @@ class UpdateRule {
   at::Tensor Loss(const Likelihood& now, const Episode& episode, std::span<const double> weight,
                   double entropy_weight) const;
 
-  // All baselines as text, and back; for checkpoints.
+  // All baselines as JSON, and back; for checkpoints, which `path` names. Load throws Error for what Save has not
+  // written.
   std::string Save() const;
-  void Load(const std::string& text);
+  void Load(const std::string& text, const std::string& path);
 
  private:
   std::vector<double> Rewards(const Episode& episode, double worst, double reference, double seconds_per_unit) const;

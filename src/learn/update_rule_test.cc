@@ -100,7 +100,7 @@ TEST(UpdateRule, CountsFromTheMeanOfTheLastEpisodesPerStep) {
   EXPECT_THAT(weigh(8, 20), ElementsAre(Near(-2), Near(0)));
   // Baselines go into checkpoints.
   UpdateRule again(rule.options());
-  again.Load(rule.Save());
+  again.Load(rule.Save(), "checkpoint");
   const Episode episode = MakeEpisode(kNan, {1, 2});
   const Episode* const one[] = {&episode};
   EXPECT_EQ(again.Weigh(0, one, 1, 1), rule.Weigh(0, one, 1, 1));

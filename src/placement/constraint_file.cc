@@ -23,7 +23,7 @@ std::vector<ConstraintText> ParseConstraintFile(std::string_view yaml, const std
 }
 
 std::vector<ConstraintText> ReadConstraintFile(const std::string& path) {
-  return ParseConstraintFile(ReadFile(path), path);
+  return ParseConstraintFile(ReadFile(path, {.what = "list of constraints", .most_bytes = int64_t{4} << 20}), path);
 }
 
 }  // namespace berth

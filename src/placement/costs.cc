@@ -70,10 +70,14 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   return roof;
 }
 
+double RateOf(const Roof& roof, const OpWork& work) {
+  return roof.flops_per_second[static_cast<size_t>(work.data_type)][static_cast<size_t>(work.op_class)];
+}
+
 double TimeUnder(const Roof& roof, const OpWork& work) {
   const double bytes = static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
   if (work.flops == 0 && bytes == 0) return 0;
-  const double rate = roof.flops_per_second[static_cast<size_t>(work.data_type)][static_cast<size_t>(work.op_class)];
+  const double rate = RateOf(roof, work);
   // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
   const double compute = work.flops == 0 ? 0 : work.flops / rate;
   return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
@@ -93,8 +97,16 @@ OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster) {
   OpTimes times{.time = {}, .measured = {}, .source = "roofline"};
   times.time.reserve(graph.num_ops() * cluster.num_devices());
   for (const OpId op : graph.ops()) {
-    for (const Roof& roof : roofs) {
-      times.time.push_back(roof.runs[graph.op_type_index(op)] != 0 ? TimeUnder(roof, graph.work(op)) : kCannotRun);
+    for (const DeviceId id : cluster.ids()) {
+      const Roof& roof = roofs[Index(id)];
+      const OpWork& work = graph.work(op);
+      const bool runs = roof.runs[graph.op_type_index(op)] != 0 && (work.flops == 0 || RateOf(roof, work) > 0);
+      times.time.push_back(runs ? TimeUnder(roof, work) : kCannotRun);
+      // Infinity says that a device cannot do it at all.
+      if (runs && times.time.back() == kCannotRun) {
+        throw Error("{} on {}: op {} takes longer than a number can hold; correct its work, or the rates of {}",
+                    graph.name(), cluster.name(), graph.op_name(op), cluster.device(id).name);
+      }
     }
   }
   return times;

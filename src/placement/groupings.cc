@@ -169,9 +169,13 @@ class Contraction {
   std::map<int32_t, double>& in(int32_t group) { return in_[static_cast<size_t>(group)]; }
   int32_t& position(int32_t group) { return position_[static_cast<size_t>(group)]; }
 
-  // Bytes; where a data set gives transfer times instead, their mean over pairs of devices.
+  // Bytes, none of a constant's, which is not sent; where a data set gives transfer times instead, their mean over
+  // pairs of devices.
   double WeightOf(TensorId tensor) const {
-    if (!problem_.has_explicit_transfers()) return static_cast<double>(problem_.graph().tensor_bytes(tensor));
+    const Graph& graph = problem_.graph();
+    if (!problem_.has_explicit_transfers()) {
+      return graph.is_constant(tensor) ? 0 : static_cast<double>(graph.tensor_bytes(tensor));
+    }
     double sum = 0;
     for (const DeviceId from : problem_.cluster().ids()) {
       for (const DeviceId to : problem_.cluster().ids()) {

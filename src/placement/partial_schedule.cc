@@ -23,6 +23,8 @@ std::vector<Calendar> DeviceCalendars(const Problem& problem) {
 }
 
 std::vector<Calendar> PortCalendars(const Problem& problem, bool incoming) {
+  // A given time may be any, a constant's is none.
+  const bool by_latency = !problem.has_explicit_transfers() && !problem.graph().has_constants();
   std::vector<Calendar> ports;
   for (const DeviceId device : problem.cluster().ids()) {
     double shortest = kForever;
@@ -31,7 +33,7 @@ std::vector<Calendar> PortCalendars(const Problem& problem, bool incoming) {
       const auto [from, to] = incoming ? std::pair(other, device) : std::pair(device, other);
       shortest = std::min(shortest, problem.latency()[Index(from) * problem.num_devices() + Index(to)]);
     }
-    ports.emplace_back(problem.has_explicit_transfers() ? 0 : shortest);
+    ports.emplace_back(by_latency ? shortest : 0);
   }
   return ports;
 }

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
 // Names of ops come from files and need not be UTF-8; what is not becomes the replacement character.
 std::string Dump(const ordered_json& value, int indent = -1) {
@@ -48,6 +48,15 @@ void AppendSequence(const PlanFile& file, std::string& text) {
 
 // --- Reading
 // -------------------------------------------------------------------------------------------------------------
+
+// A text as a list of its lines, which people can read in JSON.
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (; !text.empty(); text.remove_prefix(std::min(lines.back().size() + 1, text.size()))) {
+    lines.emplace_back(text.substr(0, text.find('\n')));
+  }
+  return lines;
+}
 
 std::vector<std::string> Texts(JsonObject& object, std::string_view key) {
   std::vector<std::string> texts;
@@ -206,7 +215,10 @@ std::string WritePlanFile(const PlanFile& file) {
         {"optimizer", file.optimizer},
         {"fingerprint", fingerprint(file.graph_fingerprint)}}},
       {"cluster",
-       {{"name", file.cluster}, {"fingerprint", fingerprint(file.cluster_fingerprint)}, {"devices", file.devices}}},
+       {{"name", file.cluster},
+        {"fingerprint", fingerprint(file.cluster_fingerprint)},
+        {"devices", file.devices},
+        {"device_file", Lines(file.device_file)}}},
       {"costs", {{"name", file.costs}, {"problem_fingerprint", fingerprint(file.problem_fingerprint)}}},
       {"constraints", file.constraints},
       {"evaluator", file.evaluator},
@@ -214,6 +226,7 @@ std::string WritePlanFile(const PlanFile& file) {
       {"planner", file.planner},
       {"seed", file.seed},
       {"budget", file.budget},
+      {"ended", kSearchEndNames[static_cast<size_t>(file.ended)]},
       {"result",
        {{"score_seconds", file.score_seconds},
         {"lower_bound_seconds", file.lower_bound_seconds},
@@ -237,7 +250,11 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   PlanFile file;
   file.path = path;
   JsonObject top(document, path);
-  top.Int("berth_plan", kFormatVersion, kFormatVersion);
+  if (const int64_t version = top.Int("berth_plan", 1, INT64_MAX); version != kFormatVersion) {
+    throw top.Mistake("berth_plan", fmt::format("this Berth reads plans of version {}, not {}; make a new one with "
+                                                "`berth plan`",
+                                                kFormatVersion, version));
+  }
   file.berth_version = top.Text("berth_version");
 
   JsonObject model = top.Object("model");
@@ -259,6 +276,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
       throw cluster.Mistake("devices", fmt::format("'{}' is there twice", file.devices[i]));
     }
   }
+  for (const std::string& line : Texts(cluster, "device_file")) file.device_file += line + '\n';
   cluster.Finish();
 
   JsonObject costs = top.Object("costs");
@@ -272,6 +290,13 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   file.planner = top.Text("planner");
   file.seed = top.Word("seed");
   file.budget = top.Text("budget");
+  const std::string ended = top.Text("ended");
+  const auto* const end = std::ranges::find(kSearchEndNames, ended);
+  if (end == kSearchEndNames.end()) {
+    throw top.Mistake("ended",
+                      fmt::format("there is no '{}'; expected one of {}", ended, fmt::join(kSearchEndNames, ", ")));
+  }
+  file.ended = static_cast<SearchEnd>(end - kSearchEndNames.begin());
 
   JsonObject result = top.Object("result");
   file.score_seconds = result.Number("score_seconds");
@@ -287,7 +312,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   return file;
 }
 
-PlanFile ReadPlanFile(const std::string& path) { return ParsePlanFile(ReadFile(path), path); }
+PlanFile ReadPlanFile(const std::string& path) { return ParsePlanFile(ReadFile(path, kPlanKind), path); }
 
 Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings) {
   const Graph& graph = problem.graph();
@@ -302,7 +327,8 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
   }
   if (file.cluster_fingerprint != problem.cluster().fingerprint()) {
     warnings.push_back(
-        fmt::format("{} was made for another cluster than {}: this is a what-if", file.path, problem.cluster().name()));
+        fmt::format("{} was made for other machines ({}) than those of {}, which are used: this is a what-if",
+                    file.path, file.cluster, problem.cluster().name()));
   } else if (file.problem_fingerprint != problem.fingerprint()) {
     warnings.push_back(fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
                                    problem.cost_source()));

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "placement/plan.h"
+#include "placement/planner.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -22,6 +24,8 @@ struct PlanFile {
   std::vector<std::string> shapes;  // "input=32,3,224,224"
   std::string format;
   std::string cluster;
+  // The machines themselves, as a device file: the plan's own copy. Empty where the model's file describes them.
+  std::string device_file;
   std::string costs;
   std::vector<std::string> constraints;  // as they were stated: ParseConstraint
   std::string evaluator;
@@ -32,6 +36,7 @@ struct PlanFile {
   std::string planner;  // canonical, or "given" for a placement that came from elsewhere
   uint64_t seed = 0;
   std::string budget;
+  SearchEnd ended = SearchEnd::kItself;
 
   std::string berth_version;
   uint64_t graph_fingerprint = 0;
@@ -66,6 +71,7 @@ std::string WritePlanFile(const PlanFile& file);
 
 // Throws Error with `path` and the place. The result is consistent in itself.
 PlanFile ParsePlanFile(std::string_view text, const std::string& path);
+inline constexpr FileKind kPlanKind{.what = "plan"};  // to be read; of a million ops it has about 100 MB
 PlanFile ReadPlanFile(const std::string& path);
 
 // The plan in the numbers of `problem`: by op names, or by position where the ops were renamed. Throws Error when the

@@ -33,12 +33,14 @@ PlanFile SomeFile(const Problem& problem, const Plan& plan) {
   file.model = "net.onnx";
   file.shapes = {"input=1,3,224,224"};
   file.cluster = "two";
+  file.device_file = "name: two\n\ndevices:\n  a: {kind: \"cpu\"}\n";
   file.costs = "roofline";
   file.constraints = {"pin a=d0", "keep-free 10%"};
   file.evaluator = "parallel(contention=ports)";
   file.planner = "annealing";
   file.seed = 18446744073709551615ull;
   file.budget = "200evals";
+  file.ended = SearchEnd::kClock;
   file.score_seconds = 0.1 + 0.2;
   file.lower_bound_seconds = 1e-300;
   return file;
@@ -93,6 +95,8 @@ TEST(PlanFile, KeepsItsStringsAndNumbers) {
   EXPECT_EQ(file.model, "net.onnx");
   EXPECT_EQ(file.shapes, std::vector<std::string>{"input=1,3,224,224"});
   EXPECT_EQ(file.constraints, (std::vector<std::string>{"pin a=d0", "keep-free 10%"}));
+  EXPECT_EQ(file.device_file, "name: two\n\ndevices:\n  a: {kind: \"cpu\"}\n");
+  EXPECT_EQ(file.ended, SearchEnd::kClock);
   EXPECT_EQ(file.seed, 18446744073709551615ull);
   EXPECT_EQ(file.score_seconds, 0.1 + 0.2);
   EXPECT_EQ(file.lower_bound_seconds, 1e-300);
@@ -179,6 +183,12 @@ TEST(PlanFile, SaysWhereTheMistakeIs) {
   EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].device: 'tpu' is no device of this plan; there are: d0, d1");
   document["ops"][2] = {{"op", "c"}, {"device", "d0"}, {"colour", "red"}};
   EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].colour: nobody reads this key; remove it");
+  document["ended"] = "badly";
+  EXPECT_EQ(ParseMessage(document.dump()),
+            "p.json: ended: there is no 'badly'; expected one of itself, evaluations, clock, interrupted");
+  EXPECT_EQ(ParseMessage("{\"berth_plan\": 1}"),
+            "p.json: berth_plan: this Berth reads plans of version 2, not 1; make a new one with `berth plan`");
+  EXPECT_THAT(ParseMessage("{\"berth_plan\": 2, \"berth_plan\": 2}"), HasSubstr("the key 'berth_plan' is there twice"));
   EXPECT_THAT(ParseMessage("[1]"), HasSubstr("is no plan file"));
   EXPECT_THAT(ParseMessage(""), HasSubstr("is empty"));
   EXPECT_THAT(ParseMessage("{\"berth_plan\": 1e999}"), HasSubstr("a number beyond"));

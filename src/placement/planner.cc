@@ -43,6 +43,13 @@ std::string Budget::ToString() const {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
+SearchEnd HowItEnded(const Budget& budget, const PlanResult& result) {
+  if (result.optimal) return SearchEnd::kItself;
+  if (result.evaluations >= budget.evaluations) return SearchEnd::kEvaluations;
+  if (budget.cancelled != nullptr && budget.cancelled->load()) return SearchEnd::kInterrupted;
+  return result.wall_seconds >= budget.seconds ? SearchEnd::kClock : SearchEnd::kItself;
+}
+
 bool Better(const Score& a, const Score& b) {
   if (a.feasible != b.feasible) return a.feasible;
   if (a.excess_bytes != b.excess_bytes) return a.excess_bytes < b.excess_bytes;

@@ -1,6 +1,7 @@
 // Answers a Problem with a Plan, within a Budget, and keeps the best so far at any time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace berth {
 struct Budget {
   int64_t evaluations = std::numeric_limits<int64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();
-  const std::atomic<bool>* cancelled = nullptr;  // Ctrl-C: stop and keep the best
+  const std::atomic<bool>* cancelled = nullptr;  // Ctrl-C or SIGTERM: stop and keep the best
 
   bool endless() const {
     return evaluations == std::numeric_limits<int64_t>::max() && seconds == std::numeric_limits<double>::infinity();
@@ -33,6 +34,15 @@ struct Budget {
   static Budget Parse(std::string_view text);
   std::string ToString() const;
 };
+
+// Why a search was over. Plan files say it by these names, so that a plan that was cut short is known as one.
+enum class SearchEnd : uint8_t {
+  kItself,       // the planner had nothing more to try
+  kEvaluations,  // its budget of evaluations was spent
+  kClock,        // its seconds were over: another machine or another run may find another plan
+  kInterrupted,  // by Ctrl-C or SIGTERM
+};
+inline constexpr std::array<std::string_view, 4> kSearchEndNames = {"itself", "evaluations", "clock", "interrupted"};
 
 // Called now and then with what a progress line shows.
 struct Progress {
@@ -64,6 +74,9 @@ struct PlanResult {
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
 
+// Of a planner that has answered under a budget.
+SearchEnd HowItEnded(const Budget& budget, const PlanResult& result);
+
 // Better means: feasible before infeasible, then less excess memory, then less of the objective.
 bool Better(const Score& a, const Score& b);
 
@@ -79,7 +92,7 @@ class Search {
   // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an
   // answer.
   bool Done() const;
-  // True when the time is over or somebody pressed Ctrl-C, whatever was evaluated so far. From any thread.
+  // True when the time is over or somebody interrupted it, whatever was evaluated so far. From any thread.
   bool Interrupted() const;
   int64_t evaluations() const { return evaluations_; }
   int64_t evaluations_left() const {

@@ -1,6 +1,7 @@
 #include "placement/problem.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -51,17 +52,6 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
       bandwidth_[route] = link.bandwidth.value * seconds_per_unit_;
     }
   }
-  if (graph_->has_constants() && explicit_transfers_.empty()) {
-    std::vector<double> time;
-    for (const TensorId tensor : graph_->tensors()) {
-      for (const DeviceId from : cluster_->ids()) {
-        for (const DeviceId to : cluster_->ids()) {
-          time.push_back(from == to || graph_->is_constant(tensor) ? 0 : transfer_time(tensor, from, to));
-        }
-      }
-    }
-    explicit_transfers_ = std::move(time);
-  }
   for (const DeviceId id : cluster_->ids()) on_host_.push_back(cluster_->device(id).kind == "cpu" ? 1 : 0);
   if (memory_limits_.empty()) {
     for (const DeviceId id : cluster_->ids()) {
@@ -70,6 +60,44 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
     }
   }
   BERTH_CHECK(memory_limits_.size() == num_devices_);
+  CheckTotals();
+}
+
+// Nothing takes longer than everything one after another, each op on its slowest device and each tensor to all others.
+void Problem::CheckTotals() const {
+  const auto devices = static_cast<double>(num_devices_);
+  double computing = 0, sending = 0, watts = 0, least_bandwidth = std::numeric_limits<double>::infinity();
+  double slowest = 0;
+  OpId slowest_op{};
+  for (const OpId op : graph_->ops()) {
+    double longest = 0;
+    for (const double time : op_times(op)) longest = time < kCannotRun ? std::max(longest, time) : longest;
+    computing += longest;
+    if (longest > slowest) {
+      slowest = longest;
+      slowest_op = op;
+    }
+  }
+  double bytes = static_cast<double>(graph_->total_tensor_bytes()),
+         tensors = static_cast<double>(graph_->num_tensors());
+  for (const InputId input : graph_->inputs()) bytes += static_cast<double>(graph_->input_bytes(input));
+  tensors += static_cast<double>(graph_->num_inputs());
+  for (const double bandwidth : bandwidth_) least_bandwidth = std::min(least_bandwidth, bandwidth);
+  if (num_devices_ > 1) {
+    sending = devices * (tensors * *std::ranges::max_element(latency_) + bytes / least_bandwidth);
+    for (const double time : explicit_transfers_) sending += time;
+    for (const double time : staging_) sending += devices * time;
+  }
+  for (const DeviceId id : cluster_->ids()) {
+    watts += cluster_->device(id).watts_idle.value + cluster_->device(id).watts_busy.value;
+  }
+  const double all = ToSeconds(computing + sending).value;
+  if (std::isfinite(computing + sending) && std::isfinite(all) && std::isfinite(all * watts)) return;
+  throw Error(
+      "{} on {}: its times add up to more than a number can hold: computing {} s, sending {} s, at {} W; correct the "
+      "largest, like those of op {}, {} s",
+      graph_->name(), cluster_->name(), ToSeconds(computing).value, ToSeconds(sending).value, watts,
+      graph_->num_ops() > 0 ? graph_->op_name(slowest_op) : "none", ToSeconds(slowest).value);
 }
 
 Problem Problem::With(Constraints constraints) const {

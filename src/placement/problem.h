@@ -68,7 +68,8 @@ class Problem {
     std::vector<int64_t> memory_limits{};  // per device; empty: the cluster's
   };
 
-  // Throws Error naming the op when some op can run on no device at all.
+  // Throws Error naming the op when some op can run on no device at all, and where times, or the energy of so long a
+  // time, add up to more than a double can hold.
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times);
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times, Options options);
 
@@ -93,12 +94,14 @@ class Problem {
   }
   const std::string& cost_source() const { return times_.source; }
 
-  // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to. Nothing
-  // for the graph's constants.
+  // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to. 0 for
+  // the graph's constants; what the data set says, where it gives times.
   double transfer_time(TensorId tensor, DeviceId from, DeviceId to) const {
     const size_t route = Index(from) * num_devices_ + Index(to);
     if (!explicit_transfers_.empty()) [[unlikely]]
       return explicit_transfers_[Index(tensor) * num_devices_ * num_devices_ + route];
+    if (graph_->is_constant(tensor)) [[unlikely]]
+      return 0;
     return latency_[route] + static_cast<double>(graph_->tensor_bytes(tensor)) / bandwidth_[route];
   }
   // The same for a number of bytes that is no tensor's (graph inputs).
@@ -114,7 +117,8 @@ class Problem {
   // cores as there are ops.
   bool on_host(DeviceId device) const { return on_host_[Index(device)] != 0; }
   double staging(TensorId tensor) const { return staging_[Index(tensor)]; }
-  // Whether transfer times follow another rule than the links', for some tensor at least.
+  // Whether a data set gives the times of whole transfers (Options::explicit_transfers). Not so where some tensors are
+  // constant: these take no time, and all others follow the links.
   bool has_explicit_transfers() const { return !explicit_transfers_.empty(); }
 
   // Bytes; INT64_MAX when unlimited.
@@ -130,13 +134,15 @@ class Problem {
   uint64_t fingerprint() const;
 
  private:
+  void CheckTotals() const;
+
   std::shared_ptr<const Graph> graph_;
   std::shared_ptr<const Cluster> cluster_;
   OpTimes times_;
   size_t num_devices_;
   double seconds_per_unit_;
   std::vector<double> latency_, bandwidth_;
-  std::vector<double> explicit_transfers_;  // tensors x devices x devices; empty where all follow the links
+  std::vector<double> explicit_transfers_;  // tensors x devices x devices; empty where no data set gives them
   std::vector<double> staging_;
   std::vector<uint8_t> on_host_;
   std::vector<int64_t> memory_limits_;

@@ -74,6 +74,7 @@ struct RandomProblemOptions {
   bool inputs = true;          // the graph has inputs
   bool domains = false;        // some links share a medium
   bool memory_limits = false;  // devices hold about as much as a random placement needs, or less
+  double constants = 0;        // the share of tensors that are made of weights alone
   double forbidden = 0;        // the share of (op, device) pairs that cannot run; device 0 runs everything
 };
 
@@ -114,6 +115,7 @@ inline Problem RandomProblem(Random& random, const RandomProblemOptions& options
       const size_t tensor = builder.AddTensor(v, std::max<int64_t>(smallest, pick(0, 64, 1024, 4096, 65536)), {},
                                               consumers.empty() || random.Chance(0.05));
       for (const size_t c : consumers) builder.Consume(tensor, c);
+      if (options.constants > 0 && random.Chance(options.constants)) builder.MarkConstant(tensor);
     }
   }
   for (size_t k = 0; k < n / 3; ++k) {

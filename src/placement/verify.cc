@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "placement/evaluator.h"
+#include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
 #include "placement/verify_pipeline.h"
 
@@ -100,14 +101,12 @@ class Verifier {
 
   bool has_ports() const { return facts_.contention == Contention::kEgress || facts_.contention == Contention::kPorts; }
   // What it takes alone, and what of that passes before it uses its link.
-  double Length(const TransferRun& move) const {
-    return move.is_input ? problem_.transfer_time(BytesOf(KeyOf(move)), move.from, move.to)
-                         : problem_.transfer_time(move.tensor, move.from, move.to);
+  ExpectedTransfer Expected(const TransferRun& move) const {
+    return move.is_input ? ExpectBytes(problem_, BytesOf(KeyOf(move)), move.from, move.to)
+                         : ExpectTensor(problem_, move.tensor, move.from, move.to);
   }
-  double Latency(const TransferRun& move) const {
-    if (!move.is_input && problem_.has_explicit_transfers()) return 0;
-    return problem_.latency()[Index(move.from) * problem_.num_devices() + Index(move.to)];
-  }
+  double Length(const TransferRun& move) const { return Expected(move).total(); }
+  double Latency(const TransferRun& move) const { return Expected(move).latency; }
 
   void CheckInfeasible() {
     if (timeline_.score.feasible) Fault("a run that never ends is called feasible");
@@ -288,7 +287,7 @@ class Verifier {
     for (size_t i = 0; i < moves.size(); ++i) {
       const TransferRun& move = *moves[i];
       const double had = share[move.end] - share[begins[i]];
-      const double needed = Length(move) - Latency(move);
+      const double needed = Expected(move).sending;
       if (std::abs(had - needed) > tolerance) {
         Fault("transfer of {} has had its medium for {}, and needs {}", name(move), had, needed);
       }
@@ -460,10 +459,7 @@ class Verifier {
     std::vector<const TransferRun*> moves;
     for (const TransferRun& move : timeline_.transfers) moves.push_back(&move);
     std::ranges::sort(moves, {}, [](const TransferRun* move) { return KeyOf(*move); });
-    for (const TransferRun* move : moves) {
-      sum += move->is_input ? problem_.transfer_time(BytesOf(KeyOf(*move)), move->from, move->to)
-                            : problem_.transfer_time(move->tensor, move->from, move->to);
-    }
+    for (const TransferRun* move : moves) sum += Length(*move);
     sum += facts_.subgraph_overhead * static_cast<double>(timeline_.subgraphs);
     if (timeline_.score.time != sum) Fault("the score is {}, the sum of all is {}", timeline_.score.time, sum);
     // The same numbers in another order.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "placement/expected_transfer.h"
 
 namespace berth {
 namespace {
@@ -168,8 +169,8 @@ class PipelineVerifier : public Verifier {
         const DeviceId to = device(consumer);
         if (to == from) continue;
         if (!problem_.has_staging()) {
-          needed[{t, from, to, TransferPart::kSend, 0}] = problem_.transfer_time(t, from, to);
-          needed[{t, from, to, TransferPart::kReceive, 0}] = problem_.transfer_time(t, from, to);
+          needed[{t, from, to, TransferPart::kSend, 0}] = ExpectTensor(problem_, t, from, to).total();
+          needed[{t, from, to, TransferPart::kReceive, 0}] = ExpectTensor(problem_, t, from, to).total();
           continue;
         }
         if (!problem_.on_host(from)) needed[{t, from, from, TransferPart::kSend, 0}] = problem_.staging(t);
@@ -312,9 +313,10 @@ class PiecesVerifier : public Verifier {
             needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.staging(t);
         } else if (from != to) {
           if (!problem_.on_host(from))
-            needed[{t, from, to, TransferPart::kSend, piece(u).second}] = problem_.transfer_time(t, from, to);
+            needed[{t, from, to, TransferPart::kSend, piece(u).second}] = ExpectTensor(problem_, t, from, to).total();
           if (!problem_.on_host(to))
-            needed[{t, from, to, TransferPart::kReceive, piece(v).second}] = problem_.transfer_time(t, from, to);
+            needed[{t, from, to, TransferPart::kReceive, piece(v).second}] =
+                ExpectTensor(problem_, t, from, to).total();
         }
       }
     }

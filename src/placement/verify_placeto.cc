@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
 
 namespace berth {
@@ -78,7 +79,7 @@ class Verifier {
       if (needed.erase({move.tensor, move.to}) == 0) Fault("the transfer of {} is not needed, or made twice", name);
       if (move.from != device(graph_.producer(move.tensor)))
         Fault("the transfer of {} leaves from where it is not", name);
-      if (move.end != move.start + problem_.transfer_time(move.tensor, move.from, move.to)) {
+      if (move.end != move.start + ExpectTensor(problem_, move.tensor, move.from, move.to).total()) {
         Fault("the transfer of {} runs from {} to {}, which is not its length", name, move.start, move.end);
       }
       const auto [first, is_new] = move_of_.emplace(move.tensor, &move);

@@ -35,7 +35,7 @@ class FixedPlanner : public NamedPlanner {
 
  private:
   Plan Read(const Problem& problem, std::vector<std::string>& warnings) const {
-    const std::string text = ReadFile(file_);
+    const std::string text = ReadFile(file_, kPlanKind);
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && text[first] == '{')
       return BindPlan(ParsePlanFile(text, file_), problem, warnings);

@@ -241,6 +241,19 @@ TEST(Exhaustive, UsesEqualDevicesInOrder) {
   EXPECT_LE(result.evaluations, 122);  // 3^6 placements are (3^5 + 1) / 2 up to swaps
 }
 
+// Constants take no time to send; the devices are as equal as without.
+TEST(Exhaustive, UsesEqualDevicesInOrderWhereSomeTensorsAreConstant) {
+  GraphBuilder builder("two chains");
+  for (size_t v = 0; v < 4; ++v) builder.AddOp("", "Op", {});
+  for (const size_t v : {0, 2}) builder.Consume(builder.AddTensor(v, 1), v + 1);
+  builder.MarkConstant(1);
+  const Problem problem = testing::UnitProblem(builder.Build(), 3);
+  const Trial run(problem, "parallel");
+  const PlanResult result = run("exhaustive");
+  EXPECT_EQ(result.score.time, SlowBest(problem, *run.evaluator));
+  EXPECT_LE(result.evaluations, 15);  // 3^4 placements are 14 up to swaps
+}
+
 TEST(Exhaustive, FindsTheBestOrder) {
   Random random(7);
   for (int round = 0; round < 25; ++round) {

@@ -17,6 +17,7 @@ MeanTransfer::MeanTransfer(const Problem& problem) : problem_(problem) {
 
 double MeanTransfer::operator()(TensorId tensor) const {
   if (!problem_.has_explicit_transfers()) {
+    if (problem_.graph().is_constant(tensor)) return 0;
     return latency_ + static_cast<double>(problem_.graph().tensor_bytes(tensor)) * per_byte_;
   }
   double sum = 0;

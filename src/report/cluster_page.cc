@@ -24,7 +24,7 @@ std::string Rate(const Quantity& quantity, std::string_view unit) {
   return quantity.value > 0 ? Marked(WithPrefix(quantity.value, unit), quantity) : "-  ";
 }
 
-std::string Names(const std::vector<std::string>& names) { return Printable(fmt::format("{}", fmt::join(names, " "))); }
+std::string Names(const std::vector<std::string>& names) { return Legible(fmt::format("{}", fmt::join(names, " "))); }
 
 std::string DeviceRows(const Cluster& cluster) {
   using enum Table::Align;
@@ -40,7 +40,7 @@ std::string DeviceRows(const Cluster& cluster) {
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
     std::vector<std::string> row = {
-        Printable(device.name), Printable(device.kind),
+        Legible(device.name), Legible(device.kind),
         device.memory ? Marked(ToString(Bytes{static_cast<int64_t>(device.memory->value)}), *device.memory)
                       : "unlimited  "};
     for (const std::string& type : types) {
@@ -73,7 +73,7 @@ std::string LinkRows(const Cluster& cluster) {
       const auto [at, fresh] =
           numbers.emplace(std::tuple(link.latency.value, link.bandwidth.value, link.domain), kinds.size());
       if (fresh) kinds.push_back({.link = &link, .routes = {}});
-      kinds[at->second].routes.push_back(Printable(cluster.device(from).name + " → " + cluster.device(to).name));
+      kinds[at->second].routes.push_back(Legible(cluster.device(from).name + " → " + cluster.device(to).name));
     }
   }
   using enum Table::Align;
@@ -83,7 +83,7 @@ std::string LinkRows(const Cluster& cluster) {
     if (kind.routes.size() == 2) routes += ", " + kind.routes.back();
     if (kind.routes.size() > 2) routes += fmt::format(" and {} more", kind.routes.size() - 1);
     table.Add({routes, Marked(ToString(Seconds{kind.link->latency.value}), kind.link->latency),
-               Rate(kind.link->bandwidth, "B/s"), Printable(kind.link->domain)});
+               Rate(kind.link->bandwidth, "B/s"), Legible(kind.link->domain)});
   }
   return table.empty() ? std::string() : "\n" + table.ToString();
 }
@@ -122,7 +122,7 @@ std::string SourceLines(const Cluster& cluster) {
   }
   sources.erase("");
   std::string text = sources.empty() ? "" : "\nSources:\n";
-  for (const auto& [source, whats] : sources) text += Wrap(Printable(fmt::format("- {}: {}", JoinAnd(whats), source)));
+  for (const auto& [source, whats] : sources) text += Wrap(Legible(fmt::format("- {}: {}", JoinAnd(whats), source)));
   return text;
 }
 
@@ -130,12 +130,12 @@ std::string SourceLines(const Cluster& cluster) {
 
 std::string ClusterPage(const Cluster& cluster) {
   const ProvenanceCount count = CountProvenance(cluster);
-  std::string text = Printable(cluster.name()) + "\n\n" + DeviceRows(cluster) + LinkRows(cluster);
+  std::string text = Legible(cluster.name()) + "\n\n" + DeviceRows(cluster) + LinkRows(cluster);
   text += fmt::format("\n  of {} numbers: {} measured (!), {} from vendors, {} guesses (?)\n", count.all(),
                       count.measured, count.vendor, count.guess);
   std::vector<std::string> interchangeable;
   for (const DeviceId id : cluster.ids()) {
-    if (cluster.class_of(id) != id) interchangeable.push_back(Printable(cluster.device(id).name));
+    if (cluster.class_of(id) != id) interchangeable.push_back(Legible(cluster.device(id).name));
   }
   if (!interchangeable.empty()) {
     text += Wrap(fmt::format("{} {} interchangeable with a device before: planners search only one of them.",

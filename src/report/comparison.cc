@@ -13,7 +13,7 @@ namespace berth {
 namespace {
 
 std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Printable(problem.cluster().device(device).name);
+  return Legible(problem.cluster().device(device).name);
 }
 
 // The first of all devices that are equally fast on their own.
@@ -61,7 +61,7 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
     ++moved;
     Group& group = groups[{from, to}];
     ++group.ops;
-    ++group.types[Printable(graph.op_type(op))];
+    ++group.types[Legible(graph.op_type(op))];
   }
   std::vector<std::pair<std::pair<DeviceId, DeviceId>, Group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -200,7 +200,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   }
   std::string text = table.ToString();
   for (const auto& [planner, reason] : comparison.refusals) {
-    text += Wrap(fmt::format("{} does not answer this: {}", planner, Printable(reason)));
+    text += Wrap(fmt::format("{} does not answer this: {}", planner, Legible(reason)));
   }
   return text;
 }
@@ -218,7 +218,7 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                                : fmt::format("{} is best with {} of objective {}", name, achieved, objective.name);
   if (!report.timeline.score.feasible) {
     return Wrap(fmt::format("No plan fits. The nearest is {}'s: {}", name,
-                            Printable(report.timeline.infeasible_because))) +
+                            Legible(report.timeline.infeasible_because))) +
            MemoryHolders(problem, report.timeline, 4);
   }
   std::string text;

@@ -17,14 +17,14 @@ std::string Block(const std::string& title, std::vector<std::string> lines, size
   lines.resize(std::min(all, most));
   if (all > most) lines.push_back(fmt::format("and {} more (--json names them all)", all - most));
   std::string text = "\n" + title + "\n";
-  for (const std::string& line : lines) text += Wrap("- " + Printable(line), "    ");
+  for (const std::string& line : lines) text += Wrap("- " + Legible(line), "    ");
   return text;
 }
 
 }  // namespace
 
 std::string DiagnosisPage(const Diagnosis& diagnosis) {
-  std::string text = Wrap(Printable("No plan exists: " + diagnosis.summary + "."), "");
+  std::string text = Wrap(Legible("No plan exists: " + diagnosis.summary + "."), "");
   std::vector<std::string> constraints;
   for (const ConstraintText& constraint : diagnosis.constraints) {
     constraints.push_back(constraint.place.empty() ? constraint.ToString()

@@ -12,7 +12,7 @@ namespace berth {
 namespace {
 
 std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Printable(problem.cluster().device(device).name);
+  return Legible(problem.cluster().device(device).name);
 }
 
 // Sums in another order differ by less.

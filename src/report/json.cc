@@ -80,6 +80,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"wall_seconds", report.result.wall_seconds},
           {"seed", report.seed},
           {"budget", report.budget},
+          {"ended", kSearchEndNames[static_cast<size_t>(report.ended)]},
           {"constraints", report.constraints},
           {"transfer_count", report.summary.transfers},
           {"transfer_bytes", report.summary.transfer_bytes},

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kNamed = 4;  // tensors that a reason names
 
 std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Printable(problem.cluster().device(device).name);
+  return Legible(problem.cluster().device(device).name);
 }
 
 // 14.875 ms given as 14.875 in a data set's milliseconds is the same: what rounding can make of one number.
@@ -56,7 +56,7 @@ class Checker {
             .text = !fits            ? "it does not"
                     : rule == "none" ? "memory is not counted"
                                      : fmt::format("every device holds its part (memory rule {})", rule),
-            .reason = Printable(report_.timeline.infeasible_because)};
+            .reason = Legible(report_.timeline.infeasible_because)};
   }
 
   LimitResult Latency(double most) const {
@@ -186,7 +186,7 @@ bool AllHeld(const std::vector<LimitResult>& results) {
 std::string LimitLines(const std::vector<LimitResult>& results) {
   std::string text;
   for (const LimitResult& result : results) {
-    const std::string what = result.device.empty() ? result.limit : result.limit + " of " + Printable(result.device);
+    const std::string what = result.device.empty() ? result.limit : result.limit + " of " + Legible(result.device);
     text += fmt::format("{:<7} {}: {}", result.held ? "held" : "MISSED", what, result.text);
     if (!result.reason.empty()) text += ": " + result.reason;
     text += '\n';

@@ -84,7 +84,7 @@ std::string ModelPage(const Graph& graph) {
   int64_t widest_tensor = 0;
   for (const TensorId tensor : graph.tensors()) widest_tensor = std::max(widest_tensor, graph.tensor_bytes(tensor));
   const double ops = static_cast<double>(graph.num_ops());
-  std::string text = fmt::format("{}\n\n", Printable(graph.name()));
+  std::string text = fmt::format("{}\n\n", Legible(graph.name()));
   text += fmt::format("  ops          {} ({} one after another at least, {} side by side at most)\n",
                       count(graph.num_ops()), Count(depth), Count(width));
   text += fmt::format("  edges        {} ({:.2f} per op)\n", count(graph.num_edges()),
@@ -111,10 +111,10 @@ std::string ModelPage(const Graph& graph) {
   if (!without_formula.empty()) {
     std::vector<std::string> names;
     for (const auto& [type, number] : without_formula)
-      names.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(number)), Printable(type)));
+      names.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(number)), Legible(type)));
     notes.push_back(fmt::format("No formula is known for {}: costed by their bytes only.", JoinAnd(names)));
   }
-  for (const std::string& note : graph.notes()) notes.push_back(Printable(note));
+  for (const std::string& note : graph.notes()) notes.push_back(Legible(note));
   if (!notes.empty()) text += "\nNotes:\n";
   for (const std::string& note : notes) text += Wrap("- " + note);
   return text;

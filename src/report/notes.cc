@@ -51,7 +51,7 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
   if (count.guess > 0) {
     notes.push_back(
         fmt::format("{} of the {} numbers that describe {} are guesses, {} come from vendors, {} were measured.",
-                    count.guess, count.all(), Printable(cluster.name()), count.vendor, count.measured));
+                    count.guess, count.all(), Legible(cluster.name()), count.vendor, count.measured));
   }
   int64_t measured = 0, all = 0;
   for (const OpId op : problem.graph().ops()) {
@@ -69,7 +69,7 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
     std::vector<std::string> parts;
     for (const auto& [type, ops] : types) {
       if (parts.size() == 4) break;
-      parts.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(ops)), Printable(type)));
+      parts.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(ops)), Legible(type)));
     }
     if (types.size() > parts.size()) parts.push_back(fmt::format("{} more types", types.size() - parts.size()));
     notes.push_back(fmt::format("Costed by their bytes only, because no formula is known: {}.", JoinAnd(parts)));
@@ -77,7 +77,7 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
   constexpr size_t kImporterNotes = 3;
   const auto& from_importer = problem.graph().notes();
   for (size_t i = 0; i < std::min(from_importer.size(), kImporterNotes); ++i)
-    notes.push_back(Printable(from_importer[i]));
+    notes.push_back(Legible(from_importer[i]));
   if (from_importer.size() > kImporterNotes) {
     notes.push_back(
         fmt::format("{} more notes on the model: see `berth inspect`.", from_importer.size() - kImporterNotes));

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -13,7 +15,7 @@ namespace {
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Printable(problem.cluster().device(device).name);
+  return Legible(problem.cluster().device(device).name);
 }
 
 std::string Traffic(int64_t transfers, int64_t bytes) {
@@ -29,6 +31,10 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   report.summary = Summarize(evaluator.problem(), report.timeline);
   report.result = std::move(result);
   report.bound = bound;
+  if (report.timeline.score.feasible && !std::isfinite(report.timeline.score.value())) {
+    throw Error("{}: {} is more than a number can hold; correct what the model, the cluster or the options say",
+                evaluator.problem().graph().name(), evaluator.facts().objective.name);
+  }
   // The best placement is the best plan where an order of the ops changes nothing.
   const Score& score = report.timeline.score;
   if (report.result.optimal && score.feasible && !evaluator.facts().uses_priorities && score.value() > bound.value()) {
@@ -36,6 +42,15 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
     report.bound.reason = fmt::format("proven by {}", report.planner);
   }
   return report;
+}
+
+std::string DescribeEnd(SearchEnd ended) {
+  if (ended == SearchEnd::kInterrupted) {
+    return "Stopped by Ctrl-C or SIGTERM: this is the best plan that the search had found.";
+  }
+  if (ended != SearchEnd::kClock) return {};
+  return "The clock ended the search: another machine or another run may find another plan. A budget of evaluations "
+         "alone (--budget 5000evals) repeats exactly.";
 }
 
 std::string DescribeProblem(const Problem& problem) {
@@ -47,9 +62,9 @@ std::string DescribeProblem(const Problem& problem) {
     devices.resize(5);
     devices.push_back(fmt::format("{} more", more));
   }
-  return fmt::format("{}: {}, {}, {} of weights; on {}: {}", Printable(graph.name()),
+  return fmt::format("{}: {}, {}, {} of weights; on {}: {}", Legible(graph.name()),
                      Counted(static_cast<int64_t>(graph.num_ops()), "op"), WithPrefix(graph.total_flops(), "FLOP"),
-                     ToString(Bytes{graph.total_parameter_bytes()}), Printable(problem.cluster().name()),
+                     ToString(Bytes{graph.total_parameter_bytes()}), Legible(problem.cluster().name()),
                      JoinAnd(devices));
 }
 
@@ -110,7 +125,7 @@ std::string ConstraintLines(std::span<const std::string> constraints) {
   constexpr size_t kShown = 8;
   std::string text;
   for (size_t i = 0; i < std::min(constraints.size(), kShown); ++i)
-    text += fmt::format("  {:<11}  {}\n", i == 0 ? "keeps" : "", Printable(constraints[i]));
+    text += fmt::format("  {:<11}  {}\n", i == 0 ? "keeps" : "", Legible(constraints[i]));
   if (constraints.size() > kShown) text += fmt::format("  {:<11}  and {} more\n", "", constraints.size() - kShown);
   return text;
 }
@@ -153,11 +168,12 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   if (!report.timeline.memory.empty()) text += fmt::format("  memory rule  {}\n", MemoryRule(evaluator.facts()));
   text += "\n" + DeviceTable(problem, report) + "\n";
   if (!score.feasible) {
-    text += Wrap("It does not fit: " + Printable(report.timeline.infeasible_because));
+    text += Wrap("It does not fit: " + Legible(report.timeline.infeasible_because));
     text += Wrap("At the peak:") + MemoryHolders(problem, report.timeline, 5);
   }
   text += Wrap(fmt::format("Limited by {}.", DescribeLimit(problem, report.summary)));
-  if (!report.result.note.empty()) text += Wrap(Printable(report.result.note));
+  if (!report.result.note.empty()) text += Wrap(Legible(report.result.note));
+  if (const std::string ended = DescribeEnd(report.ended); !ended.empty()) text += Wrap(ended);
   return text;
 }
 

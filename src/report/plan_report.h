@@ -17,6 +17,7 @@ struct PlanReport {
   std::string planner;  // canonical, or "given" where no planner made it
   uint64_t seed = 0;
   std::string budget;
+  SearchEnd ended = SearchEnd::kItself;
   std::vector<std::string> constraints;  // that it keeps, as they were stated
   PlanResult result;
   Timeline timeline;
@@ -28,6 +29,9 @@ struct PlanReport {
 
 // Traces result.plan. `bound` is the problem's, which reports of one problem share; a proof of optimality sharpens it.
 PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound);
+
+// What should be said of a search that was cut short, or that another run may end elsewhere; empty when all is well.
+std::string DescribeEnd(SearchEnd ended);
 
 // "resnet50: 230 ops, 8.18 GFLOP, 97.5 MiB of weights, on cpu_gpu (cpu, gpu)".
 std::string DescribeProblem(const Problem& problem);

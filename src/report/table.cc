@@ -92,18 +92,31 @@ std::string Printable(std::string_view text) {
 
 std::string Shorten(std::string_view text, size_t width) {
   std::string whole = Printable(text);
-  if (DisplayWidth(whole) <= width) return whole;
+  const size_t whole_width = DisplayWidth(whole);
+  if (whole_width <= width) return whole;
   // The longest start and the longest end that fit beside the ellipsis, the end one cell the longer.
   const size_t head_width = (width - 1) / 2, tail_width = width - 1 - head_width;
-  size_t head = 0;
-  for (size_t at = 0; at < whole.size();) {
-    NextCharacter(whole, at);
-    if (DisplayWidth(std::string_view(whole).substr(0, at)) > head_width) break;
-    head = at;
+  const auto step = [&](size_t& at) { return WidthOf(NextCharacter(whole, at)); };
+  size_t head = 0, before = 0;  // `before` cells stand before a position
+  for (size_t at = 0; at < whole.size(); head = at) {
+    before += step(at);
+    if (before > head_width) break;
   }
-  size_t tail = head;
-  while (DisplayWidth(std::string_view(whole).substr(tail)) > tail_width) NextCharacter(whole, tail);
+  size_t tail = 0;
+  for (before = 0; whole_width - before > tail_width;) before += step(tail);
   return whole.substr(0, head) + "…" + whole.substr(tail);
+}
+
+std::string Legible(std::string_view text) {
+  constexpr size_t kWord = 200, kWhole = 4000;
+  std::string result;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (at > 0) result += ' ';
+    result += Shorten(text.substr(at, end - at), kWord);
+    at = end + 1;
+  }
+  return Shorten(result, kWhole);
 }
 
 std::string Table::ToString() const {

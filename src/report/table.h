@@ -41,6 +41,10 @@ std::string Printable(std::string_view text);
 // Printable, and at most `width` cells: the middle makes way for an ellipsis, because names differ at their ends.
 std::string Shorten(std::string_view text, size_t width);
 
+// Printable, for names and for messages that quote them, which may be of any length: words are shortened to 200 cells,
+// the whole to 4000.
+std::string Legible(std::string_view text);
+
 std::string Count(int64_t count);                          // "6,125"
 std::string Counted(int64_t count, std::string_view one);  // "1 op", "6,125 ops"
 std::string Percent(double share);                         // 0.0723 -> "7.2 %"

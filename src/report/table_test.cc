@@ -29,10 +29,21 @@ TEST(Printable, NamesCannotSteerATerminal) {
   EXPECT_EQ(Printable("ok \xc3\xa9 \xc3( \xed\xa0\x80"), "ok é ?( ?");
 }
 
+TEST(Legible, KeepsSentencesAndShortensLongWords) {
+  EXPECT_EQ(Legible("op 'a/b'  runs\non 2 devices"), "op 'a/b'  runs?on 2 devices");
+  EXPECT_EQ(Legible(""), "");
+  const std::string name(100'000, 'n');
+  EXPECT_EQ(Legible("op " + name + " runs"), "op " + std::string(99, 'n') + "…" + std::string(100, 'n') + " runs");
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += "word ";
+  EXPECT_EQ(DisplayWidth(Legible(many)), 4000u);
+}
+
 TEST(Shorten, KeepsBothEnds) {
   EXPECT_EQ(Shorten("layer/attention/query", 30), "layer/attention/query");
   EXPECT_EQ(Shorten("layer/attention/query", 11), "layer…query");
   EXPECT_EQ(DisplayWidth(Shorten("张量张量张量张量", 7)), 5u);
+  EXPECT_EQ(Shorten(std::string(3'000'000, 'x') + "yz", 6), "xx…xyz") << "in linear time";
 }
 
 TEST(Numbers, ReadAsPeopleWriteThem) {

@@ -12,7 +12,6 @@ namespace berth {
 FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
     : problem_(&problem),
       io_on_host_(io_on_host),
-      has_explicit_transfers_(problem.has_explicit_transfers()),
       num_ops_(static_cast<int32_t>(problem.num_ops())),
       num_devices_(static_cast<int32_t>(problem.num_devices())),
       num_inputs_(io_on_host ? static_cast<int32_t>(problem.graph().num_inputs()) : 0),
@@ -28,19 +27,26 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
     throw Error("{}: {} edges are more than the {} that a simulator can hold", graph.name(), edges, kMost);
   }
 
-  const auto add = [&](int32_t producer, int64_t bytes, bool is_output, std::span<const OpId> consumers) {
+  const auto add = [&](int32_t producer, int64_t bytes, bool is_output, Sending sending,
+                       std::span<const OpId> consumers) {
     producer_.push_back(producer);
-    tensors_.push_back({bytes, static_cast<int32_t>(consumers_.size()), is_output});
+    tensors_.push_back({bytes, static_cast<int32_t>(consumers_.size()), is_output, sending});
     for (const OpId op : consumers) consumers_.push_back(static_cast<int32_t>(op));
   };
   consumers_.reserve(edges);
   if (io_on_host) {
-    for (const InputId input : graph.inputs()) add(-1, graph.input_bytes(input), false, graph.input_consumers(input));
+    for (const InputId input : graph.inputs()) {
+      add(-1, graph.input_bytes(input), false, Sending::kByLinks, graph.input_consumers(input));
+    }
   }
   for (const TensorId t : graph.tensors()) {
-    add(static_cast<int32_t>(graph.producer(t)), graph.tensor_bytes(t), graph.is_output(t), graph.consumers(t));
+    const Sending sending = problem.has_explicit_transfers() ? Sending::kGiven
+                            : graph.is_constant(t)           ? Sending::kFree
+                                                             : Sending::kByLinks;
+    add(static_cast<int32_t>(graph.producer(t)), graph.tensor_bytes(t), graph.is_output(t), sending,
+        graph.consumers(t));
   }
-  tensors_.push_back({0, static_cast<int32_t>(consumers_.size()), false});
+  tensors_.push_back({0, static_cast<int32_t>(consumers_.size()), false, Sending::kByLinks});
 
   for (const OpId op : graph.ops()) {
     OpBytes bytes{.taken = graph.work(op).workspace_bytes, .workspace = graph.work(op).workspace_bytes};

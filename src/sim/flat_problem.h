@@ -13,10 +13,14 @@ namespace berth {
 // the start: they come first in the numbering, and the tensors of the graph follow.
 class FlatProblem {
  public:
+  // What sending a tensor takes: latency and bytes, nothing (a constant), or a time that a data set gives.
+  enum class Sending : uint8_t { kByLinks, kFree, kGiven };
+
   struct Tensor {
     int64_t bytes;
     int32_t first_consumer;  // in consumers(), up to the next tensor's
     bool is_output;
+    Sending sending;
   };
 
   FlatProblem(const Problem& problem, bool io_on_host);
@@ -69,9 +73,8 @@ class FlatProblem {
   }
   // latency + bytes / bandwidth, as Problem::transfer_time has it.
   double transfer_time(int32_t t, int32_t from, int32_t to) const {
-    if (has_explicit_transfers_ && t >= num_inputs_) [[unlikely]] {
-      return problem_->transfer_time(tensor_id(t), static_cast<DeviceId>(from), static_cast<DeviceId>(to));
-    }
+    if (tensor(t).sending != Sending::kByLinks) [[unlikely]]
+      return exceptional_time(t, from, to);
     const size_t route = Route(from, to);
     return latency_[route] + static_cast<double>(tensor(t).bytes) / bandwidth_[route];
   }
@@ -79,11 +82,11 @@ class FlatProblem {
   // The two parts of a transfer's time under contention=links: what passes first and uses nothing, and what using the
   // whole medium takes. Times that a data set gives for whole transfers are all of the second kind.
   double latency(int32_t t, int32_t from, int32_t to) const {
-    return has_explicit_transfers_ && t >= num_inputs_ ? 0 : latency_[Route(from, to)];
+    return tensor(t).sending == Sending::kByLinks ? latency_[Route(from, to)] : 0;
   }
   double sending_time(int32_t t, int32_t from, int32_t to) const {
-    if (has_explicit_transfers_ && t >= num_inputs_) [[unlikely]]
-      return transfer_time(t, from, to);
+    if (tensor(t).sending != Sending::kByLinks) [[unlikely]]
+      return exceptional_time(t, from, to);
     return static_cast<double>(tensor(t).bytes) / bandwidth_[Route(from, to)];
   }
   // Links of one contention domain share a medium, any other link has one of its own.
@@ -97,11 +100,13 @@ class FlatProblem {
   size_t Route(int32_t from, int32_t to) const {
     return static_cast<size_t>(from) * static_cast<size_t>(num_devices_) + static_cast<size_t>(to);
   }
+  double exceptional_time(int32_t t, int32_t from, int32_t to) const {
+    return problem_->transfer_time(tensor_id(t), static_cast<DeviceId>(from), static_cast<DeviceId>(to));
+  }
   void NumberMedia();
 
   const Problem* problem_;
   bool io_on_host_;
-  bool has_explicit_transfers_;
   bool memory_may_lack_ = false;
   int32_t num_ops_, num_devices_, num_inputs_;
   std::vector<Tensor> tensors_;  // one more than there are

@@ -88,7 +88,8 @@ void CompareOnRandomProblems(uint64_t seed, bool ties) {
   for (uint64_t k = 0; k < 100 && !::testing::Test::HasFailure(); ++k) {
     SCOPED_TRACE(k);
     Random draw = random.Fork(k);
-    const Problem problem = testing::RandomProblem(draw, {.ties = ties, .memory_limits = k % 2 == 1});
+    const Problem problem =
+        testing::RandomProblem(draw, {.ties = ties, .memory_limits = k % 2 == 1, .constants = k % 3 == 2 ? 0.3 : 0});
     const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
     std::vector<double> priority;
     for (size_t v = 0; v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
@@ -122,7 +123,8 @@ TEST(Parallel, SharesLinksLikeTheSlowSimulator) {
   for (uint64_t k = 0; k < 200 && !::testing::Test::HasFailure(); ++k) {
     SCOPED_TRACE(k);
     Random draw = random.Fork(k);
-    const Problem problem = testing::RandomProblem(draw, {.domains = true, .memory_limits = k % 2 == 1});
+    const Problem problem =
+        testing::RandomProblem(draw, {.domains = true, .memory_limits = k % 2 == 1, .constants = k % 3 == 2 ? 0.3 : 0});
     const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
     const bool io_on_host = draw.Chance(0.5);
     const PlanView plan{.device = device};

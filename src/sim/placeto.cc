@@ -223,16 +223,16 @@ void Placeto::ReadRoutes() {
       }
     }
   }
-  // A constant has no bytes, which takes no time by either rule.
-  if (problem().has_explicit_transfers() && !problem().graph().has_constants()) {
+  if (problem().has_explicit_transfers()) {
     throw Error(
         "{}: the published simulator computes transfers from bytes, and this problem gives their times; use "
         "--evaluator parallel",
         name_);
   }
   const Graph& graph = problem().graph();
-  for (const TensorId tensor : graph.tensors())
-    delay_.push_back(static_cast<double>(graph.tensor_bytes(tensor)) / bandwidth);
+  for (const TensorId tensor : graph.tensors()) {
+    delay_.push_back(graph.is_constant(tensor) ? 0 : static_cast<double>(graph.tensor_bytes(tensor)) / bandwidth);
+  }
 }
 
 // Events by time; at one time arrivals (by producer, then consumer) before ports before devices (by number). The

@@ -88,6 +88,18 @@ class SlowRun {
     return io_on_host_ && move.is_tensor && move.to == 0 && graph_.is_output(TensorId{move.id});
   }
 
+  // What passes before the link is used, and what using it alone takes: by the words of docs/semantics.md, from the
+  // cluster's links.
+  std::pair<double, double> Parts(const Move& move, DeviceId from, DeviceId to) const {
+    const TensorId tensor{move.id};
+    if (move.is_tensor && problem_.has_explicit_transfers()) return {0, problem_.transfer_time(tensor, from, to)};
+    if (move.is_tensor && graph_.is_constant(tensor)) return {0, 0};
+    const int64_t bytes = move.is_tensor ? graph_.tensor_bytes(tensor) : graph_.input_bytes(InputId{move.id});
+    const Link& link = problem_.cluster().link(from, to);
+    const double unit = problem_.seconds_per_unit();
+    return {link.latency.value / unit, static_cast<double>(bytes) / (link.bandwidth.value * unit)};
+  }
+
   // The transfers of one tensor or input.
   std::set<Move> MovesOf(bool is_tensor, int32_t id) const {
     std::set<Move> moves;
@@ -162,15 +174,9 @@ class SlowRun {
         const Move move = it->second;
         if (!CanStart(move)) continue;
         const DeviceId from{Home(move)}, to{move.to};
-        const double length = move.is_tensor ? problem_.transfer_time(TensorId{move.id}, from, to)
-                                             : problem_.transfer_time(graph_.input_bytes(InputId{move.id}), from, to);
-        moves_[move] = {now_, now_ + length};
-        if (contention_ == Contention::kLinks) {
-          const double latency = move.is_tensor && problem_.has_explicit_transfers()
-                                     ? 0
-                                     : problem_.latency()[Index(from) * problem_.num_devices() + Index(to)];
-          sent_[move] = {now_ + latency, length - latency};
-        }
+        const auto [latency, sending] = Parts(move, from, to);
+        moves_[move] = {now_, now_ + (latency + sending)};
+        if (contention_ == Contention::kLinks) sent_[move] = {now_ + latency, sending};
         active_.insert(move);
         pending_.erase(it);
         again = true;

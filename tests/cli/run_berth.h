@@ -65,13 +65,16 @@ struct Outcome {
 
 struct RunOptions {
   std::string directory = ".";
-  double interrupt_after = 0;  // seconds until Ctrl-C; 0: never
-  bool without_path = false;   // no other program is found
+  double interrupt_after = 0;     // seconds until `signal`; 0: never
+  std::string interrupt_at = {};  // or once this file is there
+  int signal = SIGINT;            // Ctrl-C
+  bool without_path = false;      // no other program is found
+  std::string error_to = {};      // where standard error goes instead of Outcome::err
 };
 
 inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
   const Folder folder;
-  const std::string out = folder / "out", err = folder / "err";
+  const std::string out = folder / "out", err = options.error_to.empty() ? folder / "err" : options.error_to;
   std::fflush(nullptr);  // or the child prints what this process still holds
   const pid_t child = ::fork();
   if (child == 0) {
@@ -90,13 +93,18 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
   }
   if (options.interrupt_after > 0) {
     ::usleep(static_cast<useconds_t>(options.interrupt_after * 1e6));
-    ::kill(child, SIGINT);
+    ::kill(child, options.signal);
+  }
+  if (!options.interrupt_at.empty()) {
+    for (int i = 0; i < 6000 && !std::filesystem::exists(options.interrupt_at); ++i) ::usleep(10'000);
+    ::usleep(100'000);
+    ::kill(child, options.signal);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = Content(out),
-          .err = Content(err)};
+          .err = options.error_to.empty() ? Content(err) : ""};
 }
 
 }  // namespace berth::testing

@@ -194,6 +194,8 @@ TEST(Train, TellsARunFromAnotherFolder) {
     Write(other + "/config.json", config);
     ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "no configuration of a training");
   }
+  Write(other + "/config.json", R"({"berth_training":1,"arguments":{},"arguments":{}})");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "the key 'arguments' is there twice");
   Write(other + "/config.json", R"({"berth_training":1,"arguments":{"seed":1}})");
   ExpectMistake(RunBerth({"train", "--resume", "--out", other}), "arguments.seed");
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/catalogs.h"
+#include "import/import.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
 
@@ -266,6 +268,92 @@ TEST(RandomPlans, AreScoredAsTheyAreTraced) {
       EXPECT_THAT(Verify(*evaluator, {.device = device}, timeline), ::testing::IsEmpty());
       EXPECT_GE(score.time, LowerBound(*evaluator).time);
     }
+  }
+}
+
+// --- Constants ------------------------------------------------------------------------------------------------------
+
+// The same problem with two more ops, the last ones, that take no time: one makes a constant, the other wants it.
+Problem WithUnrelatedConstant(const Problem& problem) {
+  nlohmann::json graph = nlohmann::json::parse(WriteGraphJson(problem.graph()));
+  nlohmann::json op = {{"name", "making"},
+                       {"type", "Constant"},
+                       {"class", "other"},
+                       {"data_type", "f32"},
+                       {"flops", 0},
+                       {"bytes_read", 0},
+                       {"bytes_written", 0},
+                       {"consumes", nlohmann::json::array()},
+                       {"outputs", {{{"name", "made"}, {"bytes", 4096}, {"constant", true}}}}};
+  graph["ops"].push_back(op);
+  op["name"] = "wanting";
+  op["consumes"] = {"made"};
+  op["outputs"] = nlohmann::json::array();
+  graph["ops"].push_back(op);
+  OpTimes times{.time = {}, .source = "copy"};
+  for (const OpId v : problem.graph().ops()) {
+    for (const double time : problem.op_times(v)) times.time.push_back(time);
+  }
+  times.time.resize(times.time.size() + 2 * problem.num_devices(), 0);
+  return Problem(std::make_shared<const Graph>(ReadGraphJson(graph.dump(), "graph.json")), problem.shared_cluster(),
+                 std::move(times));
+}
+
+// The score, and when each op starts.
+std::pair<Score, std::vector<double>> Traced(const Evaluator& evaluator, const PlanView& plan) {
+  std::vector<double> starts(evaluator.problem().num_ops());
+  const Score score = evaluator.ScorePlan(plan, *evaluator.NewWorkspace(), starts);
+  EXPECT_THAT(Verify(evaluator, plan, evaluator.Trace(plan)), ::testing::IsEmpty());
+  return {score, starts};
+}
+
+TEST(AnUnrelatedConstant, ChangesNoTimeUnderAnyEvaluator) {
+  Random random(23);
+  std::map<std::string, int> compared;
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    // Placeto's simulator knows one bandwidth and no latency.
+    Problem problem = testing::RandomProblem(random, {.inputs = round % 3 != 0, .domains = true});
+    if (round % 3 == 0) {
+      OpTimes times{.time = {}, .source = "copy"};
+      for (const OpId op : problem.graph().ops()) {
+        for (const double time : problem.op_times(op)) times.time.push_back(time);
+      }
+      problem = Problem(problem.shared_graph(),
+                        std::make_shared<const Cluster>(testing::UniformCluster(problem.num_devices(), 0, 4096)),
+                        std::move(times));
+    }
+    const Problem more = WithUnrelatedConstant(problem);
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+    std::vector<DeviceId> more_device = device;
+    more_device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+    more_device.push_back(MakeId<DeviceId>(random.Below(problem.num_devices())));
+    for (const std::string& name : EvaluatorNames()) {
+      SCOPED_TRACE(name);
+      // Here whatever starts a subgraph or uses a port pays for that alone, however little it is.
+      if (name.find("subgraph_overhead") != std::string::npos) continue;
+      if (name == "placeto") more_device.back() = more_device[device.size()];
+      std::unique_ptr<Evaluator> evaluator, other;
+      try {
+        evaluator = All().evaluators.Make(name, problem);
+        other = All().evaluators.Make(name, more);
+      } catch (const Error&) {
+        continue;
+      }
+      ++compared[name];
+      const auto [score, starts] = Traced(*evaluator, {.device = device});
+      auto [more_score, more_starts] = Traced(*other, {.device = more_device});
+      more_starts.resize(starts.size());
+      // Under `links` a clock is read once more, and rounds once more (docs/semantics.md).
+      const double tolerance = evaluator->facts().contention == Contention::kLinks ? 1e-12 * score.time : 0;
+      EXPECT_NEAR(more_score.time, score.time, tolerance);
+      for (size_t v = 0; v < starts.size(); ++v) EXPECT_NEAR(more_starts[v], starts[v], tolerance) << "op " << v;
+      EXPECT_NEAR(LowerBound(*other).time, LowerBound(*evaluator).time, 1e-12 * score.time);
+    }
+  }
+  for (const std::string& name : EvaluatorNames()) {
+    if (name.find("subgraph_overhead") != std::string::npos) continue;
+    EXPECT_GT(compared[name], 5) << name;
   }
 }
 

@@ -1,0 +1,386 @@
+// Input that once went wrong, on the built program: files that break a rule, numbers beyond all bounds, and what the
+// surroundings can do to a run.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "tests/cli/run_berth.h"
+
+namespace berth::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+const std::string kFaults = std::string(BERTH_SOURCE_DIR) + "/tests/data/faults/";
+constexpr const char* kModel = "fork_join(width=6,depth=2)";
+
+// One line on standard error, exit code 2, and nothing on standard output.
+void ExpectMistake(const Outcome& outcome, const std::string& part) {
+  EXPECT_EQ(outcome.code, 2) << outcome.out.substr(0, 1000);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, MatchesRegex("berth: [^\n]+\n"));
+  EXPECT_THAT(outcome.err, HasSubstr(part));
+}
+
+void ExpectFine(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+std::string Pair(const std::string& gpu_rate = "9TFLOP/s") {
+  return "name: pair\ndevices:\n"
+         "  slow: {kind: cpu, peak: {f32: 1TFLOP/s vendor (a sheet)}, memory_bandwidth: 10GB/s, op_overhead: 0us "
+         "vendor}\n"
+         "  fast: {kind: gpu, memory: 1GiB, peak: {f32: " +
+         gpu_rate + "}, memory_bandwidth: 90GB/s}\nlinks:\n  - {latency: 1us, bandwidth: 10GB/s}\n";
+}
+
+// --- Constants ------------------------------------------------------------------------------------------------------
+
+double ScoreOf(const std::string& graph, const std::string& placement, const std::string& evaluator) {
+  const Outcome outcome = RunBerth({"simulate", kFaults + graph, "--placement", placement, "--cluster",
+                                    kFaults + "two.yaml", "--evaluator", evaluator, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.json().at("score_seconds");
+}
+
+// Two transfers of 30 us over one link, requested at 1 and 2 us, after a latency of 20 us: both are on the link from 22
+// us on, so the first ends at 21 + 1 + 2 * 29 = 80, the second at 81, and each of their consumers takes 1 us.
+TEST(AnUnrelatedConstant, LeavesTheLatencyOfAllOtherTransfersOffTheSharedLink) {
+  const std::string links = "parallel(contention=links)";
+  EXPECT_NEAR(ScoreOf("links_plain.json", "0,0,1,1", links), 82e-6, 1e-15);
+  EXPECT_NEAR(ScoreOf("links_const.json", "0,0,1,1,0,0", links), 82e-6, 1e-15);
+}
+
+// --- Standard error -------------------------------------------------------------------------------------------------
+
+TEST(StandardError, ThatCannotBeWrittenChangesNoExitCode) {
+  EXPECT_EQ(RunBerth({"plan", "nosuch"}, {.error_to = "/dev/full"}).code, 2);
+  EXPECT_EQ(RunBerth({"plan", "--nosuch"}, {.error_to = "/dev/full"}).code, 2);
+  const Folder folder;
+  ASSERT_EQ(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "p.json"}).code, 0);
+  // With a warning to say.
+  const Outcome outcome =
+      RunBerth({"simulate", "--plan", folder / "p.json", "--cluster", "k80x2", "--json"}, {.error_to = "/dev/full"});
+  EXPECT_NE(outcome.code, 128 + SIGABRT);
+  EXPECT_EQ(outcome.code, RunBerth({"simulate", "--plan", folder / "p.json", "--cluster", "k80x2", "--json"}).code);
+}
+
+// --- What is no regular file ----------------------------------------------------------------------------------------
+
+TEST(Files, DevicesPipesAndFoldersAreRefusedEverywhere) {
+  const Folder folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const auto& [path, why] :
+       std::vector<std::pair<std::string, std::string>>{{"/dev/zero", "is a device and no regular file"},
+                                                        {fifo, "is a pipe and no regular file"},
+                                                        {folder.path().string(), "is a directory"}}) {
+    SCOPED_TRACE(path);
+    ExpectMistake(RunBerth({"simulate", "--plan", path}), why);
+    ExpectMistake(RunBerth({"explain", path}), why);
+    ExpectMistake(RunBerth({"check", path, "--model", kModel}), why);
+    ExpectMistake(RunBerth({"simulate", kModel, "--placement", "@" + path}), why);
+    ExpectMistake(RunBerth({"plan", kModel, "--constraints", path}), why);
+    ExpectMistake(RunBerth({"plan", kModel, "--costs", "profile(file=" + path + ")"}), why);
+    ExpectMistake(RunBerth({"plan", kModel, "--planner", "fixed(file=" + path + ")"}), why);
+    if (path != folder.path()) ExpectMistake(RunBerth({"plan", kModel, "--cluster", path}), why);
+  }
+  ExpectMistake(RunBerth({"inspect", "/dev/zero"}), "is a device and no regular file; write the model into a file");
+  ExpectMistake(RunBerth({"inspect", folder.path().string()}), "is a directory");
+  ExpectMistake(RunBerth({"inspect", fifo}), "nobody writes into this pipe");
+}
+
+TEST(Files, AModelMayComeThroughAPipe) {
+  const Folder folder;
+  ExpectFine(RunBerth({"inspect", kModel, "-o", folder / "net.json"}));
+  Write(folder / "run.sh", "cat '" + folder / "net.json" + "' | " + BERTH_BINARY + " inspect /dev/stdin --json >'" +
+                               folder / "out" + "'\n");
+  ASSERT_EQ(std::system(("sh '" + folder / "run.sh" + "'").c_str()), 0);
+  EXPECT_EQ(json::parse(Content(folder / "out")).at("ops"), RunBerth({"inspect", kModel, "--json"}).json().at("ops"));
+}
+
+// --- Names and numbers ----------------------------------------------------------------------------------------------
+
+TEST(AnEndlessName, IsShortenedOnPagesAndInErrors) {
+  const Folder folder;
+  const std::string name(100'000, 'n');
+  ASSERT_EQ(RunBerth({"inspect", "chain(ops=4)", "-o", folder / "net.json"}).code, 0);
+  json net = json::parse(Content(folder / "net.json"));
+  net["name"] = name;
+  net["ops"][1]["name"] = name;
+  net["ops"][1]["type"] = "T" + name;
+  net["ops"][1]["outputs"][0]["name"] = "out" + name;
+  net["ops"][2]["consumes"] = {"out" + name};
+  Write(folder / "net.json", net.dump());
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"inspect", folder / "net.json"},
+           {"plan", folder / "net.json", "--budget", "50evals", "-o", folder / "p.json"},
+           {"compare", folder / "net.json", "--planners", "heft", "--budget", "50evals"},
+           {"explain", folder / "p.json"},
+           {"simulate", "--plan", folder / "p.json"},
+           {"check", folder / "p.json", "--max-transfers", "0", "--max-latency", "1ns"},
+           {"plan", folder / "net.json", "--forbid", name + "=cpu,gpu"},
+           {"plan", folder / "net.json", "--pin", name + "x=cpu"},
+           {"plan", name},
+           {"plan", kModel, "--planner", name},
+           {"plan", kModel, "--" + name},
+           {"simulate", folder / "net.json", "--placement", name + ",0,0,0"}}) {
+    const Outcome outcome = RunBerth(arguments);
+    SCOPED_TRACE(arguments[0]);
+    EXPECT_LT(outcome.code, 3);
+    EXPECT_EQ(outcome.out.find(std::string(300, 'n')), std::string::npos);
+    EXPECT_EQ(outcome.err.find(std::string(300, 'n')), std::string::npos);
+  }
+  // For machines they are whole.
+  EXPECT_EQ(RunBerth({"inspect", folder / "net.json", "--json"}).json().at("model"), name);
+}
+
+TEST(Numbers, ThatOverflowAreRefused) {
+  ExpectMistake(RunBerth({"inspect", kFaults + "bigflops.json"}),
+                "the FLOPs of its ops add up to more than a number can hold; correct those of op 'a0', 1.7e+308");
+  ExpectMistake(RunBerth({"plan", kFaults + "bigflops.json", "--cluster", kFaults + "two.yaml", "--json"}),
+                "the FLOPs of its ops");
+  // One of them is a number, but its time is none on a slow device, and its energy none anywhere.
+  const Folder folder;
+  json graph = json::parse(Content(kFaults + "bigflops.json"));
+  graph["ops"].erase(1);
+  graph["ops"].erase(1);
+  Write(folder / "one.json", graph.dump());
+  const auto with = [&](const std::string& rate, const std::string& more) {
+    Write(folder / "c.yaml", "name: c\ndevices:\n  a: {kind: cpu, peak: {f32: " + rate +
+                                 "}, memory_bandwidth: 1GB/s, efficiency: {other: 1}" + more + "}\n");
+    return RunBerth({"plan", folder / "one.json", "--cluster", folder / "c.yaml", "--budget", "5evals"});
+  };
+  ExpectMistake(with("0.1FLOP/s", ""), "op a0 takes longer than a number can hold");
+  ExpectMistake(with("1FLOP/s", ", op_overhead: 1.7e308s"), "takes longer than a number can hold");
+  ExpectMistake(with("1FLOP/s", ", watts: {idle: 1e10, busy: 1e10}"),
+                "its times add up to more than a number can hold");
+  const Outcome fine = with("1GFLOP/s", "");
+  EXPECT_EQ(fine.code, 0) << fine.err;
+  EXPECT_THAT(fine.out, AllOf(HasSubstr("1.70e+299 s"), Not(HasSubstr("00000000000000"))));
+}
+
+TEST(Keys, ThatAreThereTwiceAreRefused) {
+  const Folder folder;
+  std::string graph = Content(kFaults + "links_plain.json");
+  const size_t at = graph.find("\"flops\": 1000");
+  ASSERT_NE(at, std::string::npos);
+  Write(folder / "g.json", graph.insert(at, "\"flops\": 1, "));
+  ExpectMistake(RunBerth({"inspect", folder / "g.json"}), "g.json: ops[0]: the key 'flops' is there twice; remove one");
+  ASSERT_EQ(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "p.json"}).code, 0);
+  std::string plan = Content(folder / "p.json");
+  Write(folder / "p.json", plan.insert(plan.find("\"seed\""), "\"seed\": 3, "));
+  ExpectMistake(RunBerth({"explain", folder / "p.json"}), "p.json: the key 'seed' is there twice");
+  Write(folder / "profile.json", R"([{"cat": "Node", "dur": 1, "dur": 2, "name": "a_kernel_time", "args": {}}])");
+  ExpectMistake(RunBerth({"plan", kModel, "--costs", "profile(file=" + folder / "profile.json" + ")"}),
+                "profile.json: [0]: the key 'dur' is there twice");
+}
+
+TEST(Sizes, NeedAUnit) {
+  const std::string said = "is not an amount of memory: write a number and a unit, like 512MiB or 16GiB";
+  const Folder folder;
+  ExpectMistake(RunBerth({"plan", kModel, "--memory", "gpu=100"}), "'100' " + said);
+  Write(folder / "rules.yaml", "memory:\n  - gpu=100\n");
+  ExpectMistake(RunBerth({"plan", kModel, "--constraints", folder / "rules.yaml"}), "'100' " + said);
+  ASSERT_EQ(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "p.json"}).code, 0);
+  ExpectMistake(RunBerth({"check", folder / "p.json", "--max-memory", "gpu=100"}), "'100' " + said);
+  ExpectMistake(RunBerth({"check", folder / "p.json", "--max-memory", "100"}), "'100' " + said);
+  Write(folder / "c.yaml", "name: x\ndevices: {a: {kind: cpu, memory: 100}}\n");
+  ExpectMistake(RunBerth({"cluster", "show", folder / "c.yaml"}), said);
+}
+
+// --- Outputs and signals --------------------------------------------------------------------------------------------
+
+TEST(Outputs, ASymbolicLinkIsWrittenThrough) {
+  const Folder folder;
+  std::filesystem::create_directory(folder / "there");
+  Write(folder / "there/real.json", "old");
+  std::filesystem::create_symlink("there/real.json", folder / "link.json");
+  ExpectFine(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "link.json"}));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.json"));
+  EXPECT_THAT(Content(folder / "there/real.json"), HasSubstr("\"berth_plan\""));
+  std::filesystem::create_symlink("nowhere/p.json", folder / "lost.json");
+  ExpectMistake(RunBerth({"plan", kModel, "-o", folder / "lost.json"}), "lost.json: cannot be written");
+  std::filesystem::create_symlink("circle.json", folder / "circle.json");
+  ExpectMistake(RunBerth({"plan", kModel, "-o", folder / "circle.json"}), "lead in a circle");
+}
+
+TEST(Sigterm, EndsASearchLikeCtrlCAndThePlanSaysSo) {
+  const Folder folder;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string plan = folder / std::to_string(signal) + ".json";
+    const Outcome outcome = RunBerth({"plan", "resnet50", "--planner", "annealing", "--budget", "100s", "-o", plan},
+                                     {.interrupt_after = 5, .signal = signal});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string stopped = "Stopped by Ctrl-C or SIGTERM";
+    EXPECT_THAT(outcome.out, HasSubstr(stopped));
+    EXPECT_EQ(json::parse(Content(plan)).at("ended"), "interrupted");
+    EXPECT_THAT(RunBerth({"explain", plan}).out, HasSubstr(stopped));
+    EXPECT_THAT(RunBerth({"simulate", "--plan", plan}).out, HasSubstr(stopped));
+    EXPECT_THAT(RunBerth({"check", plan}).out, HasSubstr(stopped));
+    EXPECT_EQ(RunBerth({"check", plan, "--json"}).json().at("ended"), "interrupted");
+  }
+}
+
+TEST(APlan, SaysWhyItsSearchEnded) {
+  const Folder folder;
+  const auto ended = [&](const std::string& planner, const std::string& budget) {
+    EXPECT_EQ(RunBerth({"plan", kModel, "--planner", planner, "--budget", budget, "-o", folder / "p.json"}).code, 0);
+    return json::parse(Content(folder / "p.json")).at("ended");
+  };
+  EXPECT_EQ(ended("heft", "1000evals"), "itself");
+  EXPECT_EQ(ended("annealing", "300evals"), "evaluations");
+  EXPECT_EQ(ended("annealing", "0.2s"), "clock");
+  EXPECT_THAT(RunBerth({"simulate", "--plan", folder / "p.json"}).out, HasSubstr("The clock ended the search"));
+}
+
+// --- The machines of a plan -----------------------------------------------------------------------------------------
+
+TEST(APlan, HoldsItsMachines) {
+  const Folder folder;
+  Write(folder / "pair.yaml", Pair());
+  const auto plan = [&](const std::string& cluster) {
+    ExpectFine(RunBerth({"plan", kModel, "--cluster", cluster, "--budget", "50evals", "-o", folder / "p.json"}));
+    return RunBerth({"simulate", "--plan", folder / "p.json", "--json"});
+  };
+  const auto simulate = [&](const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"simulate", "--plan", folder / "p.json", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunBerth(arguments);
+  };
+  const Outcome before = plan(folder / "pair.yaml");
+  ExpectFine(before);
+
+  // The file changes: the plan's own copy counts, and it is said.
+  Write(folder / "pair.yaml", Pair("1GFLOP/s"));
+  const Outcome changed = simulate();
+  EXPECT_EQ(changed.code, 0);
+  EXPECT_THAT(changed.err, AllOf(HasSubstr("berth: warning: "), HasSubstr("pair.yaml has changed since"),
+                                 HasSubstr("these count; --cluster ")));
+  EXPECT_EQ(changed.json().at("score_seconds"), before.json().at("score_seconds"));
+  EXPECT_EQ(changed.json().at("hints"), before.json().at("hints")) << "where the numbers come from is kept";
+  // Asked for, it is a what-if.
+  const Outcome asked = simulate({"--cluster", folder / "pair.yaml"});
+  EXPECT_THAT(asked.err, AllOf(HasSubstr("than those of pair, which are used: this is a what-if"),
+                               Not(HasSubstr("has changed since"))));
+  EXPECT_NE(asked.json().at("score_seconds"), before.json().at("score_seconds"));
+  // One that is no device file any more has changed as well.
+  Write(folder / "pair.yaml", "nonsense");
+  EXPECT_THAT(simulate().err, HasSubstr("pair.yaml has changed since"));
+
+  // The file goes: nothing is missed.
+  std::filesystem::remove(folder / "pair.yaml");
+  for (const Outcome& outcome : {simulate(), RunBerth({"explain", folder / "p.json", "--json"}),
+                                 RunBerth({"check", folder / "p.json", "--json"})}) {
+    ExpectFine(outcome);
+    EXPECT_EQ(outcome.json().at("score_seconds"), before.json().at("score_seconds"));
+  }
+
+  // Presets, and those that are made by a formula.
+  for (const char* cluster : {"cpu_gpu", "p100x4", "placeto(devices=3)"}) {
+    SCOPED_TRACE(cluster);
+    const Outcome of_preset = plan(cluster);
+    ExpectFine(of_preset);
+    json file = json::parse(Content(folder / "p.json"));
+    EXPECT_THAT(file.at("cluster").at("device_file"), Not(IsEmpty()));
+    file["cluster"]["name"] = "no_such_preset";
+    Write(folder / "p.json", file.dump());
+    ExpectFine(simulate());
+    EXPECT_EQ(simulate().json().at("score_seconds"), of_preset.json().at("score_seconds"));
+  }
+  // A preset that is another than when the plan was made.
+  plan("cpu_gpu");
+  json file = json::parse(Content(folder / "p.json"));
+  file["cluster"]["name"] = "k80x2";
+  Write(folder / "p.json", file.dump());
+  EXPECT_THAT(simulate().err, HasSubstr("k80x2 has changed since"));
+}
+
+#if BERTH_HAS_LEARN
+
+// --- Training -------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> Train(const std::string& folder, const std::string& updates) {
+  return {"train",     "--planner",   "placeto(rounds=1,rollouts=1,epochs=1)",
+          "--on",      kModel,        "--cluster",
+          "cpu_gpu",   "--evaluator", "serial",
+          "--updates", updates,       "--checkpoint-every",
+          "2",         "--out",       folder};
+}
+
+TEST(TwoTrainings, InOneFolderAreOneTooMany) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train(run, "3")).code, 0);
+  // As another process holds it.
+  const int lock = ::open((run + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(lock, 0);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  const std::string said = "works in this folder; wait for its end, or name another folder";
+  const std::string curve = Content(run + "/curve.csv");
+  ExpectMistake(RunBerth({"train", "--resume", "--out", run}), said);
+  EXPECT_EQ(Content(run + "/curve.csv"), curve);
+  // A folder in which a run is just being begun.
+  std::filesystem::create_directory(folder / "fresh");
+  const int fresh = ::open((folder / "fresh/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(fresh, LOCK_EX | LOCK_NB), 0);
+  ExpectMistake(RunBerth(Train(folder / "fresh", "3")), said);
+  // A process that died holds nothing.
+  ::close(lock);
+  ::close(fresh);
+  EXPECT_EQ(RunBerth({"train", "--resume", "--out", run}).code, 0);
+  EXPECT_EQ(RunBerth(Train(folder / "fresh", "3")).code, 0);
+}
+
+TEST(Sigterm, EndsATrainingWithACheckpoint) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  const Outcome outcome = RunBerth(Train(run, "100000"), {.interrupt_at = run + "/curve.csv", .signal = SIGTERM});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Stopped by Ctrl-C or SIGTERM: `berth train --resume"));
+  EXPECT_TRUE(std::filesystem::exists(run + "/last"));
+}
+
+// The hash of Berth's first layout of checkpoints around any header, whose sizes were believed.
+TEST(ACheckpoint, WithFalseSizesIsRefused) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(RunBerth(Train(run, "3")).code, 0);
+  const std::string good = Content(run + "/last");
+  const auto plan = [&](const std::string& bytes) {
+    Write(folder / "c", bytes);
+    return RunBerth({"plan", kModel, "--cluster", "cpu_gpu", "--planner",
+                     "placeto(rounds=1,rollouts=1,epochs=1,train=false,checkpoint=" + folder / "c" + ")"});
+  };
+  EXPECT_EQ(plan(good).code, 0);
+  const std::string said = "c: this is no checkpoint that Berth has written, or it is damaged";
+  ExpectMistake(plan("berth checkpoint 0123456789abcdef\n{\"meta\": {}, \"tensors\": []}\n"), said);
+  const auto header = [&](const std::string& text) {
+    std::string bytes(8, '\0');
+    for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(text.size() >> (8 * i) & 0xFF);
+    return bytes + text + std::string(64, 'x');
+  };
+  ExpectMistake(plan(header(R"({"t": {"dtype": "F32", "shape": [1000000000], "data_offsets": [0, 4000000000]}})")),
+                said);
+  ExpectMistake(plan(header(R"({"t": {"dtype": "F32", "shape": [4611686018427387904], "data_offsets": [0, 64]}})")),
+                said);
+  ExpectMistake(plan(header(R"({"t": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 64]}})")), said);
+  ExpectMistake(plan(header(R"({"t": {"dtype": "F32", "shape": [16], "data_offsets": [0, 64]}})")), "no metadata");
+  std::string changed = good;
+  changed.back() = static_cast<char>(~changed.back());
+  ExpectMistake(plan(changed), "its hash is another");
+  ExpectMistake(plan(good.substr(0, good.size() - 1)), said);
+}
+
+#endif  // BERTH_HAS_LEARN
+
+}  // namespace
+}  // namespace berth::testing
