@@ -267,7 +267,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       ->type_name("PLANNER");
   AddSearch(plan_command, plan.search, seed);
   plan_command.add_option("-o,--output", plan.output, "Write the plan, for simulate and explain")->type_name("FILE");
-  plan_command.add_option("--picture", plan.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+  plan_command
+      .add_option("--picture", plan.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
       ->type_name("FILE");
   AddJson(plan_command, plan.json);
 
@@ -302,7 +303,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddOverrides(simulate_command, simulate.overrides);
   simulate_command.add_option("--trace", simulate.trace, "Write the timeline for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE");
-  simulate_command.add_option("--picture", simulate.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+  simulate_command
+      .add_option("--picture", simulate.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
       ->type_name("FILE");
   AddJson(simulate_command, simulate.json);
 

@@ -17,7 +17,7 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
     throw Error("simulate: --placement needs to know of which model: berth simulate MODEL --placement ...");
   }
   CheckWritable(arguments.trace);
-  CheckWritable(arguments.picture);
+  CheckPicture(arguments.picture);
   const auto start = std::chrono::steady_clock::now();
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);
@@ -26,7 +26,6 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
   const Problem& problem = *saved.setup.problem;
 
   if (!arguments.trace.empty()) WriteFile(arguments.trace, WriteTrace(problem, report.timeline));
-  WritePicture(arguments.picture, problem, report);
   if (arguments.json) {
     Print(DumpJson(SimulationJson(*saved.setup.evaluator, report)));
   } else {
@@ -37,6 +36,8 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
     }
     Print(text);
   }
+  WritePicture(arguments.picture, problem, report);
+  if (!arguments.picture.empty() && !arguments.json) Print(fmt::format("Drawn in {}.\n", Printable(arguments.picture)));
   return report.timeline.score.feasible ? 0 : 1;
 }
 

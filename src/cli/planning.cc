@@ -79,8 +79,26 @@ std::string HintLines(const Problem& problem) {
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
 }
 
-void WritePicture(const std::string& path, const Problem& problem, const PlanReport& report) {
-  if (!path.empty()) WriteFile(path, DotToSvg(PictureDot(problem, report.result.plan, report.timeline)));
+void CheckPicture(const std::string& path) {
+  if (path.empty()) return;
+  PictureFormatOf(path);
+  CheckWritable(path);
+  CheckGraphviz();
+}
+
+void WritePicture(const std::string& path, const Problem& problem, const PlanReport& report,
+                  const std::atomic<bool>* cancelled) {
+  if (path.empty()) return;
+  GraphvizLimits limits;
+  if (cancelled != nullptr && !cancelled->load()) limits.cancelled = cancelled;
+  const std::string dot = PictureDot(problem, report.result.plan, report.timeline);
+  std::string picture;
+  try {
+    picture = DrawDot(dot, PictureFormatOf(path), limits);
+  } catch (const Error& error) {
+    throw Error("{}: not drawn: {}", path, error.what());
+  }
+  WriteFile(path, picture);
 }
 
 }  // namespace berth

@@ -13,7 +13,9 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 // A small graph and two small machines of our own, so that answers can be worked out.
@@ -177,15 +179,55 @@ TEST(Plan, IsReadFromWhereItLies) {
   ExpectFine(RunBerth({"simulate", "--plan", folder / "p.json"}, {.directory = "/"}));
 }
 
-TEST(Plan, DrawsAPicture) {
+TEST(Plan, DrawsAPictureInTheFormatOfItsName) {
   const Folder folder;
-  ExpectFine(RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg"}));
+  for (const auto& [name, start] :
+       {std::pair("p.svg", "<?xml"), std::pair("p.png", "\x89PNG"), std::pair("p.pdf", "%PDF")}) {
+    const Outcome outcome = RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / name});
+    ExpectFine(outcome);
+    EXPECT_THAT(outcome.out, HasSubstr("Drawn in "));
+    EXPECT_THAT(Content(folder / name), StartsWith(start));
+  }
   EXPECT_THAT(Content(folder / "p.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
+  ExpectFine(RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg", "--json"}));
+}
+
+TEST(Plan, SaysBeforeTheWorkThatItCannotDraw) {
+  const Folder folder;
   const Outcome without =
-      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.svg"}, {.without_path = true});
+      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.svg"}, {.path = "/nowhere"});
   EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.out, IsEmpty());
   EXPECT_THAT(without.err, HasSubstr("install graphviz"));
-  EXPECT_THAT(folder.files(), UnorderedElementsAre("p.svg"));
+  const Outcome jpeg = RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.jpeg"});
+  EXPECT_EQ(jpeg.code, 2);
+  EXPECT_THAT(jpeg.out, IsEmpty());
+  EXPECT_THAT(jpeg.err, HasSubstr("let it end in .svg, .png or .pdf"));
+  EXPECT_THAT(folder.files(), IsEmpty());
+}
+
+TEST(Plan, APictureThatIsInterruptedIsNotWrittenAndTheResultsAreOutBefore) {
+  const Folder folder;
+  const Folder programs;
+  Write(programs / "dot", "#!/bin/sh\nexec /bin/sleep 1000\n");
+  std::filesystem::permissions(programs / "dot", std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg", "-o", folder / "p.json"},
+               {.path = programs.path().string() + ":/usr/bin:/bin", .interrupt_at = "lower bound"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("peak memory"), Not(HasSubstr("Drawn"))));
+  EXPECT_THAT(outcome.err, MatchesRegex("berth: [^\n]*p.svg: not drawn: stopped by Ctrl-C\n"));
+  EXPECT_THAT(folder.files(), UnorderedElementsAre("p.json"));
+}
+
+TEST(Plan, APictureOfThousandsOfOpsIsFolded) {
+  const Folder folder;
+  const Outcome outcome = RunBerth({"plan", "gnmt(steps=24)", "--planner", "random", "--budget", "1evals", "--cluster",
+                                    "p100x4", "--picture", folder / "p.svg"});
+  ExpectFine(outcome);
+  const std::string svg = Content(folder / "p.svg");
+  EXPECT_THAT(svg, AllOf(HasSubstr(" ops "), HasSubstr("gpu3"), Not(HasSubstr("nan"))));
+  EXPECT_LT(svg.size(), 1'000'000u);
 }
 
 TEST(Plan, OneThatDoesNotFitIsSaidAndIsNoMistake) {

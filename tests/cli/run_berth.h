@@ -66,7 +66,8 @@ struct Outcome {
 struct RunOptions {
   std::string directory = ".";
   double interrupt_after = 0;  // seconds until Ctrl-C; 0: never
-  bool without_path = false;   // no other program is found
+  std::string path{};          // where other programs are looked for; empty: as in the test itself
+  std::string interrupt_at{};  // Ctrl-C comes when this has been printed; empty: see interrupt_after
 };
 
 inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
@@ -79,7 +80,7 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
         std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr) {
       ::_exit(99);
     }
-    if (options.without_path) ::setenv("PATH", "/nowhere", 1);
+    if (!options.path.empty()) ::setenv("PATH", options.path.c_str(), 1);
     std::vector<char*> list;
     std::string program = BERTH_BINARY;
     list.push_back(program.data());
@@ -93,6 +94,15 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
     ::kill(child, SIGINT);
   }
   int status = 0;
+  if (!options.interrupt_at.empty()) {
+    while (Content(out).find(options.interrupt_at) == std::string::npos) {
+      if (::waitpid(child, &status, WNOHANG) == child)
+        throw std::runtime_error("it ended before it could be interrupted");
+      ::usleep(10'000);
+    }
+    ::usleep(100'000);
+    ::kill(child, SIGINT);
+  }
   ::waitpid(child, &status, 0);
   return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = Content(out),
