@@ -38,7 +38,7 @@ struct Budget {
 struct Progress {
   int64_t evaluations;
   double seconds;
-  double best;  // Score::value
+  Score best;  // never worse than what was told before
 };
 using ProgressCallback = std::function<void(const Progress&)>;
 
@@ -119,7 +119,8 @@ class Search {
   Random random_;
   std::unique_ptr<Workspace> workspace_;
   std::chrono::steady_clock::time_point start_;
-  double last_progress_ = 0, told_ = std::numeric_limits<double>::infinity();
+  double last_progress_ = 0;
+  std::optional<Score> told_;
   int64_t evaluations_ = 0;
   bool has_best_ = false;
   Plan best_;
