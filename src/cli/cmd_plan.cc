@@ -37,15 +37,15 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     if (const std::string ended = HowItEnded(report, cancelled); !ended.empty()) text += Wrap(ended);
     if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     if (controls) {
-      text += fmt::format("\nBeside planners that learn nothing, each with at most {}:\n\n",
+      text += fmt::format("\nFor comparison, planners that do not learn, each with at most {}:\n\n",
                           Counted(report.result.evaluations, "evaluation")) +
               ComparisonTable(*setup.problem, *controls);
     }
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
-      text +=
-          fmt::format("\nWritten to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace trace.json`.\n",
-                      Printable(arguments.output));
+      text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace "
+                                      "trace.json`.",
+                                      Printable(arguments.output)));
     }
     Print(text);
   }

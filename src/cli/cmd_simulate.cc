@@ -14,7 +14,7 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
     throw Error("simulate: give --plan FILE, or MODEL and --placement 0,1,1,...");
   }
   if (arguments.plan.empty() && !arguments.overrides.model) {
-    throw Error("simulate: --placement needs to know of which model: berth simulate MODEL --placement ...");
+    throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
   CheckWritable(arguments.trace);
   CheckPicture(arguments.picture);
@@ -31,8 +31,8 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
   } else {
     std::string text = PlanPage(*saved.setup.evaluator, report) + HintLines(problem);
     if (!arguments.trace.empty()) {
-      text += fmt::format("\nThe timeline is in {}: open it in https://ui.perfetto.dev or chrome://tracing.\n",
-                          Printable(arguments.trace));
+      text += "\n" + Line(fmt::format("The timeline is in {}: open it in https://ui.perfetto.dev or chrome://tracing.",
+                                      Printable(arguments.trace)));
     }
     Print(text);
   }

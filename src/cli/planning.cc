@@ -41,9 +41,8 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
 std::string HowItEnded(const PlanReport& report, const std::atomic<bool>* cancelled) {
   if (cancelled->load()) return "Stopped by Ctrl-C: this is the best plan so far.";
   if (report.result.wall_seconds < Budget::Parse(report.budget).seconds) return {};
-  return "The clock ended this search: another machine or another run may find another plan. A budget of evaluations "
-         "alone "
-         "(--budget 5000evals) repeats exactly.";
+  return "The time limit ended this search, so another run may find another plan; with a budget of evaluations alone "
+         "(--budget 5000evals) the result repeats exactly.";
 }
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
@@ -68,8 +67,8 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
           fmt::format("{} on {}", ToString(Bytes{peak}), Printable(problem.cluster().device(device).name)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
-  return "No plan that fits was found, and nothing proves that there is none: give the search a larger --budget or "
-         "another --planner" +
+  return "No plan that fits was found, though there may be one: give the search a larger --budget or another "
+         "--planner" +
          relax + ".";
 }
 

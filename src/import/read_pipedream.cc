@@ -188,7 +188,9 @@ BuiltGraph MakeGraph(const Profile& profile, const std::string& path, bool train
     }
   }
   builder.AddNote("times in milliseconds, as the data set has them, of one GPU that it does not describe");
-  if (training) builder.AddNote(fmt::format("{} layers, each with its backward op on the same device", count));
+  if (training)
+    builder.AddNote(
+        fmt::format("{}, each with its backward op on the same device", Counted(static_cast<int64_t>(count), "layer")));
   built.graph = std::make_shared<const Graph>(builder.Build(path));
   return built;
 }

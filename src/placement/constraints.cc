@@ -262,13 +262,16 @@ class Reader {
         continue;
       }
       const size_t before = devices.size();
-      std::vector<std::string_view> known;
+      std::vector<std::string> known;
       for (const DeviceId id : cluster_.ids()) {
         known.push_back(cluster_.device(id).name);
         if (GlobMatches(item, known.back())) devices.push_back(id);
       }
-      if (devices.size() == before)
-        throw Mistake("no device matches '{}'; there are: {}", item, fmt::join(known, ", "));
+      if (devices.size() == before) {
+        const std::string_view near = Closest(item, known);
+        throw Mistake("no device matches '{}'{}; there are: {}", item,
+                      near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(known, ", "));
+      }
     }
     std::ranges::sort(devices);
     devices.erase(std::ranges::unique(devices).begin(), devices.end());
@@ -314,8 +317,8 @@ class Reader {
     }
     if (!share && !lowers) {
       const auto& [device, memory] = limits.front();
-      throw Mistake("{} has {}; a budget only lowers that, a device file can raise it", cluster_.device(device).name,
-                    ToString(Bytes{memory}));
+      throw Mistake("{} has only {}; a budget can lower that, not raise it (a device file can)",
+                    cluster_.device(device).name, ToString(Bytes{memory}));
     }
     if (limits.empty()) throw Mistake("no device's memory has a known size; state absolute budgets: memory gpu0=4GiB");
     return limits;
@@ -358,7 +361,8 @@ class Reader {
     if (ops.size() == 1) pairs = all * (all - 1) / 2;
     if (pairs > kMostPairs) {
       throw Mistake(
-          "it keeps {} pairs of ops apart, at most {} are possible; colocate each side and separate one op of each",
+          "it separates {} pairs of ops, and at most {} are possible; colocate the ops of each side, and separate one "
+          "op of each",
           pairs, kMostPairs);
     }
   }

@@ -163,7 +163,7 @@ TEST(NoPlan, NamesTheSmallestConflict) {
   EXPECT_THAT(page.out,
               AllOf(HasSubstr("No plan exists: op /layer2/layer2.0/conv3/Conv (Conv) may be on no device."),
                     HasSubstr("It is these 2 constraints together:\n    - pin /layer2/*=cpu\n    - pin *conv3*=gpu\n"),
-                    HasSubstr("What to do, one of these:"), Not(HasSubstr("layer1"))));
+                    HasSubstr("What to do (one of these is enough):"), Not(HasSubstr("layer1"))));
   const json impossible = Impossible(Plan(With(rules, {"--json"})));
   EXPECT_EQ(impossible.at("kind"), "placement");
   EXPECT_THAT(Stated(impossible), ElementsAre("pin /layer2/*=cpu", "pin *conv3*=gpu"));
@@ -193,7 +193,7 @@ TEST(NoPlan, IsNotClaimedWithoutProof) {
   const Outcome outcome = Plan({"--memory", "*=50MiB"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("nothing proves that there is none"), HasSubstr("or allow")));
+              AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("though there may be one"), HasSubstr("or allow")));
 }
 
 }  // namespace

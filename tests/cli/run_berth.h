@@ -66,6 +66,7 @@ struct Outcome {
 struct RunOptions {
   std::string directory = ".";
   double interrupt_after = 0;  // seconds until Ctrl-C; 0: never
+  int columns = 0;             // how wide the terminal is; 0: there is none
   std::string path{};          // where other programs are looked for; empty: as in the test itself
   std::string interrupt_at{};  // Ctrl-C comes when this has been printed; empty: see interrupt_after
 };
@@ -81,6 +82,8 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
       ::_exit(99);
     }
     if (!options.path.empty()) ::setenv("PATH", options.path.c_str(), 1);
+    ::unsetenv("COLUMNS");
+    if (options.columns > 0) ::setenv("COLUMNS", std::to_string(options.columns).c_str(), 1);
     std::vector<char*> list;
     std::string program = BERTH_BINARY;
     list.push_back(program.data());

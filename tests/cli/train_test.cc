@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -54,7 +55,8 @@ TEST_P(Learned, LeavesAFolderWithAllOfARunAndAPolicyThatPlans) {
   const Outcome outcome = RunBerth(
       Train(GetParam(), run, {"--updates", "3", "--checkpoint-every", "2", "--json", "--test", "chain(ops=5)"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
+  // No terminal: its progress is lines.
+  EXPECT_THAT(outcome.err, MatchesRegex("(update [1-3] of 3, [0-9]+ evaluations, relative cost [0-9.]+\n){3}"));
   for (const char* file : {"config.json", "curve.csv", "curve.svg", "last", "best", "results.txt", "results.json"}) {
     EXPECT_TRUE(std::filesystem::exists(run + "/" + file)) << file;
   }
@@ -142,23 +144,21 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   const Folder folder;
   const std::string planner = "placeto(rounds=2,rollouts=1,epochs=1)", run = folder / "run";
   ExpectMistake(RunBerth(Train(planner, folder / "no/run", {"--updates", "1"})), "parent");
-  ExpectMistake(RunBerth(Train("heft", run, {"--updates", "1"})), "learns nothing");
-  ExpectMistake(RunBerth(Train("best_of(heft)", run)), "learns nothing");
+  ExpectMistake(RunBerth(Train("heft", run, {"--updates", "1"})), "heft is not a learned planner");
+  ExpectMistake(RunBerth(Train("best_of(heft)", run)), "best_of is not a learned planner");
   ExpectMistake(RunBerth(Train("best_of(heft,placeto)", run)),
                 "best_of has no policy of its own to train; name placeto");
-  ExpectMistake(RunBerth(Train("on(planner=on(planner=placeto))", run)), "groups once");
+  ExpectMistake(RunBerth(Train("on(planner=on(planner=placeto))", run)), "on(...) cannot stand inside on(...)");
   ExpectMistake(RunBerth(Train("placeto(train=false)", run)), "train=false");
   ExpectMistake(RunBerth(Train("on(planner=hsdag(train=false))", run)), "train=false");
-  ExpectMistake(RunBerth(Train(planner, "")), "--out: wants a folder");
+  ExpectMistake(RunBerth(Train(planner, "")), "--out: name a folder");
   ExpectMistake(RunBerth(Train(planner, folder / "a\"b")), "quotation mark");
   ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain(ops=5),chain(ops=8)"})),
-                "--test chain(ops=8): --on has");
-  ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain( ops=8)"})), "too, as chain(ops=8), so");
+                "--test chain(ops=8): the policy is trained on this model (--on)");
+  ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain( ops=8)"})), "(--on), as chain(ops=8); leave");
   ExpectMistake(RunBerth(Train(planner, run, {"--updates", "0"})), "--updates");
   ExpectMistake(RunBerth(Train(planner, run, {"--budget", "soon"})), "budget");
   ExpectMistake(RunBerth(Train(planner, run, {"--resume"})), "no training was begun");
-  ExpectMistake(RunBerth({"train", "--planner", planner, "--on", "family(count=1,split=test)", "--out", run}),
-                "count=2");
   ExpectMistake(RunBerth({"train", "--planner", planner, "--on", "famly(name=enas_conv)", "--out", run}),
                 "did you mean 'family'?");
   ExpectMistake(RunBerth({"train", "--planner", planner, "--out", run}), "--on");
@@ -253,7 +253,7 @@ TEST(Train, ThePageEndsWithACommandThatWorks) {
   ASSERT_EQ(second.code, 0) << second.err;
   const std::string whole =
       "on(group=chain,planner=placeto(rounds=1,epochs=1,rollouts=1,checkpoint=\"a (b), c's/last\"))";
-  EXPECT_THAT(second.out, StartsWith(whole + " learned on 1 model"));
+  EXPECT_THAT(second.out, StartsWith(whole + " trained on 1 model"));
   EXPECT_EQ(json::parse(Content(folder / "b/results.json")).at("planner"), whole);
   const Outcome again = RunWhatThePageSays(folder, second.out, model);
   ASSERT_EQ(again.code, 0) << again.err;
