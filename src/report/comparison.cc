@@ -168,7 +168,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   const Objective& objective = comparison.objective;
   std::vector<Table::Column> columns = {{"planner"}};
   if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});
-  columns.push_back({"time", kRight});
+  columns.push_back({"time", kRight, objective.unit == Objective::Unit::kShare ? 1 : 0});
   columns.push_back({"above bound", kRight});
   for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight, 1});
   columns.insert(columns.end(), {{"energy", kRight, 3},

@@ -70,6 +70,16 @@ void AppendCell(std::string& line, std::string_view cell, size_t width, Table::A
   if (align == Table::Align::kLeft) line += padding;
 }
 
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
 }  // namespace
 
 size_t DisplayWidth(std::string_view text) {
@@ -113,14 +123,13 @@ size_t PageWidth() { return page_width; }
 
 std::vector<size_t> Table::Widths(size_t page) const {
   constexpr size_t kIndent = 2, kBetween = 2;
-  constexpr size_t kLeastText = 14;  // shorter texts tell nothing any more
+  constexpr size_t kLeastText = 14;  // in narrower columns nobody likes to read
   std::vector<size_t> widths, least;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    const size_t title = DisplayWidth(columns_[c].title);
-    size_t width = title;
+    size_t width = DisplayWidth(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, c < row.size() ? DisplayWidth(row[c]) : 0);
     widths.push_back(width);
-    least.push_back(columns_[c].align == Align::kLeft ? std::min(width, std::max(title, kLeastText)) : width);
+    least.push_back(columns_[c].align == Align::kLeft ? std::min(width, kLeastText) : width);
   }
   const auto sum = [&](const std::vector<size_t>& of) {
     size_t cells = kIndent;
@@ -136,7 +145,7 @@ std::vector<size_t> Table::Widths(size_t page) const {
     if (out == columns_.size()) break;
     widths[out] = 0;
   }
-  // Then the longest text is shortened, again and again.
+  // Then the widest text is made narrower, again and again.
   while (sum(widths) > page) {
     size_t longest = columns_.size();
     for (size_t c = 0; c < columns_.size(); ++c) {
@@ -151,25 +160,34 @@ std::vector<size_t> Table::Widths(size_t page) const {
 std::string Table::ToString() const {
   const std::vector<size_t> widths = Widths(PageWidth());
   std::string text;
-  const auto append_line = [&](auto&& cell_of) {
-    std::string line;
+  // A text that is wider than its column goes on below.
+  const auto append_row = [&](auto&& cell_of) {
+    std::vector<std::vector<std::string>> lines(columns_.size());
+    size_t height = 1;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (widths[c] == 0) continue;
-      line += "  ";
-      AppendCell(line, cell_of(c), widths[c], columns_[c].align);
+      const std::string cell = cell_of(c);
+      lines[c] = DisplayWidth(cell) <= widths[c] ? std::vector{cell} : Lines(Wrap(cell, "", widths[c]));
+      height = std::max(height, lines[c].size());
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
+    for (size_t i = 0; i < height; ++i) {
+      std::string line;
+      for (size_t c = 0; c < columns_.size(); ++c) {
+        if (widths[c] == 0) continue;
+        line += "  ";
+        AppendCell(line, i < lines[c].size() ? lines[c][i] : "", widths[c], columns_[c].align);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + '\n';
+    }
   };
-  append_line([&](size_t c) { return columns_[c].title; });
-  append_line([&](size_t c) {
+  append_row([&](size_t c) { return columns_[c].title; });
+  append_row([&](size_t c) {
     std::string rule;
     for (size_t i = 0; i < widths[c]; ++i) rule += "─";
     return rule;
   });
-  for (const auto& row : rows_) {
-    append_line([&](size_t c) { return c < row.size() ? Shorten(row[c], widths[c]) : std::string(); });
-  }
+  for (const auto& row : rows_) append_row([&](size_t c) { return c < row.size() ? row[c] : std::string(); });
   std::vector<std::string> left_out;
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (widths[c] == 0 && !columns_[c].title.empty()) left_out.push_back(columns_[c].title);
@@ -228,6 +246,9 @@ std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
         fits = at;
       }
       if (fits == 0) break;
+      // Names are best broken between their parts.
+      const size_t part = word.substr(0, fits).find_last_of("/,(=._");
+      if (part != word.npos && part >= fits / 2) fits = part + 1;
       line += word.substr(0, fits);
       word.remove_prefix(fits);
       end_line();

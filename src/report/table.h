@@ -34,7 +34,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   // A line of titles, a rule, and a line per row, each indented by two spaces; no trailing spaces. On a narrow page
-  // columns are left out, which a last line names, and then texts shortened.
+  // columns are left out, which a last line names, and then texts are broken into several lines.
   std::string ToString() const;
 
  private:

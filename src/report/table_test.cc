@@ -40,14 +40,15 @@ TEST(Table, OnANarrowPageLeavesOutColumnsByRankAndNamesThem) {
             "  (too narrow for: energy)\n");
 }
 
-TEST(Table, OnANarrowPageShortensTextsAtLast) {
+TEST(Table, OnANarrowPageBreaksTextsAtLast) {
   Table table({{"planner"}, {"time", Table::Align::kRight}});
   table.Add({"on(group=merge,planner=placeto)", "12.0 us"});
   const Page page(30);
   EXPECT_EQ(table.ToString(),
             "  planner                 time\n"
             "  ───────────────────  ───────\n"
-            "  on(group=…=placeto)  12.0 us\n");
+            "  on(group=merge,      12.0 us\n"
+            "  planner=placeto)\n");
 }
 
 TEST(Table, WidthCountsCellsNotBytes) {
