@@ -83,7 +83,7 @@ class LineReader {
                 .backward_time = Take(fields, kFields[1], kMostMilliseconds),
                 .activation_bytes = static_cast<int64_t>(std::ceil(Take(fields, kFields[2], kMostBytes))),
                 .parameter_bytes = static_cast<int64_t>(std::ceil(Take(fields, kFields[3], kMostBytes)))};
-    if (!Trim(fields).empty()) throw Error("{}: nobody reads '{}'; remove it", where_, Trim(fields));
+    if (!Trim(fields).empty()) throw Error("{}: unknown field '{}'; remove it", where_, Trim(fields));
     if (layer.name.empty()) throw Error("{}: a layer without a name; {}", where_, kExample);
     return layer;
   }

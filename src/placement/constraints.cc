@@ -262,16 +262,13 @@ class Reader {
         continue;
       }
       const size_t before = devices.size();
-      std::vector<std::string> known;
+      std::vector<std::string_view> known;
       for (const DeviceId id : cluster_.ids()) {
         known.push_back(cluster_.device(id).name);
         if (GlobMatches(item, known.back())) devices.push_back(id);
       }
-      if (devices.size() == before) {
-        const std::string_view near = Closest(item, known);
-        throw Mistake("no device matches '{}'{}; there are: {}", item,
-                      near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(known, ", "));
-      }
+      if (devices.size() == before)
+        throw Mistake("no device matches '{}'; there are: {}", item, fmt::join(known, ", "));
     }
     std::ranges::sort(devices);
     devices.erase(std::ranges::unique(devices).begin(), devices.end());

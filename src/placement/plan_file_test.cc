@@ -178,7 +178,7 @@ TEST(PlanFile, SaysWhereTheMistakeIs) {
   document["ops"][2]["device"] = "tpu";
   EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].device: 'tpu' is no device of this plan; there are: d0, d1");
   document["ops"][2] = {{"op", "c"}, {"device", "d0"}, {"colour", "red"}};
-  EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].colour: nobody reads this key; remove it");
+  EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].colour: unknown key; remove it");
   EXPECT_THAT(ParseMessage("[1]"), HasSubstr("is no plan file"));
   EXPECT_THAT(ParseMessage(""), HasSubstr("is empty"));
   EXPECT_THAT(ParseMessage("{\"berth_plan\": 1e999}"), HasSubstr("a number beyond"));

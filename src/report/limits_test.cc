@@ -76,11 +76,11 @@ TEST(Limits, OfLatencySayByHowMuchAndWhatLimitsTheRun) {
   EXPECT_THAT(trial({.seconds = 1}).reason, HasSubstr("no plan takes less than 4.00 s"));
 }
 
-TEST(Limits, OfMemoryNameWhatFillsThePeakAndTheRule) {
+TEST(Limits, OfMemoryNameWhatFillsThePeak) {
   const Trial trial;
   const LimitResult held = trial({.memory = {{.device = "one", .bytes = 1}}});
   EXPECT_TRUE(held.held);
-  EXPECT_THAT(held.text, HasSubstr("by the rule berth"));
+  EXPECT_EQ(held.text, "1 B, exactly the limit");
   const LimitResult missed = trial({.memory = {{.device = "two", .bytes = 6}}});  // the weight, a copy and the output
   EXPECT_FALSE(missed.held);
   EXPECT_EQ(missed.value, 7);

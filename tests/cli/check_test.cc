@@ -127,7 +127,7 @@ TEST(Check, ExitsByWhetherLimitsAreHeld) {
   for (const char* device : {"cpu", "gpu"}) {
     const json limit = LimitOf(full, "memory", device);
     if (limit.at("held") == true) continue;
-    EXPECT_THAT(limit.at("text").get<std::string>(), HasSubstr("by the rule berth"));
+    EXPECT_THAT(limit.at("text").get<std::string>(), HasSubstr(" above 1 B"));
     named = limit.at("reason").get<std::string>().find("it holds") != std::string::npos;
   }
   EXPECT_TRUE(named);
