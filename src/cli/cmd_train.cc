@@ -207,10 +207,10 @@ std::string PlanCommand(TrainArguments arguments, const std::string& answer) {
 std::string PageOf(const std::string& planner, const TrainingRequest& request, const TrainingResult& result,
                    const std::vector<TrainedRow>& rows, const std::vector<TrainedRow>& tests,
                    const std::string& command) {
-  std::string text =
-      fmt::format("{} trained on {}: {} of {}, {}, seed {}\n", planner,
-                  Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
-                  Counted(result.planned_updates, "update"), Counted(result.evaluations, "evaluation"), request.seed);
+  std::string text = Line(fmt::format("{} trained on {}: {} of {}, {}, seed {}", planner,
+                                      Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
+                                      Counted(result.planned_updates, "update"),
+                                      Counted(result.evaluations, "evaluation"), request.seed));
   if (!result.finished) {
     text +=
         Wrap(fmt::format("Stopped by Ctrl-C: `berth train --resume --out {}` continues.", ShellWord(request.folder)));
@@ -286,7 +286,11 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   const std::vector<TrainedRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
   const std::string answer = planner.WithCheckpoint(
       fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"), catalogs.planners);
-  const std::string page = PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  const auto page = [&](size_t width) {
+    SetPageWidth(width);
+    return PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  };
+  const size_t width = PageWidth();
   const Json json = {{"planner", planner.whole},
                      {"answer", answer},
                      {"seed", request.seed},
@@ -297,9 +301,9 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
                      {"best_update", result.best_update},
                      {"cases", TrainingJson(rows)},
                      {"tests", TrainingJson(test_rows)}};
-  WriteFile(request.folder + "/results.txt", page);
+  WriteFile(request.folder + "/results.txt", page(kAnyWidth));
   WriteFile(request.folder + "/results.json", DumpJson(json));
-  Print(arguments.json ? DumpJson(json) : page);
+  Print(arguments.json ? DumpJson(json) : page(width));
   return 0;
 }
 

@@ -300,6 +300,31 @@ TEST(Train, StopsWhereTheLossIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
   EXPECT_THAT(outcome.err, HasSubstr("last good checkpoint"));
 }
 
+TEST(Train, ItsPageFitsANarrowTerminalAndItsFileDoesNotMind) {
+  const Folder folder;
+  const Outcome outcome = RunBerth(
+      Train("placeto(rounds=1,epochs=1,rollouts=1)", folder / "run", {"--updates", "1", "--test", "chain(ops=5)"}),
+      {.columns = 60});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    // A folder's name and a command to copy are as long as they are.
+    if (line.find("/tmp/") != line.npos || line.find("berth_cli") != line.npos) continue;
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }), 60) << line;
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("(too narrow for: "));
+  EXPECT_THAT(Content(folder / "run/results.txt"), Not(HasSubstr("too narrow")));
+}
+
+TEST(Train, AFamilyOfTwoIsTwoModels) {
+  const Folder folder;
+  const Outcome outcome = RunBerth({"train", "--planner", "placeto(rounds=1,epochs=1,rollouts=1,credit=terminal)",
+                                    "--on", "family(name=enas_rnn,count=2)", "--cluster", "k80x2", "--updates", "1",
+                                    "--out", folder / "run", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json().at("cases").size(), 2u);
+}
+
 }  // namespace
 }  // namespace berth::testing
 
