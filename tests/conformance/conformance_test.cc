@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/catalogs.h"
+#include "cli/learning.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
 
