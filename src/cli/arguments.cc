@@ -399,8 +399,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth cluster list");
 
   ListArguments list;
-  CLI::App& list_command = *app.add_subcommand(
-      "list", "List Which list: planners, evaluators, objectives, clusters, models, costs or groupings");
+  CLI::App& list_command =
+      *app.add_subcommand("list", "List planners, evaluators, objectives, clusters, models, costs or groupings");
   list_command.add_option("what", list.what, "planners, evaluators, objectives, clusters, models, costs or groupings")
       ->required()
       ->type_name("WHAT");
@@ -417,14 +417,18 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   app.add_subcommand("help", "What a command does and takes: berth help plan");
   // `berth help plan` is `berth plan --help`.
   std::vector<const char*> words(argv, argv + argc);
-  if (argc > 1 && std::string_view(argv[1]) == "help") {
+  const bool asked_by_word = argc > 1 && std::string_view(argv[1]) == "help";
+  if (asked_by_word) {
     words.erase(words.begin() + 1);
     if (argc == 2 || std::string_view(words.back()) != "--help") words.push_back("--help");
   }
 
   try {
     app.parse(static_cast<int>(words.size()), words.data());
-  } catch (const CLI::CallForHelp&) {
+  } catch (const CLI::CallForHelp& help) {
+    if (asked_by_word && words.size() > 2 && app.get_subcommands().empty()) {
+      ThrowMistake(app, help, static_cast<int>(words.size()), words.data());
+    }
     return TextArguments{app.help()};
   } catch (const CLI::CallForVersion&) {
     return TextArguments{fmt::format("berth {}\n", kVersion)};
