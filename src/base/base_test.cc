@@ -38,6 +38,21 @@ std::string ErrorOf(const Call& call) {
   return "no error";
 }
 
+TEST(Closest, MindsNoCase) {
+  EXPECT_EQ(Closest("GPU", {"cpu", "gpu"}), "gpu");
+  EXPECT_EQ(Closest("Cpu", {"cpu", "gpu"}), "cpu");
+  EXPECT_EQ(Closest("gpu0", {"GPU0", "GPU1"}), "GPU0");
+}
+
+TEST(Catalog, SaysWhatAKnownNameNeedsThatIsNotHere) {
+  Catalog<int()> catalog("planner");
+  catalog.Add({.name = "heft"}, [](const Params&) { return 1; });
+  catalog.SetMissing({"hsdag"}, "needs libtorch");
+  EXPECT_THAT([&] { catalog.Make("hsdag(steps=3)"); }, ::testing::ThrowsMessage<Error>("hsdag needs libtorch"));
+  EXPECT_THAT([&] { catalog.Make("heff"); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("did you mean 'heft'")));
+}
+
 TEST(Units, ReadsQuantitiesWithTheirUnits) {
   EXPECT_EQ(ParseSeconds("20us").value, 20e-6);
   EXPECT_EQ(ParseSeconds("1.5 ms").value, 1.5e-3);

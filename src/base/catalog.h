@@ -42,7 +42,8 @@ struct Parameter {
   std::vector<std::string> choices{};  // kChoice only
   double least = -1e300;               // kInt, kReal: the smallest and largest value that is accepted
   double most = 1e300;
-  bool mode_decides = false;  // another parameter may change the default: canonical names show it whenever it is given
+  bool mode_decides = false;  // canonical names show it whenever it is given, also as the default: another parameter
+                              // may change that, or it is the name's main point
 };
 
 // The values given to one instance, checked against the declaration when made. kSpecs takes the arguments without a
@@ -110,13 +111,22 @@ class Catalog<Product(Arguments...)> {
   Product Make(std::string_view text, Arguments... arguments) const {
     const Spec spec = Spec::Parse(text);
     const Entry* entry = Find(spec.name);
-    if (entry == nullptr) ThrowUnknownName(what_, spec.name, Names());
+    if (entry == nullptr) {
+      if (std::ranges::find(missing_, spec.name) != missing_.end()) throw Error("{} {}", spec.name, needs_);
+      ThrowUnknownName(what_, spec.name, Names());
+    }
     return entry->factory(Params(spec, entry->info.parameters, what_), std::forward<Arguments>(arguments)...);
   }
 
-  // Where names are looked up that are not here: a catalog that is dear to have, and comes when it is first needed.
-  // `more` is called on any thread, and each time answers with the same catalog, or throws.
+  // Where names are looked up that are not here: a catalog that takes long to load, and is loaded when it is first
+  // needed. `more` is called on any thread, and each time answers with the same catalog, or throws.
   void SetMore(std::function<const Catalog&()> more) { more_ = std::move(more); }
+
+  // Names that are known but not here, and what they need: what an Error says of them.
+  void SetMissing(std::vector<std::string> names, std::string needs) {
+    missing_ = std::move(names);
+    needs_ = std::move(needs);
+  }
 
   const Entry* Find(std::string_view name) const {
     for (const Entry& entry : entries_) {
@@ -145,6 +155,8 @@ class Catalog<Product(Arguments...)> {
   std::string what_;
   std::vector<Entry> entries_;
   std::function<const Catalog&()> more_;
+  std::vector<std::string> missing_;
+  std::string needs_;
 };
 
 }  // namespace berth

@@ -8,14 +8,16 @@
 namespace berth {
 namespace {
 
-// Levenshtein distance, two rows. O(|a| |b|).
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Levenshtein distance but for upper and lower case, two rows. O(|a| |b|).
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < a.size(); ++i) {
     size_t diagonal = row[0]++;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
+      const size_t substitute = diagonal + (Lower(a[i]) == Lower(b[j]) ? 0 : 1);
       diagonal = row[j + 1];
       row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
     }

@@ -26,8 +26,8 @@ class Error : public std::runtime_error {
 // Prints file, line, the condition and the text to stderr and aborts. Not for mistakes of users.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition, const std::string& text);
 
-// The closest of `known` to `wrong` by edit distance, or empty when none is near: for "did you mean". Nobody types more
-// than a hundred characters nearly right.
+// The closest of `known` to `wrong` by edit distance, whatever the case of letters, or empty when none is near: for
+// "did you mean". Nobody types more than a hundred characters nearly right.
 std::string_view Closest(std::string_view wrong, const std::vector<std::string>& known);
 
 }  // namespace berth

@@ -116,7 +116,7 @@ uint64_t JsonObject::Fingerprint(std::string_view key) {
 
 void JsonObject::Finish() const {
   for (const auto& [key, value] : json_.items()) {
-    if (!asked_.contains(key)) throw Mistake(key, "nobody reads this key; remove it");
+    if (!asked_.contains(key)) throw Mistake(key, "unknown key; remove it");
   }
 }
 

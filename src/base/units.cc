@@ -118,6 +118,19 @@ std::string WithPrefix(double value, std::string_view unit) {
                      unit);
 }
 
+std::string Count(int64_t count) {
+  std::string digits = std::to_string(count);
+  const auto first = static_cast<std::ptrdiff_t>(count < 0 ? 1 : 0);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string Counted(int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", Count(count), one, count == 1 ? "" : "s");
+}
+
 Seconds ParseSeconds(std::string_view text) {
   return {ParseQuantity(text, kTimeUnits, "a time", "20us, 1.5ms or 10s")};
 }

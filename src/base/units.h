@@ -87,6 +87,8 @@ std::string ToString(Seconds time);
 std::string ToString(Bytes bytes);
 // "8.21 GFLOP": 1000-based prefix before `unit`.
 std::string WithPrefix(double value, std::string_view unit);
+std::string Count(int64_t count);                          // "6,125"
+std::string Counted(int64_t count, std::string_view one);  // "1 op", "6,125 ops"
 
 // "20us", "1.5 ms", "0.1s" -> seconds. "16GiB", "1.5 MB" -> bytes. "12GB/s" -> bytes per second (also in bit:
 // "100Gbit/s"). "8.2TFLOP/s" -> operations per second. Each throws Error naming `text` and an example of what is

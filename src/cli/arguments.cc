@@ -13,21 +13,20 @@ namespace {
 
 void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, const std::string& model_help) {
   command
-      .add_option("--shape", shapes,
-                  "Sizes of an input of the model, like input=32,3,224,224 (may be repeated)" + model_help)
+      .add_option("--shape", shapes, "Shape of a model's input, like input=32,3,224,224 (may be repeated)" + model_help)
       ->allow_extra_args(false)
       ->type_name("NAME=SIZES");
 }
 
-// How a model is read, whoever names it.
+// How a model is read, in every command.
 void AddReading(CLI::App& command, ModelArguments& arguments) {
   AddModelOptions(command, arguments.shapes, "");
-  command.add_option("--format", arguments.format, "The file's format, where its content does not show it")
+  command.add_option("--format", arguments.format, "Format of the model's file, where its content does not tell")
       ->type_name("NAME");
   command
       .add_option("--mode", arguments.mode, "inference or training: one step, backward and update (default: inference)")
       ->type_name("MODE");
-  command.add_option("--optimizer", arguments.optimizer, "Of training: sgd, momentum or adam (default: sgd)")
+  command.add_option("--optimizer", arguments.optimizer, "Optimizer of training: sgd, momentum or adam (default: sgd)")
       ->type_name("NAME");
 }
 
@@ -43,7 +42,7 @@ void AddModel(CLI::App& command, ModelArguments& arguments) {
 void AddObjective(CLI::App& command, std::string& objective) {
   command
       .add_option("--objective", objective,
-                  "What shall be small: berth list objectives (default: latency, or throughput under pipeline)")
+                  "What planners minimise: berth list objectives (default: latency, or throughput under pipeline)")
       ->type_name("OBJECTIVE");
 }
 
@@ -53,13 +52,13 @@ void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std
     std::string_view type, text;
   };
   constexpr std::array<Help, kConstraintNames.size()> kHelp = {{
-      {"OPS=DEVICES", "Ops that may be on these devices only"},
-      {"OPS=DEVICES", "Ops that may not be on these devices"},
-      {"OPS", "Ops that share a device"},
-      {"OPS,OPS", "Ops that do not share a device with those of another pattern"},
-      {"DEVICE=BYTES", "The most memory that a plan may need"},
-      {"[DEVICE=]SHARE", "The share of the memory that stays free, like 10%"},
-      {"TENSORS=FROM>TO", "Tensors that are never sent over this link"},
+      {"OPS=DEVICES", "Ops that must be on one of these devices"},
+      {"OPS=DEVICES", "Ops that must not be on any of these devices"},
+      {"OPS", "Ops that must share a device"},
+      {"OPS,OPS", "Ops that must not share a device with those of another pattern"},
+      {"DEVICE=BYTES", "How much of a device's memory a plan may use"},
+      {"[DEVICE=]SHARE", "How much of the memory a plan must leave free, like 10%"},
+      {"TENSORS=FROM>TO", "Tensors that must not be sent over this link"},
   }};
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
     command
@@ -102,21 +101,19 @@ void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed)
   command.add_option("--budget", arguments.budget, "When a planner stops: evaluations, seconds, or both")
       ->capture_default_str()
       ->type_name("BUDGET");
-  command.add_option("--seed", seed, "Of the random numbers: equal seeds give equal plans")
+  command.add_option("--seed", seed, "Seed of the random numbers: the same seed gives the same plan")
       ->default_str("1")
       ->type_name("N");
 }
 
 void AddTraining(CLI::App& command, TrainArguments& train) {
-  command.add_option("--planner", train.planner, "What learns, like placeto(rounds=4): berth list planners")
+  command.add_option("--planner", train.planner, "The planner to train, like placeto(rounds=4): berth list planners")
       ->type_name("PLANNER");
   command
-      .add_option(
-          "--on", train.problem.model.model,
-          "Models to learn on, separated by commas; family(name=enas_conv,split=train) is many: berth list models")
+      .add_option("--on", train.problem.model.model,
+                  "Models to train on, separated by commas; family(name=enas_conv) names many: berth list models")
       ->type_name("MODELS");
-  command.add_option("--test", train.tests, "Models on which the trained policy is tried at the end")
-      ->type_name("MODELS");
+  command.add_option("--test", train.tests, "Models to test the trained policy on")->type_name("MODELS");
   AddReading(command, train.problem.model);
   AddMachines(command, train.problem);
   command
@@ -124,27 +121,31 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
                   "When training stops: evaluations over all models, seconds, or both (default: the planner's own)")
       ->type_name("BUDGET");
   command.add_option("--updates", train.updates, "When training stops: updates of the policy")->type_name("N");
-  command.add_option("--seed", train.seed, "Of the random numbers (default: 1)")->type_name("N");
+  command.add_option("--seed", train.seed, "Seed of the random numbers (default: 1)")->type_name("N");
   command.add_option("-o,--out", train.output, "The folder of this run, which is made: curve, checkpoints, results")
       ->required()
       ->type_name("FOLDER");
-  command.add_option("--checkpoint-every", train.checkpoint_every, "So many updates (default: 10)")->type_name("N");
-  command.add_flag("--resume", train.resume, "Go on in the folder of a run that was interrupted, as it was begun");
-  command.add_option("--threads", train.threads, "The numbers do not depend on it (default: one per core)")
+  command.add_option("--checkpoint-every", train.checkpoint_every, "Updates between checkpoints (default: 10)")
+      ->type_name("N");
+  command.add_flag("--resume", train.resume, "Continue an interrupted run, with the options that it was begun with");
+  command
+      .add_option("--threads", train.threads,
+                  "How many threads to use (default: one per core); results do not depend on it")
       ->type_name("N");
 }
 
 void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
   AddModelOptions(command, overrides.shapes, "; instead of the plan's");
   command.add_option("--format", overrides.format, "The model file's format, instead of the plan's")->type_name("NAME");
-  command.add_option("--cluster", overrides.cluster, "Another cluster than the plan's: a what-if")
+  command.add_option("--cluster", overrides.cluster, "Another cluster instead of the plan's: what if?")
       ->type_name("CLUSTER");
-  command.add_option("--costs", overrides.costs, "Other op times than the plan's: a what-if")->type_name("COSTS");
-  command.add_option("--evaluator", overrides.evaluator, "Another execution model than the plan's: a what-if")
+  command.add_option("--costs", overrides.costs, "Other op times instead of the plan's: what if?")->type_name("COSTS");
+  command.add_option("--evaluator", overrides.evaluator, "Another execution model instead of the plan's: what if?")
       ->type_name("EVALUATOR");
   command.add_option("--mode", overrides.mode, "inference or training, instead of the plan's")->type_name("MODE");
-  command.add_option("--optimizer", overrides.optimizer, "Of training, instead of the plan's")->type_name("NAME");
-  command.add_option("--objective", overrides.objective, "What shall be small, instead of the plan's")
+  command.add_option("--optimizer", overrides.optimizer, "Optimizer of training, instead of the plan's")
+      ->type_name("NAME");
+  command.add_option("--objective", overrides.objective, "What is minimised, instead of the plan's")
       ->type_name("OBJECTIVE");
   AddConstraints(command, overrides.constraints, ", instead of all of the plan's");
 }
@@ -159,7 +160,9 @@ void AddLimits(CLI::App& command, CheckArguments& check) {
       ->type_name("DEVICE=BYTES");
   command.add_option("--max-transfers", check.transfers, "How many tensors are sent, like 6")->type_name("N");
   command.add_option("--max-energy", check.energy, "The energy of a run, like 2J")->type_name("JOULES");
-  command.add_option("--max-gap", check.gap, "How far the objective is above its lower bound, like 5%")
+  command
+      .add_option("--max-gap", check.gap,
+                  "How far the objective is above its lower bound, as a share of that bound, like 5%")
       ->type_name("SHARE");
 }
 
@@ -238,16 +241,16 @@ uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t l
 
 Arguments ParseArguments(int argc, const char* const* argv) {
   CLI::App app("Berth decides which device runs which op of a neural network.", "berth");
-  app.set_version_flag("--version", fmt::format("berth {}", kVersion));
+  app.set_version_flag("-V,--version", fmt::format("berth {}", kVersion));
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
       "  berth demo\n"
       "  berth plan resnet50 --cluster cpu_gpu -o plan.json --picture plan.svg\n"
       "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
-      "  berth train --planner placeto --on 'family(name=enas_conv)' --updates 200 --out run\n"
       "  berth simulate --plan plan.json --trace trace.json\n"
-      "  berth explain plan.json --op 'Conv*'\n"
+      "  berth explain plan.json --op '*Conv'\n"
+      "  berth help plan\n"
       "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
 
   std::string seed = "1";
@@ -258,6 +261,11 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   inspect_command.add_option("-o,--output", inspect.output, "Write the graph in Berth's own JSON format")
       ->type_name("FILE");
   AddJson(inspect_command, inspect.json);
+  inspect_command.footer(
+      "Examples:\n"
+      "  berth inspect resnet50\n"
+      "  berth inspect resnet50 --shape input=32,3,224,224 -o graph.json\n"
+      "  berth inspect 'lstm_grid(layers=8,steps=40)' --mode training --json");
 
   PlanArguments plan;
   CLI::App& plan_command = *app.add_subcommand("plan", "Place a model's ops on a cluster's devices");
@@ -267,27 +275,45 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       ->type_name("PLANNER");
   AddSearch(plan_command, plan.search, seed);
   plan_command.add_option("-o,--output", plan.output, "Write the plan, for simulate and explain")->type_name("FILE");
-  plan_command.add_option("--picture", plan.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+  plan_command
+      .add_option("--picture", plan.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
       ->type_name("FILE");
   AddJson(plan_command, plan.json);
+  plan_command.footer(
+      "Examples:\n"
+      "  berth plan resnet50 --cluster cpu_gpu -o plan.json --picture plan.svg\n"
+      "  berth plan bert_base_s128 --evaluator serial --planner mincut\n"
+      "  berth plan inception_v3 --pin '*Concat=gpu' --keep-free 10% --budget 2000evals");
 
   CompareArguments compare;
-  CLI::App& compare_command = *app.add_subcommand("compare", "Several planners side by side, with the simple rules");
+  CLI::App& compare_command = *app.add_subcommand("compare", "Compare planners with each other and with simple rules");
   AddProblem(compare_command, compare.problem);
-  compare_command.add_option("--planners", compare.planners, "Names separated by commas; the simple rules come on top")
+  compare_command
+      .add_option("--planners", compare.planners,
+                  "Planners to compare, separated by commas; the simple rules are always compared too")
       ->type_name("A,B,C");
   AddSearch(compare_command, compare.search, seed);
   compare_command.add_option("-o,--output", compare.output, "Write the fastest plan")->type_name("FILE");
   AddJson(compare_command, compare.json);
+  compare_command.footer(
+      "Examples:\n"
+      "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
+      "  berth compare resnet50 --objective energy --budget 2000evals -o plan.json");
 
   TrainArguments train;
   CLI::App& train_command =
       *app.add_subcommand("train", "Train a learned planner on one model or many, in a folder that can be resumed");
   AddTraining(train_command, train);
   AddJson(train_command, train.json);
+  train_command.footer(
+      "Examples:\n"
+      "  berth train --planner placeto --on 'family(name=enas_conv)' --updates 200 --out run\n"
+      "  berth train --planner hsdag --on resnet50 --cluster cpu_gpu --evaluator serial --updates 50 --out run\n"
+      "  berth train --resume --out run");
 
   SimulateArguments simulate;
-  CLI::App& simulate_command = *app.add_subcommand("simulate", "Run a plan in a simulator, step by step");
+  CLI::App& simulate_command =
+      *app.add_subcommand("simulate", "Simulate a plan: its timeline, its transfers, its memory");
   simulate_command
       .add_option("model", simulate.overrides.model, "The model, where it is not the one that the plan names")
       ->type_name("MODEL");
@@ -302,9 +328,15 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddOverrides(simulate_command, simulate.overrides);
   simulate_command.add_option("--trace", simulate.trace, "Write the timeline for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE");
-  simulate_command.add_option("--picture", simulate.picture, "Draw the graph with its devices as SVG (needs Graphviz)")
+  simulate_command
+      .add_option("--picture", simulate.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
       ->type_name("FILE");
   AddJson(simulate_command, simulate.json);
+  simulate_command.footer(
+      "Examples:\n"
+      "  berth simulate --plan plan.json --trace trace.json\n"
+      "  berth simulate --plan plan.json --evaluator serial --json\n"
+      "  berth simulate 'chain(ops=4)' --placement 0,0,1,1 --picture chain.svg");
 
   ExplainArguments explain;
   CLI::App& explain_command =
@@ -320,9 +352,13 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       ->type_name("MODEL");
   AddOverrides(explain_command, explain.overrides);
   AddJson(explain_command, explain.json);
+  explain_command.footer(
+      "Examples:\n"
+      "  berth explain plan.json\n"
+      "  berth explain plan.json --op '*Conv' --json");
 
   CheckArguments check;
-  CLI::App& check_command = *app.add_subcommand("check", "Does a plan keep limits? Exit code 1 when it does not");
+  CLI::App& check_command = *app.add_subcommand("check", "Check a plan against limits; exit code 1 when it misses one");
   CLI::Option* checked_plan =
       check_command.add_option("plan", check.plan, "A plan file of Berth's, or a data set's split (with --model)")
           ->type_name("PLAN");
@@ -336,35 +372,68 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddOverrides(check_command, check.overrides);
   AddLimits(check_command, check);
   AddJson(check_command, check.json);
+  check_command.footer(
+      "Examples:\n"
+      "  berth check plan.json --max-latency 50ms --max-memory gpu=4GiB --max-gap 50%\n"
+      "  berth check --model 'chain(ops=4)' --placement 0,0,0,0 --max-transfers 0");
 
   ClusterArguments cluster;
-  CLI::App& cluster_command = *app.add_subcommand("cluster", "The machines that Berth knows");
+  CLI::App& cluster_command = *app.add_subcommand("cluster", "The clusters that ship with Berth");
   cluster_command.require_subcommand(1);
+  cluster_command.footer(
+      "Examples:\n"
+      "  berth cluster list\n"
+      "  berth cluster show cpu_gpu");
   CLI::App& show_command = *cluster_command.add_subcommand("show", "One cluster, and where its numbers come from");
   show_command.add_option("cluster", cluster.cluster, "A preset or a device file")->required()->type_name("CLUSTER");
   show_command.add_flag("--yaml", cluster.yaml, "Print it as a device file, to edit");
   AddJson(show_command, cluster.json);
+  show_command.footer(
+      "Examples:\n"
+      "  berth cluster show cpu_gpu\n"
+      "  berth cluster show cpu_gpu --yaml");
   CLI::App& cluster_list_command = *cluster_command.add_subcommand("list", "All presets");
   AddJson(cluster_list_command, cluster.json);
+  cluster_list_command.footer(
+      "Examples:\n"
+      "  berth cluster list");
 
   ListArguments list;
   CLI::App& list_command =
-      *app.add_subcommand("list", "What can be named: planners, evaluators, clusters, models, costs");
+      *app.add_subcommand("list", "List planners, evaluators, objectives, clusters, models, costs or groupings");
   list_command.add_option("what", list.what, "planners, evaluators, objectives, clusters, models, costs or groupings")
       ->required()
       ->type_name("WHAT");
   AddJson(list_command, list.json);
+  list_command.footer(
+      "Examples:\n"
+      "  berth list planners\n"
+      "  berth list models --json");
 
-  CLI::App& demo_command = *app.add_subcommand("demo", "Berth's main job on models and machines that ship with it");
+  CLI::App& demo_command =
+      *app.add_subcommand("demo", "Show what Berth does, on models and clusters that ship with it");
+  demo_command.footer("Examples:\n  berth demo");
+
+  app.add_subcommand("help", "What a command does and takes: berth help plan");
+  // `berth help plan` is `berth plan --help`.
+  std::vector<const char*> words(argv, argv + argc);
+  const bool asked_by_word = argc > 1 && std::string_view(argv[1]) == "help";
+  if (asked_by_word) {
+    words.erase(words.begin() + 1);
+    if (argc == 2 || std::string_view(words.back()) != "--help") words.push_back("--help");
+  }
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
+    app.parse(static_cast<int>(words.size()), words.data());
+  } catch (const CLI::CallForHelp& help) {
+    if (asked_by_word && words.size() > 2 && app.get_subcommands().empty()) {
+      ThrowMistake(app, help, static_cast<int>(words.size()), words.data());
+    }
     return TextArguments{app.help()};
   } catch (const CLI::CallForVersion&) {
     return TextArguments{fmt::format("berth {}\n", kVersion)};
   } catch (const CLI::ParseError& error) {
-    ThrowMistake(app, error, argc, argv);
+    ThrowMistake(app, error, static_cast<int>(words.size()), words.data());
   }
   plan.search.seed = compare.search.seed = ParseCount("--seed", seed, 0);
   if (inspect_command) return inspect;

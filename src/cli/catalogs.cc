@@ -54,6 +54,8 @@ Catalogs::Catalogs() {
       }();
       return learned;
     });
+  } else {
+    planners.SetMissing({kLearnedPlanners.begin(), kLearnedPlanners.end()}, kNeedsTorch);
   }
 }
 

@@ -23,7 +23,7 @@ int64_t ParseCount(std::string_view text) {
   int64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (code != std::errc() || end != text.data() + text.size() || count < 0)
-    throw Error("'{}' is no number of transfers: write 6", text);
+    throw Error("'{}' is not a number of transfers: write a whole number, like 6", text);
   return count;
 }
 
@@ -72,8 +72,8 @@ int CheckPlan(const CheckArguments& arguments, const Limits& limits, const Catal
     Print(DumpJson(CheckJson(evaluator, saved.report, results)));
   } else {
     const std::string ended = DescribeEnd(saved.report.ended);
-    Print(fmt::format("{}\nunder {}\n\n{}{}", DescribeProblem(evaluator.problem()), evaluator.name(),
-                      LimitLines(results), ended.empty() ? "" : "\n" + Wrap(ended, "")));
+    Print(Line(DescribeProblem(evaluator.problem())) + Line("evaluator " + evaluator.name()) + "\n" +
+          LimitLines(results) + (ended.empty() ? "" : "\n" + Wrap(ended, "")));
   }
   return AllHeld(results) ? 0 : 1;
 }

@@ -9,7 +9,7 @@ namespace berth {
 int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs) {
   if (arguments.cluster.empty()) {
     const auto infos = catalogs.clusters.Infos();
-    Print(arguments.json ? DumpJson(ListJson(infos)) : ListText(infos));
+    Print(arguments.json ? DumpJson({{"clusters", ListJson(infos)}}) : ListText(infos));
     return 0;
   }
   const Cluster cluster = ReadCluster(arguments.cluster, catalogs.clusters);

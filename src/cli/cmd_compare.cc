@@ -24,8 +24,9 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Print(DumpJson(ComparisonJson(*setup.evaluator, comparison)));
   } else {
-    std::string text = fmt::format("{}\nunder {}, budget {} each, seed {}\n", DescribeProblem(problem),
-                                   setup.evaluator->name(), winner.budget, winner.seed);
+    std::string text =
+        Line(DescribeProblem(problem)) + Line(fmt::format("evaluator {}, budget {} for each planner, seed {}",
+                                                          setup.evaluator->name(), winner.budget, winner.seed));
     text += ConstraintLines(winner.constraints) + "\n" + ComparisonTable(problem, comparison) + "\n" +
             Verdict(problem, comparison);
     const auto by_clock = std::find_if(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
@@ -34,7 +35,8 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     if (by_clock != comparison.rows.end())
       text += Wrap(by_clock->report.planner + ": " + DescribeEnd(by_clock->report.ended));
     text += HintLines(problem);
-    if (!arguments.output.empty()) text += fmt::format("\nThe fastest plan is in {}.\n", Printable(arguments.output));
+    if (!arguments.output.empty())
+      text += "\n" + Line(fmt::format("The fastest plan is in {}.", Printable(arguments.output)));
     Print(text);
   }
   return winner.timeline.score.feasible ? 0 : 1;

@@ -54,8 +54,8 @@ std::string CommandOf(const Scene& scene) {
 }
 
 std::string Rule(size_t number, const std::string& title) {
-  std::string line = fmt::format("━━ {}. {} ", number, title);
-  while (DisplayWidth(line) < 112) line += "━";
+  std::string line = Shorten(fmt::format("━━ {}. {} ", number, title), PageWidth());
+  while (DisplayWidth(line) < std::min<size_t>(112, PageWidth())) line += "━";
   return line + "\n\n";
 }
 
@@ -71,9 +71,9 @@ Comparison CompareOn(const Catalogs& catalogs, std::string_view model, const std
 std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   using enum Table::Align;
   Table table({{"model"},
-               {"all on cpu", kRight},
-               {"all on gpu", kRight},
-               {"taking turns", kRight},
+               {"all on cpu", kRight, 2},
+               {"all on gpu", kRight, 2},
+               {"taking turns", kRight, 1},
                {"gain", kRight},
                {"at once", kRight},
                {"gain", kRight},
@@ -114,15 +114,15 @@ int Demo(const Catalogs& catalogs) {
   }
   Print(Rule(++number, "Where splitting a model pays, and where one device is best") + Overview(catalogs, cancelled) +
         "\n" +
-        Wrap("On cpu_gpu. Taking turns (serial) the optimum is proven, by a minimum cut; at once (parallel) it is what "
-             "best_of finds in 500 evaluations, and what no plan can exceed. A gain is the speed over the best simple "
-             "rule: "
-             "one device, or one cut through the model.") +
+        Wrap("All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a "
+             "minimum cut proves these times optimal. At once: both work (parallel); this is the best plan that "
+             "best_of finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one "
+             "device, or one cut through the model); no plan has a larger gain than the last column.") +
         "\nNext:\n"
-        "  berth plan resnet50 -o plan.json --picture plan.svg   plan a model, keep the plan, draw it\n"
-        "  berth explain plan.json                               why each op is where it is\n"
-        "  berth simulate --plan plan.json --trace trace.json    a timeline for ui.perfetto.dev\n"
-        "  berth list planners                                   everything that can be named\n");
+        "  berth plan resnet50 -o plan.json --picture plan.svg   # plan a model, save and draw the plan\n"
+        "  berth explain plan.json                               # why each op is where it is\n"
+        "  berth simulate --plan plan.json --trace trace.json    # a timeline for ui.perfetto.dev\n"
+        "  berth list planners                                   # all planners\n");
   return 0;
 }
 

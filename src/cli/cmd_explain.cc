@@ -26,7 +26,7 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
     if (GlobMatches(arguments.op, graph.op_name(op))) ops.push_back(op);
   }
   if (ops.empty()) {
-    throw Error("--op: no op of {} is called like '{}'; the first is '{}'", graph.name(), arguments.op,
+    throw Error("--op: no op of {} matches '{}'; the first op is called '{}'", graph.name(), arguments.op,
                 graph.num_ops() > 0 ? graph.op_name(OpId{0}) : "none");
   }
   const size_t matching = ops.size();
@@ -47,7 +47,7 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
   std::string text = ExplanationHead(*saved.setup.evaluator, saved.report) + "\n" +
                      ExplanationTable(*saved.setup.evaluator, saved.report, explanation);
   if (matching > ops.size()) {
-    text += Wrap(fmt::format("The first {} of {} ops are shown; --op and --json reach the others.",
+    text += Wrap(fmt::format("These are the first {} of {} ops; --op selects others, --json has all.",
                              Count(static_cast<int64_t>(ops.size())), Count(static_cast<int64_t>(matching))));
   }
   Print(text);

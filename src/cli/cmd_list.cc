@@ -18,10 +18,10 @@ int ListModels(bool json, const Catalogs& catalogs) {
                     {"families", ListJson(catalogs.families.Infos())}}));
     return 0;
   }
-  Table table({{"model that ships"}, {"file"}});
+  Table table({{"model that ships"}, {"file", Table::Align::kLeft, 1}});
   for (const auto& [name, path] : shipped) table.Add({name, path});
-  Print((table.empty() ? "" : table.ToString() + "\n") + "Graphs by formula, like lstm_grid(layers=4):\n\n" +
-        ListText(catalogs.models.Infos()) + "\nMany at once, for `berth train --on`:\n\n" +
+  Print((table.empty() ? "" : table.ToString() + "\n") + "Models made by a formula, like lstm_grid(layers=4):\n\n" +
+        ListText(catalogs.models.Infos()) + "\nLists of models, for `berth train --on`:\n\n" +
         ListText(catalogs.families.Infos()));
   return 0;
 }
@@ -32,13 +32,13 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
   const std::vector<std::string> known = {"planners", "evaluators", "objectives", "clusters",
                                           "models",   "costs",      "groupings"};
   const auto print = [&](const std::vector<EntryInfo>& entries) {
-    Print(arguments.json ? DumpJson(ListJson(entries)) : ListText(entries));
+    Print(arguments.json ? DumpJson({{arguments.what, ListJson(entries)}}) : ListText(entries));
     return 0;
   };
   if (arguments.what == "planners") {
     print(catalogs.planners.Infos());
     if (!arguments.json && !kCanLearn) {
-      Print("\nLearned planners are left out: this program was built without libtorch, which ./dev setup fetches.\n");
+      Print(fmt::format("\nNot in this build: {}, which {}.\n", fmt::join(kLearnedPlanners, " and "), kNeedsTorch));
     }
     return 0;
   }

@@ -11,7 +11,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   Budget::Parse(arguments.search.budget);
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
   CheckWritable(arguments.output);
-  CheckWritable(arguments.picture);
+  CheckPicture(arguments.picture);
   const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
   CheckMemory(setup);
   if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
@@ -24,7 +24,6 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   }();
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
-  WritePicture(arguments.picture, *setup.problem, report);
   std::optional<Comparison> controls;
   if (planner->facts().learned && !cancelled->load()) {
     controls = RunControls(setup, catalogs, report.result.evaluations, arguments.search.seed, cancelled, &report);
@@ -37,19 +36,20 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     std::string text = PlanPage(*setup.evaluator, report);
     if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     if (controls) {
-      text += fmt::format("\nBeside planners that learn nothing, each with at most {}:\n\n",
+      text += fmt::format("\nFor comparison, planners that do not learn, each with at most {}:\n\n",
                           Counted(report.result.evaluations, "evaluation")) +
               ComparisonTable(*setup.problem, *controls);
     }
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
-      text +=
-          fmt::format("\nWritten to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace trace.json`.\n",
-                      Printable(arguments.output));
+      text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace "
+                                      "trace.json`.",
+                                      Printable(arguments.output)));
     }
-    if (!arguments.picture.empty()) text += fmt::format("Drawn in {}.\n", Printable(arguments.picture));
     Print(text);
   }
+  WritePicture(arguments.picture, *setup.problem, report, cancelled);
+  if (!arguments.picture.empty() && !arguments.json) Print(fmt::format("Drawn in {}.\n", Printable(arguments.picture)));
   return report.timeline.score.feasible ? 0 : 1;
 }
 

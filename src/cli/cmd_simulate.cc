@@ -14,10 +14,10 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
     throw Error("simulate: give --plan FILE, or MODEL and --placement 0,1,1,...");
   }
   if (arguments.plan.empty() && !arguments.overrides.model) {
-    throw Error("simulate: --placement needs to know of which model: berth simulate MODEL --placement ...");
+    throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
   CheckWritable(arguments.trace);
-  CheckWritable(arguments.picture);
+  CheckPicture(arguments.picture);
   const auto start = std::chrono::steady_clock::now();
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);
@@ -26,17 +26,18 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
   const Problem& problem = *saved.setup.problem;
 
   if (!arguments.trace.empty()) WriteFile(arguments.trace, WriteTrace(problem, report.timeline));
-  WritePicture(arguments.picture, problem, report);
   if (arguments.json) {
     Print(DumpJson(SimulationJson(*saved.setup.evaluator, report)));
   } else {
     std::string text = PlanPage(*saved.setup.evaluator, report) + HintLines(problem);
     if (!arguments.trace.empty()) {
-      text += fmt::format("\nThe timeline is in {}: open it in https://ui.perfetto.dev or chrome://tracing.\n",
-                          Printable(arguments.trace));
+      text += "\n" + Line(fmt::format("The timeline is in {}: open it in https://ui.perfetto.dev or chrome://tracing.",
+                                      Printable(arguments.trace)));
     }
     Print(text);
   }
+  WritePicture(arguments.picture, problem, report);
+  if (!arguments.picture.empty() && !arguments.json) Print(fmt::format("Drawn in {}.\n", Printable(arguments.picture)));
   return report.timeline.score.feasible ? 0 : 1;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "base/file.h"
@@ -44,11 +45,12 @@ std::vector<Option> Options(TrainArguments& arguments) {
 void TakeFromFolder(TrainArguments& arguments) {
   std::map<std::string, std::string> begun;
   for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
-  if (!arguments.problem.model.shapes.empty()) throw Error("train: leave --shape out of a run that is resumed");
+  if (!arguments.problem.model.shapes.empty())
+    throw Error("train: a resumed run has its shapes already; leave --shape out");
   for (const auto& [name, value, usual] : Options(arguments)) {
     if (!value->empty() && *value != (begun[name].empty() ? usual : begun[name])) {
       throw Error(
-          "{}: this run was begun {}, not with --{} {}; leave it out, or begin another run", arguments.output,
+          "{}: this run was begun {}, not with --{} {}; leave the option out, or begin another run", arguments.output,
           begun[name].empty() ? fmt::format("without --{}", name) : fmt::format("with --{} {}", name, begun[name]),
           name, *value);
     }
@@ -103,20 +105,20 @@ struct GroupedPlanner {
 void CheckLearns(const std::string& planner, const PlannerCatalog& planners) {
   const Spec spec = Spec::Parse(planner);
   if (spec.name == "on") {
-    throw Error("train: {}: ops are put in groups once; write on(group=...,planner=placeto) alone", planner);
+    throw Error("train: {}: on(...) cannot stand inside on(...); write on(group=...,planner=placeto)", planner);
   }
   if (planners.MakePlanner(planner)->facts().learned) {
     if (std::ranges::count(spec.parameters, std::pair<std::string, std::string>("train", "false")) == 0) return;
-    throw Error("train: {}: train=false says that nothing is trained; leave it out", planner);
+    throw Error("train: {}: train=false means that nothing is trained; leave it out", planner);
   }
   const auto& parameters = planners.Find(spec.name)->info.parameters;
   if (std::ranges::count(parameters, ParameterType::kSpecs, &Parameter::type) > 0) {
     for (const std::string& member : spec.arguments) {
       if (!planners.MakePlanner(member)->facts().learned) continue;
-      throw Error("train: {} has no policy of its own to train; name {} alone", spec.name, member);
+      throw Error("train: {} has no policy of its own to train; name {} without it", spec.name, member);
     }
   }
-  throw Error("train: {} learns nothing; name a learned planner, like placeto or hsdag", planner);
+  throw Error("train: {} is not a learned planner; name one, like placeto or hsdag", planner);
 }
 
 std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arguments, const GroupedPlanner& planner,
@@ -144,7 +146,7 @@ void CheckUnseen(const std::vector<Case>& cases, const std::vector<Case>& tests)
     const std::string& name = test.setup.strings.model;
     const auto found = seen.find(test.setup.problem->fingerprint());
     if (found == seen.end()) continue;
-    throw Error("--test {}: --on has this model too{}, so it would not be unseen; leave it out of one of them", name,
+    throw Error("--test {}: the policy is trained on this model (--on){}; leave it out of one of the two", name,
                 found->second == name ? "" : fmt::format(", as {}", found->second));
   }
 }
@@ -205,12 +207,12 @@ std::string PlanCommand(TrainArguments arguments, const std::string& answer) {
 std::string PageOf(const std::string& planner, const TrainingRequest& request, const TrainingResult& result,
                    const std::vector<TrainedRow>& rows, const std::vector<TrainedRow>& tests,
                    const std::string& command) {
-  std::string text =
-      fmt::format("{} learned on {}: {} of {}, {}, seed {}\n", planner,
-                  Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
-                  Counted(result.planned_updates, "update"), Counted(result.evaluations, "evaluation"), request.seed);
+  std::string text = Line(fmt::format("{} trained on {}: {} of {}, {}, seed {}", planner,
+                                      Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
+                                      Counted(result.planned_updates, "update"),
+                                      Counted(result.evaluations, "evaluation"), request.seed));
   if (!result.finished) {
-    text += Wrap(fmt::format("Stopped by Ctrl-C or SIGTERM: `berth train --resume --out {}` goes on.",
+    text += Wrap(fmt::format("Stopped by Ctrl-C or SIGTERM: `berth train --resume --out {}` continues.",
                              ShellWord(request.folder)));
   }
   if (!result.curve.empty()) {
@@ -228,13 +230,12 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
   }
   text += "\n" + TrainingTable(rows, false);
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
-  text += "\n" +
-          Wrap(fmt::format("first: the first placement that was drawn; best: of all that were drawn; greedy: the "
-                           "likeliest placement of {}.{}",
-                           result.best_update > 0
-                               ? fmt::format("the policy of update {}, in {}/best", result.best_update, request.folder)
-                               : fmt::format("{}/last", request.folder),
-                           result.finished ? " The others had as many evaluations on each model." : ""));
+  text += "\n" + Wrap(fmt::format("first: the first placement drawn; best: the best of all placements scored; greedy: "
+                                  "the likeliest placement of {}.{}",
+                                  result.best_update > 0 ? fmt::format("the policy of update {}, in {}/best",
+                                                                       result.best_update, request.folder)
+                                                         : fmt::format("{}/last", request.folder),
+                                  result.finished ? " The other planners had as many evaluations on each model." : ""));
   return text + "\n" +
          Wrap(fmt::format("Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one:",
                           Printable(request.folder))) +
@@ -247,13 +248,13 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   Learning();  // where there is none, that is the first thing to say
   TrainArguments arguments = given;
   while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
-  if (arguments.output.empty()) throw Error("--out: wants a folder, like --out run");
+  if (arguments.output.empty()) throw Error("--out: name a folder, like --out run");
   if (arguments.output.find('"') != std::string::npos) {
     throw Error("--out {}: checkpoint=... cannot hold a quotation mark; name another folder", arguments.output);
   }
   if (arguments.resume) TakeFromFolder(arguments);
-  if (arguments.planner.empty()) throw Error("train: say what learns, like --planner placeto");
-  if (arguments.problem.model.model.empty()) throw Error("train: say on what it learns, like --on resnet50");
+  if (arguments.planner.empty()) throw Error("train: say which planner to train, like --planner placeto");
+  if (arguments.problem.model.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
   const GroupedPlanner planner(arguments.planner, catalogs.planners);
   TrainingRequest request = RequestOf(arguments, planner);
   CheckLearns(planner.planner, catalogs.planners);
@@ -267,10 +268,19 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   const TrainingResult result = [&] {
     ProgressLine line;
     std::vector<CurvePoint> curve;
+    // In a log, twenty lines of a training, and one every half minute of a long one.
+    constexpr std::chrono::seconds kPause{30};
+    auto told = std::chrono::steady_clock::now();
     request.progress = [&](const CurvePoint& point, int64_t planned) {
       curve.push_back(point);
-      line.Show(fmt::format("update {} of {}, {}, relative cost {:.3f} {}", point.update, planned,
-                            Counted(point.evaluations, "evaluation"), point.relative_cost, Sparkline(curve, 24)));
+      const std::string text = fmt::format("update {} of {}, {}, relative cost {:.3f}", point.update, planned,
+                                           Counted(point.evaluations, "evaluation"), point.relative_cost);
+      line.Show(fmt::format("{} {}", text, Sparkline(curve, 24)));
+      const auto now = std::chrono::steady_clock::now();
+      if (point.update % std::max<int64_t>(planned / 20, 1) == 0 || now - told >= kPause) {
+        line.Milestone(text);
+        told = now;
+      }
     };
     return Learning().train(request);
   }();
@@ -279,7 +289,11 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   const std::vector<TrainedRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
   const std::string answer = planner.WithCheckpoint(
       fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"), catalogs.planners);
-  const std::string page = PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  const auto page = [&](size_t width) {
+    SetPageWidth(width);
+    return PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+  };
+  const size_t width = PageWidth();
   const std::optional<int64_t> collapsed = CollapsedAt(result.curve, result.planned_updates);
   const Json json = {{"planner", planner.whole},
                      {"answer", answer},
@@ -292,9 +306,9 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
                      {"collapsed_in_update", collapsed ? Json(*collapsed) : Json()},
                      {"cases", TrainingJson(rows)},
                      {"tests", TrainingJson(test_rows)}};
-  WriteFile(request.folder + "/results.txt", page);
+  WriteFile(request.folder + "/results.txt", page(kAnyWidth));
   WriteFile(request.folder + "/results.json", DumpJson(json));
-  Print(arguments.json ? DumpJson(json) : page);
+  Print(arguments.json ? DumpJson(json) : page(width));
   return 0;
 }
 

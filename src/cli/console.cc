@@ -1,11 +1,15 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -25,6 +29,19 @@ void Print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error("standard output cannot be written: {}", std::strerror(errno));
   }
+}
+
+size_t OutputWidth() {
+  constexpr size_t kLeast = 20;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    size_t width = 0;
+    const std::string_view text = columns;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), width);
+    if (code == std::errc() && end == text.data() + text.size() && width > 0) return std::max(width, kLeast);
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::max<size_t>(size.ws_col, kLeast);
+  return kAnyWidth;
 }
 
 std::string ShellWord(std::string_view text) {
@@ -68,12 +85,18 @@ void ProgressLine::Show(const std::string& text) {
   shown_ = true;
 }
 
+void ProgressLine::Milestone(const std::string& text) {
+  if (terminal_) return;
+  fmt::print(stderr, "{}\n", text);
+  std::fflush(stderr);
+}
+
 ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::string& planner) {
   if (!terminal_) return {};
   return [this, &evaluator, name = Shorten(planner, 32)](const Progress& progress) {
-    Show(fmt::format("{}: {:.1f} s, best {}, {}", name, progress.seconds,
-                     ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best),
-                     Counted(progress.evaluations, "evaluation")));
+    Show(fmt::format("{}: {:.1f} s, best {}{}, {}", name, progress.seconds,
+                     ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best.value()),
+                     progress.best.feasible ? "" : " (does not fit)", Counted(progress.evaluations, "evaluation")));
   };
 }
 

@@ -12,6 +12,9 @@ namespace berth {
 // Throws Error when nobody takes it (a full disk).
 void Print(std::string_view text);
 
+// How many cells wide standard output is: COLUMNS, or what the terminal says; without either there is no limit.
+size_t OutputWidth();
+
 // `text` as one word of a shell's: quoted where it must be.
 std::string ShellWord(std::string_view text);
 
@@ -24,7 +27,8 @@ void Warn(std::string_view text);
 // Throws Error when a file could not be written at `path`, before a long search finds that out. Empty paths are fine.
 void CheckWritable(const std::string& path);
 
-// A line on standard error that is rewritten: silent where that is no terminal, gone when this object is.
+// A line on standard error that is rewritten, and gone when this object is. Where standard error is no terminal it is
+// silent but for Milestone.
 class ProgressLine {
  public:
   ProgressLine();
@@ -33,6 +37,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void Show(const std::string& text);
+  // Something to see in a log, too: there each is a line of its own, which stays.
+  void Milestone(const std::string& text);
   // Shows time and best so far of a planner; empty where nobody would see it.
   ProgressCallback Callback(const Evaluator& evaluator, const std::string& planner);
 

@@ -8,9 +8,7 @@ namespace berth {
 
 const LearnModule& Learning() {
   if (!kCanLearn) {
-    throw Error(
-        "this program was built without libtorch, so nothing in it learns; ./dev setup fetches it, ./dev build builds "
-        "it in");
+    throw Error("training {}", kNeedsTorch);
   }
   // It is never closed again: its code is in use until the program ends.
   static const LearnModule& module = [&]() -> const LearnModule& {

@@ -1,12 +1,16 @@
 // The learned planners, once they are needed.
 #pragma once
 
+#include <array>
+
 #include "learn/module.h"
 
 namespace berth {
 
-// Whether this program was built with learned planners.
+// Whether this program was built with learned planners; which they are; what is said of them where it was not.
 inline constexpr bool kCanLearn = BERTH_HAS_LEARN;
+inline constexpr std::array<const char*, 2> kLearnedPlanners = {"hsdag", "placeto"};
+inline constexpr const char* kNeedsTorch = "needs libtorch, which is not in this build: ./dev setup, then ./dev build";
 
 // Loads the library of the learned planners when it is first called; from any thread. Throws Error where it was not
 // built, or is not beside the program.

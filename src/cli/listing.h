@@ -9,7 +9,7 @@
 
 namespace berth {
 
-// An entry is a name with its parameters, a sentence, and a line per parameter.
+// An entry is a name with its parameters, a sentence, and a line per parameter; in JSON they are a list.
 std::string ListText(const std::vector<EntryInfo>& entries);
 Json ListJson(const std::vector<EntryInfo>& entries);
 

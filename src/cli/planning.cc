@@ -62,8 +62,8 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
       enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), Legible(problem.cluster().device(device).name)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
-  return "No plan that fits was found, and nothing proves that there is none: give the search a larger --budget or "
-         "another --planner" +
+  return "No plan that fits was found, though there may be one: give the search a larger --budget or another "
+         "--planner" +
          relax + ".";
 }
 
@@ -73,8 +73,26 @@ std::string HintLines(const Problem& problem) {
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
 }
 
-void WritePicture(const std::string& path, const Problem& problem, const PlanReport& report) {
-  if (!path.empty()) WriteFile(path, DotToSvg(PictureDot(problem, report.result.plan, report.timeline)));
+void CheckPicture(const std::string& path) {
+  if (path.empty()) return;
+  PictureFormatOf(path);
+  CheckWritable(path);
+  CheckGraphviz();
+}
+
+void WritePicture(const std::string& path, const Problem& problem, const PlanReport& report,
+                  const std::atomic<bool>* cancelled) {
+  if (path.empty()) return;
+  GraphvizLimits limits;
+  if (cancelled != nullptr && !cancelled->load()) limits.cancelled = cancelled;
+  const std::string dot = PictureDot(problem, report.result.plan, report.timeline);
+  std::string picture;
+  try {
+    picture = DrawDot(dot, PictureFormatOf(path), limits);
+  } catch (const Error& error) {
+    throw Error("{}: not drawn: {}", path, error.what());
+  }
+  WriteFile(path, picture);
 }
 
 }  // namespace berth

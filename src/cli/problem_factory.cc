@@ -24,7 +24,7 @@ void CompleteMode(ProblemStrings& strings) {
     ThrowUnknownName("mode", strings.mode, {"inference", "training"});
   }
   if (strings.mode == "inference" && !strings.optimizer.empty()) {
-    throw Error("--optimizer {}: there is one in training only; add --mode training", strings.optimizer);
+    throw Error("--optimizer {}: only training has an optimizer; add --mode training", strings.optimizer);
   }
   if (strings.mode == "training" && strings.optimizer.empty()) strings.optimizer = kOptimizerNames.front();
 }
@@ -59,15 +59,15 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   const bool training = complete.mode == "training";
   const Optimizer optimizer = training ? ParseOptimizer(complete.optimizer) : Optimizer::kSgd;
   if (const std::string name = strings.model.substr(0, strings.model.find('(')); catalogs.families.Find(name)) {
-    throw Error("{}: {} is many models at once, for `berth train --on`; name one of them, like {}", strings.model, name,
-                catalogs.families.Make(strings.model).front());
+    throw Error("{}: {} is a list of many models, for `berth train --on`; name one of them, like {}", strings.model,
+                name, catalogs.families.Make(strings.model).front());
   }
   ImportOptions options{.format = strings.format, .sets = catalogs.families.Names()};
   for (const std::string& shape : strings.shapes) ParseShape(shape, options);
   Instance instance = ReadInstance(strings.model, catalogs.models, options);
   if (!training) return instance;
   if (instance.times || !instance.times_by_kind.empty()) {
-    throw Error("{}: its costs are for the ops that it lists; --mode training is for models whose costs Berth predicts",
+    throw Error("{}: the file gives costs for inference ops only; --mode training works where Berth predicts the costs",
                 strings.model);
   }
   TrainingGraph step = MakeTrainingGraph(*instance.graph, optimizer);

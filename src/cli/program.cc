@@ -65,6 +65,7 @@ int RunArguments(const Arguments& arguments) {
 }  // namespace
 
 int RunProgram(int argc, const char* const* argv) {
+  SetPageWidth(OutputWidth());
   try {
     return RunArguments(ParseArguments(argc, argv));
   } catch (const Error& error) {

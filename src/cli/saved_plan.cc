@@ -89,8 +89,7 @@ std::vector<ConstraintText> ConstraintsFor(const PlanFile& file, const PlanOverr
 
 SavedPlan OpenSplit(std::string_view content, const std::string& path, const PlanOverrides& overrides,
                     const Catalogs& catalogs) {
-  if (!overrides.model)
-    throw Error("{}: is a split, which names no model: say with --model which instance it is of", path);
+  if (!overrides.model) throw Error("{}: a split does not name its model: give the instance with --model", path);
   ProblemStrings strings = StringsOf(overrides);
   // Splits that were made for latency say so.
   if (strings.evaluator.empty() && content.find("\"totalLatency\"") != content.npos) strings.evaluator = "pieces";
@@ -98,7 +97,7 @@ SavedPlan OpenSplit(std::string_view content, const std::string& path, const Pla
   Plan plan = ReadSplit(content, path, instance);
   Setup setup = MakeSetup(catalogs, strings);
   if (setup.strings.cluster != kOwn) {
-    throw Error("{}: is a split over the devices of its instance; leave --cluster out", path);
+    throw Error("{}: a split uses the devices of its instance; leave --cluster out", path);
   }
   return Simulated(std::move(setup), path, std::move(plan));
 }
@@ -157,7 +156,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   if (!setup.evaluator->facts().uses_priorities && (!result.plan.priority.empty() || result.plan.sequence)) {
     result.plan.priority.clear();
     result.plan.sequence.reset();
-    Warn(fmt::format("{} has no use for the plan's order of ops", setup.evaluator->name()));
+    Warn(fmt::format("{} ignores the plan's order of ops", setup.evaluator->name()));
   }
   result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == file.evaluator &&
                    setup.strings.objective == file.objective;

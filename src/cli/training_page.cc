@@ -36,15 +36,16 @@ const PlanReport* Control(const TrainedRow& row, std::string_view name) {
 struct ControlColumn {
   const char* title;
   const char* planner;
+  int rank;  // Table::Column
 };
-constexpr std::array<ControlColumn, 8> kControls = {{{"random", "random"},
-                                                     {"biased", "random(bias=true)"},
-                                                     {"grouped", "on(group=random,planner=random)"},
-                                                     {"climbing", "local_search"},
-                                                     {"cross-entropy", "cross_entropy"},
-                                                     {"one cut", "one_cut"},
-                                                     {"one device", "single"},
-                                                     {"optimum", "mincut"}}};
+constexpr std::array<ControlColumn, 8> kControls = {{{"random", "random", 5},
+                                                     {"biased", "random(bias=true)", 6},
+                                                     {"grouped", "on(group=random,planner=random)", 7},
+                                                     {"climbing", "local_search", 1},
+                                                     {"cross-entropy", "cross_entropy", 3},
+                                                     {"one cut", "one_cut", 4},
+                                                     {"one device", "single", 2},
+                                                     {"optimum", "mincut", 0}}};
 
 Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
@@ -57,11 +58,11 @@ std::string TrainingTable(const std::vector<TrainedRow>& rows, bool unseen) {
     if (std::ranges::any_of(rows, [&](const TrainedRow& row) { return Control(row, column.planner) != nullptr; }))
       shown.push_back(column);
   }
-  std::vector<Table::Column> columns = {{unseen ? "unseen model" : "model"}, {"ops", kRight}};
-  if (!unseen) columns.insert(columns.end(), {{"first", kRight}, {"best", kRight}});
+  std::vector<Table::Column> columns = {{unseen ? "unseen model" : "model"}, {"ops", kRight, 10}};
+  if (!unseen) columns.insert(columns.end(), {{"first", kRight, 9}, {"best", kRight}});
   columns.push_back({"greedy", kRight});
-  for (const ControlColumn& column : shown) columns.push_back({column.title, kRight});
-  columns.insert(columns.end(), {{"bound", kRight}, {"evaluations", kRight}});
+  for (const ControlColumn& column : shown) columns.push_back({column.title, kRight, column.rank});
+  columns.insert(columns.end(), {{"bound", kRight, 4}, {"evaluations", kRight, 8}});
   Table table(std::move(columns));
   for (const TrainedRow& row : rows) {
     const TrainedCase& trained = row.trained;

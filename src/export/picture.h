@@ -9,13 +9,13 @@
 
 namespace berth {
 
-// Ops up to which every op gets a box of its own.
-inline constexpr size_t kPictureOps = 300;
+// Ops up to which every op gets a box of its own, and the most boxes where they do not.
+inline constexpr size_t kPictureOps = 300, kFoldedBoxes = 120;
 
-// The graph in the DOT language, a colour per device, with a legend. Up to kPictureOps ops there is a box per op,
-// inside an outline per group: ops of one device that are joined by tensors without a detour over another device (the
-// phases of `serial`). Above that a box is a whole group, and where even those are too many, all groups of a device in
-// one stretch of the graph. Tensors that change the device are drawn heavier, with their bytes.
+// The graph in the DOT language: a colour per device with a legend, under a title; in columns, so that it has about the
+// shape of a screen, and arrows lead down or to a later column. Up to kPictureOps ops there is a box per op; above that
+// (and where more arrows than one can follow join fewer) a box is several ops (FoldOps), and says how many, of which
+// types, and their time. Tensors that change the device are drawn heavier, with their bytes.
 std::string PictureDot(const Problem& problem, const Plan& plan, const Timeline& timeline);
 
 }  // namespace berth

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -48,6 +49,12 @@ class Writer {
           Microseconds(from), Microseconds(to - from), Quoted(name), Quoted(category), args);
   }
 
+  // One moment of a flow, within a slice: "s" where it starts, "t" on its way, "f" where it ends.
+  void Flow(char phase, size_t flow, int process, size_t track, std::string_view name, int64_t nanoseconds) {
+    Event(R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":{},"cat":"transfer"{}}})", phase, flow, process,
+          track, Microseconds(nanoseconds), Quoted(name), phase == 'f' ? R"(,"bp":"e")" : "");
+  }
+
   void Memory(std::string_view device, double time, int64_t bytes) {
     Event(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"bytes":{}}}}})", kDevices, Microseconds(Nanoseconds(time)),
           Quoted(fmt::format("memory {}", device)), bytes);
@@ -55,10 +62,12 @@ class Writer {
 
   std::string Finish() && { return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" + std::move(text_) + "\n]}\n"; }
 
- private:
+  // Of a time of the problem's.
   int64_t Nanoseconds(double units) const {
     return static_cast<int64_t>(std::llround(std::min(problem_.ToSeconds(units).value * 1e9, 9e18)));
   }
+
+ private:
   // The format counts in microseconds, with decimals.
   static std::string Microseconds(int64_t nanoseconds) {
     return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
@@ -67,6 +76,11 @@ class Writer {
   const Problem& problem_;
   std::string text_;
 };
+
+std::string_view NameOf(const Graph& graph, const TransferRun& transfer) {
+  return transfer.is_input ? graph.input_name(MakeId<InputId>(Index(transfer.tensor)))
+                           : graph.tensor_name(transfer.tensor);
+}
 
 void AddOps(const Problem& problem, const Timeline& timeline, Writer& writer) {
   const Graph& graph = problem.graph();
@@ -80,21 +94,22 @@ void AddOps(const Problem& problem, const Timeline& timeline, Writer& writer) {
 }
 
 // Slices of one track must not overlap, which transfers of a link do where nothing makes them queue: each goes to the
-// first lane of its link that is free.
-void AddTransfers(const Problem& problem, const Timeline& timeline, Writer& writer) {
+// first lane of its link that is free. Returns the track of each transfer.
+std::vector<size_t> AddTransfers(const Problem& problem, const Timeline& timeline, Writer& writer) {
   const Graph& graph = problem.graph();
   using Route = std::pair<DeviceId, DeviceId>;
-  std::vector<const TransferRun*> by_start;
-  for (const TransferRun& transfer : timeline.transfers) by_start.push_back(&transfer);
-  std::stable_sort(by_start.begin(), by_start.end(), [](const auto* a, const auto* b) { return a->start < b->start; });
+  std::vector<size_t> by_start(timeline.transfers.size());
+  std::iota(by_start.begin(), by_start.end(), size_t{0});
+  std::ranges::stable_sort(by_start, {}, [&](size_t i) { return timeline.transfers[i].start; });
   std::map<Route, std::vector<double>> lanes;  // per lane, when it is free again
-  std::vector<size_t> lane_of;
-  for (const TransferRun* transfer : by_start) {
-    std::vector<double>& ends = lanes[{transfer->from, transfer->to}];
-    const auto free = std::find_if(ends.begin(), ends.end(), [&](double end) { return end <= transfer->start; });
-    lane_of.push_back(static_cast<size_t>(free - ends.begin()));
+  std::vector<size_t> track(timeline.transfers.size());
+  for (const size_t i : by_start) {
+    const TransferRun& transfer = timeline.transfers[i];
+    std::vector<double>& ends = lanes[{transfer.from, transfer.to}];
+    const auto free = std::find_if(ends.begin(), ends.end(), [&](double end) { return end <= transfer.start; });
+    track[i] = static_cast<size_t>(free - ends.begin());
     if (free == ends.end()) ends.push_back(0);
-    ends[lane_of.back()] = transfer->end;
+    ends[track[i]] = transfer.end;
   }
 
   std::map<Route, size_t> first_track;
@@ -112,16 +127,82 @@ void AddTransfers(const Problem& problem, const Timeline& timeline, Writer& writ
     }
   }
   if (tracks > 0) writer.Name("process", kLinks, 0, "links", kLinks);
-  for (size_t i = 0; i < by_start.size(); ++i) {
-    const TransferRun& transfer = *by_start[i];
-    const std::string_view name = transfer.is_input ? graph.input_name(MakeId<InputId>(Index(transfer.tensor)))
-                                                    : graph.tensor_name(transfer.tensor);
+  for (const size_t i : by_start) {
+    const TransferRun& transfer = timeline.transfers[i];
+    track[i] += first_track[{transfer.from, transfer.to}];
     const int64_t bytes = transfer.is_input ? graph.input_bytes(MakeId<InputId>(Index(transfer.tensor)))
                                             : graph.tensor_bytes(transfer.tensor);
-    writer.Slice(kLinks, first_track[{transfer.from, transfer.to}] + lane_of[i], name, "transfer", transfer.start,
-                 transfer.end, fmt::format(R"("bytes":{})", bytes));
+    writer.Slice(kLinks, track[i], NameOf(graph, transfer), "transfer", transfer.start, transfer.end,
+                 fmt::format(R"("bytes":{})", bytes));
   }
+  return track;
 }
+
+// Arrows from the op that makes a tensor through its transfer to each op that reads it there.
+class Flows {
+ public:
+  Flows(const Problem& problem, const Timeline& timeline, std::vector<size_t> track, Writer& writer)
+      : graph_(problem.graph()), timeline_(timeline), track_(std::move(track)), writer_(writer) {}
+
+  void Add() {
+    // What carries one tensor to one device: one transfer, or its two halves.
+    std::map<std::tuple<bool, TensorId, DeviceId>, std::vector<size_t>> ways;
+    for (size_t i = 0; i < timeline_.transfers.size(); ++i) {
+      const TransferRun& transfer = timeline_.transfers[i];
+      ways[{transfer.is_input, transfer.tensor, transfer.to}].push_back(i);
+    }
+    for (auto& [key, way] : ways) {
+      const auto& [is_input, tensor, to] = key;
+      std::ranges::stable_sort(way, {}, [&](size_t i) { return timeline_.transfers[i].start; });
+      std::vector<Step> steps;
+      if (!is_input) steps.push_back(OpStep(graph_.producer(tensor), true));
+      for (const size_t i : way) {
+        const TransferRun& transfer = timeline_.transfers[i];
+        steps.push_back({kLinks, track_[i], writer_.Nanoseconds(transfer.start)});
+      }
+      bool read = false;
+      for (const OpId consumer :
+           is_input ? graph_.input_consumers(MakeId<InputId>(Index(tensor))) : graph_.consumers(tensor)) {
+        if (timeline_.ops[Index(consumer)].device != to) continue;
+        read = true;
+        steps.push_back(OpStep(consumer, false));
+        Write(steps, NameOf(graph_, timeline_.transfers[way.front()]));
+        steps.pop_back();
+      }
+      if (!read) Write(steps, NameOf(graph_, timeline_.transfers[way.front()]));
+    }
+  }
+
+ private:
+  struct Step {
+    int process;
+    size_t track;
+    int64_t nanoseconds;
+  };
+
+  // Within the slice: its last moment where the op makes a tensor, its first where it reads one.
+  Step OpStep(OpId op, bool makes) const {
+    const OpRun& run = timeline_.ops[Index(op)];
+    const int64_t start = writer_.Nanoseconds(run.start), end = writer_.Nanoseconds(run.end);
+    return {kDevices, Index(run.device) + 1, makes ? std::max(start, end - 1) : start};
+  }
+
+  // Nothing flows back in time: in a steady state (`pipeline`) what is read may be of an earlier sample.
+  void Write(const std::vector<Step>& steps, std::string_view name) {
+    if (steps.size() < 2 || !std::ranges::is_sorted(steps, {}, &Step::nanoseconds)) return;
+    ++flow_;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const char phase = i == 0 ? 's' : i + 1 == steps.size() ? 'f' : 't';
+      writer_.Flow(phase, flow_, steps[i].process, steps[i].track, name, steps[i].nanoseconds);
+    }
+  }
+
+  const Graph& graph_;
+  const Timeline& timeline_;
+  std::vector<size_t> track_;  // by transfer
+  Writer& writer_;
+  size_t flow_ = 0;
+};
 
 }  // namespace
 
@@ -132,7 +213,8 @@ std::string WriteTrace(const Problem& problem, const Timeline& timeline) {
     writer.Name("thread", kDevices, Index(device) + 1, problem.cluster().device(device).name, Index(device) + 1);
   }
   AddOps(problem, timeline, writer);
-  AddTransfers(problem, timeline, writer);
+  std::vector<size_t> track = AddTransfers(problem, timeline, writer);
+  Flows(problem, timeline, std::move(track), writer).Add();
   for (size_t d = 0; d < timeline.memory.size(); ++d) {
     const std::string& name = problem.cluster().device(MakeId<DeviceId>(d)).name;
     for (const MemoryStep& step : timeline.memory[d].steps) writer.Memory(name, step.time, step.bytes);

@@ -9,8 +9,9 @@
 namespace berth {
 
 // The Trace Event Format as JSON: one track per device, one per link that is used (several where transfers overlap on
-// it), and a memory counter per device. Times are rounded to nanoseconds, both ends alike, so that neighbours stay
-// neighbours.
+// it), and a memory counter per device. Flow events, named as the tensor, lead from the op that makes a tensor through
+// its transfer to each op that reads it there, each at a moment within that slice. Times are rounded to nanoseconds,
+// both ends alike, so that neighbours stay neighbours.
 std::string WriteTrace(const Problem& problem, const Timeline& timeline);
 
 }  // namespace berth

@@ -66,8 +66,9 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
     at = end + 1;
   }
   if (totals.size() != cluster.num_devices()) {
-    throw Error("calibrated: totals={} has {} times, cluster {} has {} devices: write one per device, like 16ms/7.81ms",
-                text, totals.size(), cluster.name(), cluster.num_devices());
+    throw Error("calibrated: totals={} has {}, cluster {} has {}: write one time per device, like 16ms/7.81ms", text,
+                Counted(static_cast<int64_t>(totals.size()), "time"), cluster.name(),
+                Counted(static_cast<int64_t>(cluster.num_devices()), "device"));
   }
   OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
   for (size_t device = 0; device < totals.size(); ++device) {

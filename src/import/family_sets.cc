@@ -9,19 +9,28 @@
 namespace berth {
 namespace {
 
-constexpr size_t kMostModels = 1000;
+constexpr size_t kSeeds = 1000;  // of the models of a family, from its own seed times this
+constexpr size_t kMostModels = 700;
 
-// Which of `count` are for training and which for tests: one in four, drawn, and at least one of two.
-std::vector<size_t> Split(size_t count, const std::string& split, const Random& random) {
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  Random draw = random;
-  draw.Shuffle(std::span(order));
-  const size_t tests = count == 1 ? 0 : std::max<size_t>(count / 4, 1);
-  if (split == "test") order.resize(tests);
-  if (split == "train") order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(tests));
-  std::ranges::sort(order);
-  return order;
+// Members are drawn in blocks, of each a quarter for tests.
+constexpr size_t kBlock = 32;
+
+// Of the endless list of a family's members, the first `count` that are for tests, or that are not; ascending.
+std::vector<size_t> Members(size_t count, bool tests, const Random& random) {
+  std::vector<size_t> members;
+  for (size_t block = 0; members.size() < count; ++block) {
+    std::vector<size_t> order(kBlock);
+    std::iota(order.begin(), order.end(), block * kBlock);
+    Random draw = block == 0 ? random : random.Fork(block);
+    draw.Shuffle(std::span(order));
+    const auto middle = order.begin() + kBlock / 4;
+    if (tests) order.erase(middle, order.end());
+    if (!tests) order.erase(order.begin(), middle);
+    std::ranges::sort(order);
+    members.insert(members.end(), order.begin(), order.end());
+  }
+  members.resize(count);
+  return members;
 }
 
 std::vector<std::string> MakeFamily(const Params& params) {
@@ -30,15 +39,17 @@ std::vector<std::string> MakeFamily(const Params& params) {
   const auto count = static_cast<size_t>(params.Int("count"));
   const auto seed = static_cast<uint64_t>(params.Int("seed"));
   const std::string& split = params.Text("split");
+  std::vector<size_t> members;
+  if (split != "test") members = Members(count, false, Random(seed));
+  if (split != "train") {
+    const std::vector<size_t> tests = Members((count + 2) / 3, true, Random(seed));
+    members.insert(members.end(), tests.begin(), tests.end());
+    std::ranges::sort(members);
+  }
   std::vector<std::string> models;
   // In turn, so that neighbours in a mix are of different families.
-  for (const size_t member : Split(count, split, Random(seed))) {
-    for (const std::string& name : names)
-      models.push_back(fmt::format("{}(seed={})", name, seed * kMostModels + member));
-  }
-  if (models.empty()) {
-    throw Error("{}: of {} graph no {} split is left; count=2 is the least that has one", params.canonical(), count,
-                split);
+  for (const size_t member : members) {
+    for (const std::string& name : names) models.push_back(fmt::format("{}(seed={})", name, seed * kSeeds + member));
   }
   return models;
 }
@@ -47,8 +58,8 @@ std::vector<std::string> MakeFamily(const Params& params) {
 
 void RegisterFamilies(FamilyCatalog& catalog) {
   catalog.Add({.name = "family",
-               .sentence = "Models that are alike but for their seeds, a quarter of them kept for tests.",
-               .source = "in the spirit of Addanki et al. 2019, section 4: 32 graphs each",
+               .sentence = "Models that are alike but for their seeds, some to train on and others for tests.",
+               .source = "in the spirit of Addanki et al. 2019, section 4: 32 graphs of each family",
                .parameters = {{.name = "name",
                                .type = ParameterType::kChoice,
                                .default_value = "enas_conv",
@@ -56,8 +67,8 @@ void RegisterFamilies(FamilyCatalog& catalog) {
                                .choices = {"enas_conv", "enas_rnn", "nmt_like", "mix"}},
                               {.name = "count",
                                .type = ParameterType::kInt,
-                               .default_value = "32",
-                               .sentence = "how many there are, over both splits",
+                               .default_value = "24",
+                               .sentence = "how many there are to train on; a third as many others are for tests",
                                .least = 1,
                                .most = kMostModels},
                               {.name = "split",

@@ -69,20 +69,28 @@ INSTANTIATE_TEST_SUITE_P(All, Family,
                                            Sizes{"nmt_like", 200, 600}),
                          [](const auto& test) { return test.param.name; });
 
-TEST(Families, HaveDisjointSplitsOfAQuarterForTests) {
+TEST(Families, TrainOnAsManyAsAreAskedForAndNeverOnTests) {
   const FamilyCatalog families = Families();
-  for (const int count : {2, 3, 4, 10, 32}) {
+  std::set<std::string> trained, tested;
+  for (const int count : {1, 2, 3, 4, 10, 24, 32, 100, 700}) {
     const auto of = [&](const char* split) {
       const auto list = families.Make(fmt::format("family(count={},split={},seed=7)", count, split));
       return std::set<std::string>(list.begin(), list.end());
     };
-    std::set<std::string> both = of("train");
-    const std::set<std::string> test = of("test");
-    EXPECT_EQ(test.size(), static_cast<size_t>(std::max(count / 4, 1))) << count;
+    const std::set<std::string> train = of("train"), test = of("test");
+    EXPECT_EQ(train.size(), static_cast<size_t>(count));
+    EXPECT_EQ(test.size(), static_cast<size_t>((count + 2) / 3));
+    std::set<std::string> both = train;
     both.insert(test.begin(), test.end());
-    EXPECT_EQ(both.size(), static_cast<size_t>(count));
+    EXPECT_EQ(both.size(), train.size() + test.size());
     EXPECT_EQ(both, of("all"));
+    // A longer list begins with the shorter one, and the splits of different lengths are apart, too.
+    EXPECT_TRUE(std::ranges::includes(train, trained));
+    EXPECT_TRUE(std::ranges::includes(test, tested));
+    trained = train;
+    tested = test;
   }
+  for (const std::string& model : tested) EXPECT_FALSE(trained.contains(model)) << model;
 }
 
 TEST(Families, MixTheThreeInTurn) {
@@ -93,16 +101,11 @@ TEST(Families, MixTheThreeInTurn) {
   EXPECT_THAT(mix[2], HasSubstr("nmt_like"));
 }
 
-TEST(Families, OfOneGraphHaveNoTests) {
-  const FamilyCatalog families = Families();
-  EXPECT_THAT(families.Make("family(count=1,seed=3)"), ElementsAre("enas_conv(seed=3000)"));
-  EXPECT_THROW(families.Make("family(count=1,split=test)"), Error);
-}
-
 TEST(ExpandModels, PutsMembersInThePlaceOfFamiliesAndRefusesRepetitions) {
   const FamilyCatalog families = Families();
-  EXPECT_THAT(ExpandModels("resnet50, family(count=1,seed=3),lstm_grid(layers=2,steps=3)", families),
-              ElementsAre("resnet50", "enas_conv(seed=3000)", "lstm_grid(layers=2,steps=3)"));
+  const std::vector<std::string> two = families.Make("family(count=2,seed=3)");
+  EXPECT_THAT(ExpandModels("resnet50, family(count=2,seed=3),lstm_grid(layers=2,steps=3)", families),
+              ElementsAre("resnet50", two[0], two[1], "lstm_grid(layers=2,steps=3)"));
   for (const char* wrong : {"", "a,,b", "a,a", "family(count=1),family(count=1)"}) {
     EXPECT_THROW(ExpandModels(wrong, families), Error) << wrong;
   }

@@ -28,9 +28,12 @@ class IrReader {
     if (net_.layers.empty()) throw Error("{}: <layers> is missing or empty; there is nothing to place", path_);
     for (const pugi::xml_node node : root.child("edges").children()) ReadEdge(node);
     CloseInputs();
-    if (dynamic_ > 0) net_.notes.push_back(fmt::format("{} dimensions are dynamic and taken as 1", dynamic_));
+    if (dynamic_ > 0)
+      net_.notes.push_back(fmt::format("taken as 1, because the file leaves it open: {}",
+                                       Counted(static_cast<int64_t>(dynamic_), "dimension")));
     if (bodies_ > 0)
-      net_.notes.push_back(fmt::format("{} layers have bodies (loops, branches), which are not looked into", bodies_));
+      net_.notes.push_back(
+          fmt::format("without the work of its loop or branch: {}", Counted(static_cast<int64_t>(bodies_), "layer")));
     return std::move(net_);
   }
 

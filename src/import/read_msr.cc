@@ -207,8 +207,8 @@ std::shared_ptr<const Graph> MakeGraph(const File& file, const std::string& path
       "a node's size counts as a parameter of its own: the data set's static memory, weights and activations together");
   builder.AddNote("a tensor's bytes are its cost at 2 GiB/s, the data set's link between accelerator and host");
   if (file.odd_sizes > 0) {
-    builder.AddNote(fmt::format("{} of {} edges have a size that does not agree with their cost; the cost counts",
-                                file.odd_sizes, file.edges.size()));
+    builder.AddNote(fmt::format("the cost counts where an edge's size does not agree with it: {} of {}", file.odd_sizes,
+                                Counted(static_cast<int64_t>(file.edges.size()), "edge")));
   }
   return std::make_shared<const Graph>(builder.Build(path));
 }

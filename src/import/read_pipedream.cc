@@ -83,7 +83,7 @@ class LineReader {
                 .backward_time = Take(fields, kFields[1], kMostMilliseconds),
                 .activation_bytes = static_cast<int64_t>(std::ceil(Take(fields, kFields[2], kMostBytes))),
                 .parameter_bytes = static_cast<int64_t>(std::ceil(Take(fields, kFields[3], kMostBytes)))};
-    if (!Trim(fields).empty()) throw Error("{}: nobody reads '{}'; remove it", where_, Trim(fields));
+    if (!Trim(fields).empty()) throw Error("{}: unknown field '{}'; remove it", where_, Trim(fields));
     if (layer.name.empty()) throw Error("{}: a layer without a name; {}", where_, kExample);
     return layer;
   }
@@ -188,7 +188,9 @@ BuiltGraph MakeGraph(const Profile& profile, const std::string& path, bool train
     }
   }
   builder.AddNote("times in milliseconds, as the data set has them, of one GPU that it does not describe");
-  if (training) builder.AddNote(fmt::format("{} layers, each with its backward op on the same device", count));
+  if (training)
+    builder.AddNote(
+        fmt::format("{}, each with its backward op on the same device", Counted(static_cast<int64_t>(count), "layer")));
   built.graph = std::make_shared<const Graph>(builder.Build(path));
   return built;
 }

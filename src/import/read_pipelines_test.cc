@@ -101,7 +101,7 @@ TEST(ReadPiper, SaysWhatIsWrong) {
   EXPECT_THAT(PiperError(With(PiperSample(), R"("parameterSize")", R"("parameters")")),
               HasSubstr("nodes[0].TMPCs.1[0].parameterSize: is missing"));
   EXPECT_THAT(PiperError(With(PiperSample(), R"("maxDevices": 2)", R"("maxDevices": 2, "minDevices": 1)")),
-              HasSubstr("minDevices: nobody reads"));
+              HasSubstr("minDevices: unknown key"));
   EXPECT_THAT(PiperError(With(PiperSample(), R"("vanilla")", R"("plain")")),
               AllOf(HasSubstr("layer 10 (embed)"), HasSubstr("'vanilla'")));
   EXPECT_THAT(PiperError(With(PiperSample(), R"("2": [)", R"("two": [)")), HasSubstr("nodes[0].TMPCs.two"));
@@ -172,7 +172,7 @@ TEST(ReadPipeDream, SaysWhatIsWrong) {
   EXPECT_THAT(PipeDreamError(With(sample, "\tnode4 -- node5", "\tnode4 -- node6")),
               HasSubstr("graph.txt:10: there is no layer node6"));
   EXPECT_THAT(PipeDreamError(With(sample, "parameter_size=131072.000", "parameter_size=131072.000, colour=1")),
-              HasSubstr("nobody reads 'colour=1'"));
+              HasSubstr("unknown field 'colour=1'"));
   EXPECT_THAT(PipeDreamError(With(sample, "512.0; 512.0]", "512.0; 512.0")), HasSubstr("graph.txt:1: "));
   EXPECT_THAT(PipeDreamError(With(sample, "\tnode1 -- node2", "\tnode5 -- node2")), HasSubstr("cycle"));
   ExpectSurvivesMutations(sample, "graph.txt", PipeDreamError);

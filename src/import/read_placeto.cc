@@ -156,13 +156,14 @@ Graph BuildGraph(const File& file, const std::string& path) {
   }
   builder.AddNote("costs are microseconds, by kind of device");
   if (other_bytes > 0) {
-    builder.AddNote(fmt::format(
-        "\"mem\" of {} nodes is not the sum of their outputs; Placeto's memory rule does not use it", other_bytes));
+    builder.AddNote(fmt::format("\"mem\" is not the sum of the outputs at {}; Placeto's simulator does not use it",
+                                Counted(static_cast<int64_t>(other_bytes), "node")));
   }
   if (file.several_outputs > 0) {
     builder.AddNote(
-        fmt::format("{} nodes consume several outputs of one node: only the last counts, as in the published simulator",
-                    file.several_outputs));
+        fmt::format("only the last counts of several outputs that a node consumes of another, as in the published "
+                    "simulator: {}",
+                    Counted(static_cast<int64_t>(file.several_outputs), "node")));
   }
   return builder.Build(path);
 }

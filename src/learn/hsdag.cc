@@ -86,7 +86,7 @@ std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, b
 
 HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random) : options_(options) {
   const FeatureTable table = MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
-  if (table.columns == 0) throw Error("hsdag: all feature blocks are off; leave at least one on");
+  if (table.columns == 0) throw Error("hsdag: all features are switched off; leave at least one on");
   columns_ = table.names;
   for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).kind);
   options_.shape.devices = static_cast<int64_t>(problem.num_devices());
@@ -96,7 +96,7 @@ HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Ra
 
 std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   if (static_cast<int64_t>(problem.num_devices()) != options_.shape.devices) {
-    throw Error("hsdag: the policy is for {} devices, the cluster has {}", options_.shape.devices,
+    throw Error("hsdag: the policy is for {}, the cluster has {}", Counted(options_.shape.devices, "device"),
                 problem.num_devices());
   }
   auto task = std::make_unique<HsdagTask>(problem, options_);

@@ -126,7 +126,7 @@ Method MakeMethod(const Params& params) {
   Set(params, "checkpoint", method.checkpoint);
   method.train = params.Given("train") ? params.Bool("train") : method.checkpoint.empty();
   if (method.judge.kept > method.judge.runs) {
-    throw Error("hsdag: kept={} of runs={}: keep at most as many as there are", method.judge.kept, method.judge.runs);
+    throw Error("hsdag: kept={} is more than runs={}; make it at most as many", method.judge.kept, method.judge.runs);
   }
   Set(params, "hold", method.learner.hold);
   if (method.critic.prior == CriticOptions::Prior::kNone) {
@@ -135,7 +135,7 @@ Method MakeMethod(const Params& params) {
     method.critic.imagined = 0;
     method.learner.hold = 0;
   } else if (method.rule.reward != Reward::kNegative) {
-    throw Error("hsdag: a critic foretells times and goes with reward=time; say that, or critic=none");
+    throw Error("hsdag: a critic predicts times and needs reward=time; set that, or critic=none");
   }
   policy.anchors = method.learner.hold > 0;
   method.name = params.canonical();
@@ -143,7 +143,7 @@ Method MakeMethod(const Params& params) {
     return std::make_shared<HsdagPolicy>(problem, policy, random);
   };
   method.refuses = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.num_devices() < 2) return "it needs two devices";
+    if (problem.num_devices() < 2) return "it needs at least two devices";
     return std::nullopt;
   };
   return method;
@@ -155,13 +155,14 @@ void RegisterHsdag(MethodCatalog& catalog) {
   EntryInfo info = {
       .name = "hsdag",
       .sentence =
-          "Learns to group and place by policy gradient: a graph network scores edges, groups follow the best "
-          "ones, a classifier places each.",
+          "Learns to group and place ops by policy gradient: a graph network scores edges, groups form along the best "
+          "ones, and a classifier places each group.",
       .source = "Duan et al. 2024",
       .parameters = {
           Choice("mode", {"best", "paper", "code"},
-                 "what the other parameters are when they are not given: ours, the paper's, the released code's"),
-          Choice("colocation", {"paper", "code", "none"}, "the rule that makes nodes of ops; code: in mode code"),
+                 "defaults of the other parameters: ours, the paper's or the released code's"),
+          Choice("colocation", {"paper", "code", "none"},
+                 "co-location rule by which ops become nodes; code in mode code"),
           Switch("type", "true", "feature: op types of the members"),
           Switch("degrees", "true", "features: in-degree and out-degree; false in mode code"),
           Switch("fractal", "true", "feature: fractal dimension; false in mode code"),
@@ -171,53 +172,57 @@ void RegisterHsdag(MethodCatalog& catalog) {
                 0, 256),
           Switch("shape", "true", "feature: output shape; false in mode code"),
           Switch("costs", "true", "features: op and transfer times; false in modes paper and code"),
-          Choice(
-              "columns", {"fixed", "graph"},
-              "of op types and degrees: the same for every graph, so that a policy serves many, or one for each that "
-              "occurs (published), as in modes paper and code"),
+          Choice("columns", {"fixed", "graph"},
+                 "columns of op types and degrees: fixed for all graphs, so that a policy serves many, or one for each "
+                 "that occurs in the graph (published; modes paper and code)"),
           Switch("normalised", "true", "features have mean 0 and deviation 1; false in modes paper and code"),
           Choice("encoder", {"gcn", "gat", "gin"}, "the graph network"),
           Whole("hidden", "128", "width of the network", 1, 4096),
           Whole("layers", "2", "graph layers before the edges are scored", 1, 16),
-          Real("dropout", "0", "probability; 0.2 in modes paper and code", 0, 0.9),
-          Switch("directed", "false", "messages go along the edges only"),
+          Real("dropout", "0", "dropout probability; 0.2 in modes paper and code", 0, 0.9),
+          Switch("directed", "false", "messages go along the direction of edges only"),
           Switch("symmetric", "true", "one score per edge; false in modes paper and code: one per direction"),
-          Whole("levels", "0",
-                "of grouping: 0 places each node alone, -1 goes on until nothing joins; 1 in modes "
-                "paper and code",
-                -1, 20),
+          Whole(
+              "levels", "0",
+              "levels of grouping: 0 places each node alone, -1 groups until nothing joins; 1 in modes paper and code",
+              -1, 20),
           Whole("steps", "20", "placements per episode", 1, 1e6),
           Switch("state", "false", "a step changes the features of the next; true in modes paper and code"),
-          Choice("reward", {"time", "inverse", "log"}, "of a placement; inverse in modes paper and code"),
-          Choice("credit", {"own", "buffer", "incremental"}, "what a step is credited with; buffer in mode code"),
-          Choice("baseline", {"batch", "none", "moving"}, "subtracted from rewards; none in modes paper and code"),
+          Choice("reward", {"time", "inverse", "log"},
+                 "reward of a placement: minus its time, 1 / its time, or minus its logarithm; inverse in modes paper "
+                 "and code"),
+          Choice("credit", {"own", "buffer", "incremental"}, "how rewards are credited to steps; buffer in mode code"),
+          Choice("baseline", {"batch", "none", "moving"},
+                 "baseline that is subtracted from rewards; none in modes paper and code"),
           Choice("critic", {"costs", "none", "blank"},
-                 "a learned model of the reward that begins with the problem's costs, or blank; none in modes paper "
+                 "a learned model of the reward, which begins with the problem's costs or blank; none in modes paper "
                  "and code"),
           Whole("imagined", "30", "gradient steps on the critic after each update", 0, 1000),
           Real("hold", "0.01",
-               "beside free episodes, others are held to each device in turn, with this weight per decision; it cools "
-               "to "
-               "a thousandth; 0: all are free, as without a critic",
+               "weight per decision that holds additional episodes to each device in turn; it falls to a thousandth; 0 "
+               "(as without a critic): no such episodes",
                0, 1e6),
-          Real("gamma", "1", "discount; 0.95 in modes paper and code", 0, 1),
-          Switch("normalise_reward", "false", "divide by their deviation"),
+          Real("gamma", "1", "discount of later rewards; 0.95 in modes paper and code", 0, 1),
+          Switch("normalise_reward", "false", "divide rewards by their standard deviation"),
           Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
           Whole("epochs", "1", "gradient steps per update on its own placements", 1, 100),
-          Real("learning_rate", "0.001", "of Adam; 0.0001 in mode paper", 1e-12, 10),
+          Real("learning_rate", "0.001", "learning rate of Adam at first; 0.0001 in mode paper", 1e-12, 10),
           Real("learning_rate_end", "0.0003",
-               "at the end of the budget, linearly; as learning_rate where that is given", 0, 10),
-          Real("entropy", "0.004", "weight of the entropy; 0 in modes paper and code", 0, 1e6),
-          Real("entropy_end", "0.0003", "at the end of the budget, geometrically; linearly where it is 0", 0, 1e6),
-          Real("clip", "0", "norm of the gradient at most; 0: any", 0),
-          Whole("workers", "1", "episodes per update, side by side, of each way to play", 1, 1024),
+               "learning rate at the end of the budget, reached linearly; learning_rate where only that is given", 0,
+               10),
+          Real("entropy", "0.004", "weight of the policy's entropy at first; 0 in modes paper and code", 0, 1e6),
+          Real("entropy_end", "0.0003",
+               "weight at the end of the budget, reached geometrically, or linearly if it is 0", 0, 1e6),
+          Real("clip", "0", "largest norm of a gradient; 0: no limit", 0),
+          Whole("workers", "1", "episodes per update, side by side, free and held alike", 1, 1024),
           Switch("seeded", "false", "score each single device first"),
-          Switch("cache", "false", "score a repeated placement once; it counts each time"),
+          Switch("cache", "false", "score a repeated placement only once (each time counts as an evaluation)"),
           Whole("runs", "1", "scores per placement; published: 10", 1),
-          Whole("kept", "1", "of these, the last so many are averaged; published: 5", 1),
-          Switch("reject_single", "false", "placements on one device fail, as in mode code"),
+          Whole("kept", "1", "how many of these, the last ones, are averaged; published: 5", 1),
+          Switch("reject_single", "false", "placements on a single device fail; true in mode code"),
           {.name = "checkpoint", .sentence = "a policy that `berth train` has written"},
-          Switch("train", "true", "false: the policy's likeliest placement as it is; so with a checkpoint")}};
+          Switch("train", "true",
+                 "false (default with a checkpoint): answer with the policy's likeliest placement, without training")}};
   for (Parameter& parameter : info.parameters) parameter.mode_decides = parameter.name != "mode";
   catalog.Add(std::move(info), MakeMethod);
 }

@@ -245,8 +245,8 @@ std::unique_ptr<Task> PlacetoPolicy::Prepare(const Problem& problem) const {
   const auto devices = static_cast<int64_t>(problem.num_devices());
   if (PlacetoTask::Columns(options_, devices) != network_->shape().columns ||
       (!options_.shared && devices != network_->shape().outputs)) {
-    throw Error("placeto: its policy is for {} devices, but this problem has {}: train on clusters of one size",
-                network_->shape().outputs, devices);
+    throw Error("placeto: its policy is for {}, but this problem has {}: train on clusters of one size",
+                Counted(network_->shape().outputs, "device"), devices);
   }
   return std::make_unique<PlacetoTask>(problem, options_, random_.Fork(2));
 }

@@ -28,32 +28,33 @@ constexpr Published kPublished[] = {{"head", "devices"}, {"scale", "largest"},  
 
 std::vector<Parameter> Parameters() {
   std::vector<Parameter> list = {
-      Choice("mode", {"best", "paper"}, "best: our defaults; paper: the published values of all that is not given"),
+      Choice("mode", {"best", "paper"}, "defaults of the other parameters: ours, or the published values"),
       Choice("head", {"shared", "devices"},
              "shared: one network scores each device in turn, so that a policy serves any number of them; devices: an "
              "output per device (published)"),
       Choice("scale", {"relative", "largest"},
-             "of times and bytes. relative: logarithms of how many mean nodes last as long; largest: shares of the "
-             "largest (published)"),
+             "scale of times and bytes: logarithms relative to the mean node, or shares of the largest (published)"),
       Choice("costs", {"mean", "columns"},
-             "columns for a node's time: its mean over the devices (published), or one per device"),
-      Switch("start_times", "false", "a column of simulated start times, as in the released code, where it harms"),
-      Whole("rounds", "4", "of messages between nodes (8 published); 0: a full sweep along the longest paths", 0, 1000),
+             "columns of a node's time: its mean over the devices (published), or one per device"),
+      Switch("start_times", "false",
+             "a column of simulated start times, as in the released code (it makes results worse)"),
+      Whole("rounds", "4", "rounds of messages between nodes (8 published); 0: a full sweep along the longest paths", 0,
+            1000),
       Choice("aggregator", {"three", "all"},
              "what is summed beside the node's own embedding: its ancestors, descendants and parallel nodes, or, "
              "instead of all that, all nodes"),
-      Choice("pooling", {"sum", "mean"}, "of a set of nodes: their sum (published) or their mean"),
-      Choice("order", {"topological", "shuffled"}, "in which nodes are visited, in every episode"),
+      Choice("pooling", {"sum", "mean"}, "how a set of nodes is summarised: their sum (published) or their mean"),
+      Choice("order", {"topological", "shuffled"}, "order in which an episode visits the nodes"),
       Choice("start", {"first", "random", "varying"},
              "placement at the start of an episode: everything on the first device, one random placement for the whole "
              "run (published; not for credit=terminal, unless given), or a new random one each time"),
       Choice("reward", {"log", "time"},
-             "of a placement: minus the logarithm of its time, or minus its time in seconds (published)"),
+             "reward of a placement: minus the logarithm of its time, or minus its time in seconds (published)"),
       Choice("credit", {"intermediate", "terminal", "best_future"},
              "what a step is credited with: how much faster the placements after it become (published), the last "
              "placement alone, which needs one evaluation per episode, or the best later one"),
       Real("gamma", "0.95", "discount of later rewards, for credit=intermediate (1 published)", 0, 1),
-      Whole("window", "10", "episodes in the mean, per step, from which credit counts (10, or 1000, published)", 1,
+      Whole("window", "10", "episodes over which the baseline of each step is the mean (10, or 1000, published)", 1,
             1e6),
       Switch("normalise", "true", "divide credits by their standard deviation over an update (false published)"),
       Real("ppo", "0.2", "clip the ratios of PPO at 1 +- this; 0: REINFORCE (published)", 0, 1),
@@ -62,19 +63,20 @@ std::vector<Parameter> Parameters() {
             "episodes side by side on threads, each on a graph of its own in training on several (4 to 8 published)", 1,
             1024),
       Whole("rollouts", "4", "episodes that a worker plays at once (1 published)", 1, 1024),
-      Real("learning_rate", "0.003", "of Adam at first (0.001 published)", 0, 1),
-      Real("learning_rate_end", "0.0003", "at last, linearly over the budget (0.0001 published)", 0, 1),
+      Real("learning_rate", "0.003", "learning rate of Adam at first (0.001 published)", 0, 1),
+      Real("learning_rate_end", "0.0003", "learning rate at the end of the budget, reached linearly (0.0001 published)",
+           0, 1),
       Real("entropy", "0.1", "weight of the policy's entropy at first (1 published)", 0, 1e6),
-      Real("entropy_end", "0.003", "at last, linearly over the budget, geometrically where it is not 0 (1 published)",
-           0, 1e6),
-      Real("clip", "1.25", "largest norm of a gradient (1.25 published); 0: any", 0, 1e6),
+      Real("entropy_end", "0.003",
+           "weight at the end of the budget, reached geometrically, or linearly if it is 0 (1 published)", 0, 1e6),
+      Real("clip", "1.25", "largest norm of a gradient (1.25 published); 0: no limit", 0, 1e6),
       Real("memory_penalty", "2", "seconds added per GB over the memory limits (2 published)", 0, 1e6),
       Whole("runs", "1", "scores of each placement, for evaluators that measure (10 published)", 1, 1000),
-      Whole("kept", "1", "of which so many, the last, are averaged (5 published)", 1, 1000),
-      Switch("seeded", "true", "every device alone is scored first, so that the answer is never worse"),
+      Whole("kept", "1", "how many of these, the last ones, are averaged (5 published)", 1, 1000),
+      Switch("seeded", "true", "score each single device first, so that the answer is never worse"),
       {.name = "checkpoint", .sentence = "a file with a trained policy to begin with"},
       Switch("train", "true",
-             "false: one episode of the likeliest devices, by the policy as it is; so with a checkpoint"),
+             "false (default with a checkpoint): answer with one episode of the likeliest devices, without training"),
   };
   for (Parameter& parameter : list) {
     for (const Published& each : kPublished) parameter.mode_decides |= parameter.name == each.name;
@@ -145,7 +147,8 @@ Method MakeMethod(const Params& given) {
   if (at_end && options.start_times)
     throw Error("placeto: credit=terminal simulates no start times; leave start_times out");
   if (params.Int("kept") > params.Int("runs")) {
-    throw Error("placeto: of runs={} scores kept={} cannot be averaged", params.Int("runs"), params.Int("kept"));
+    throw Error("placeto: kept={1} is more than runs={0}; make it at most as many", params.Int("runs"),
+                params.Int("kept"));
   }
   return {
       .name = given.canonical(),

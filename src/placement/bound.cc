@@ -119,8 +119,8 @@ Bound ParallelBound(const Evaluator& evaluator) {
   // Shared media are simulated to nine digits.
   if (evaluator.facts().contention == Contention::kLinks) path *= 1 - 1e-8;
   const double work = WorkBound(problem);
-  if (work > path) return {.time = work, .reason = "work over devices"};
-  return {.time = path, .reason = "longest path with communication"};
+  if (work > path) return {.time = work, .reason = "work ideally spread over the devices"};
+  return {.time = path, .reason = "longest path, with its transfers"};
 }
 
 Bound TimeBound(const Evaluator& evaluator) {
@@ -150,6 +150,11 @@ Bound LowerBound(const Evaluator& evaluator) {
 }
 
 double Gap(double score, double bound) {
+  if (score <= bound || score == 0) return 0;
+  return bound > 0 ? (score - bound) / bound : std::numeric_limits<double>::infinity();
+}
+
+double MostSaved(double score, double bound) {
   if (score <= bound || score == 0) return 0;
   return (score - bound) / score;
 }

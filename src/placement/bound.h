@@ -34,7 +34,11 @@ struct Bound {
 // not by one bit: sums are rounded down where rounding could matter.
 Bound LowerBound(const Evaluator& evaluator);
 
-// (score - bound) / score, at least 0; 0 when both are 0.
+// How far a score is above its lower bound: (score - bound) / bound, at least 0; 0 when both are 0, infinite when only
+// the bound is.
 double Gap(double score, double bound);
+
+// The most that another plan can save of a score: (score - bound) / score, at least 0; 0 when both are 0.
+double MostSaved(double score, double bound);
 
 }  // namespace berth

@@ -82,7 +82,7 @@ double TwoKindsOfWork(const Work& work) {
   return best;
 }
 
-// Multiplicative steps: a kind that has too much becomes dearer.
+// Multiplicative steps: the price of an overloaded kind rises.
 double ManyKindsOfWork(const Work& work) {
   const size_t kinds = work.devices.size();
   std::vector<double> weight(work.devices), slope(kinds);
@@ -118,7 +118,7 @@ Bound PipelineBound(const Evaluator& evaluator) {
   const size_t additions = 2 * problem.num_ops();
   if (largest >= spread)
     return {.time = RoundDown(largest, additions), .reason = "the largest group of ops that share a device"};
-  return {.time = RoundDown(spread, additions), .reason = "work over devices"};
+  return {.time = RoundDown(spread, additions), .reason = "work ideally spread over the devices"};
 }
 
 Bound PiecesBound(const Evaluator& evaluator) {

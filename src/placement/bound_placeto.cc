@@ -35,7 +35,7 @@ Bound PlacetoBound(const Evaluator& evaluator) {
   }
   path = RoundDown(path, 3 * graph.num_ops());
   work = RoundDown(work / devices, 3 * graph.num_ops());
-  if (work > path) return {.time = work, .reason = "work and rests over devices"};
+  if (work > path) return {.time = work, .reason = "work and rests ideally spread over the devices"};
   return {.time = path, .reason = "longest path with rests"};
 }
 

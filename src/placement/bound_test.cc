@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "placement/testing.h"
 
@@ -46,7 +48,7 @@ TEST(Bound, SharesWorkAmongDevices) {
   const Bound bound = ParallelBound(problem);
   EXPECT_NEAR(bound.time, 4, 1e-9);
   EXPECT_LE(bound.time, 4);
-  EXPECT_EQ(bound.reason, "work over devices");
+  EXPECT_EQ(bound.reason, "work ideally spread over the devices");
 }
 
 TEST(Bound, WeighsUnequalDevices) {
@@ -86,10 +88,19 @@ TEST(Bound, SaysWhenItKnowsNone) {
   EXPECT_EQ(LowerBound(Asked(problem, {.model = EvaluatorFacts::Model::kMeasured})).time, 0);
 }
 
-TEST(Gap, IsAShareOfTheScore) {
-  EXPECT_EQ(Gap(4, 3), 0.25);
+TEST(Gap, IsAShareOfTheLowerBound) {
+  EXPECT_EQ(Gap(4, 2), 1);
+  EXPECT_EQ(Gap(5, 4), 0.25);
   EXPECT_EQ(Gap(3, 3), 0);
   EXPECT_EQ(Gap(0, 0), 0);
+  EXPECT_TRUE(std::isinf(Gap(1, 0)));
+}
+
+TEST(MostSaved, IsAShareOfTheScore) {
+  EXPECT_EQ(MostSaved(4, 3), 0.25);
+  EXPECT_EQ(MostSaved(3, 3), 0);
+  EXPECT_EQ(MostSaved(0, 0), 0);
+  EXPECT_EQ(MostSaved(1, 0), 1);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ double TwoDeviceWork(const Problem& problem, std::span<const double> fixed, doub
   return best;
 }
 
-// Multiplicative steps along the subgradient, which is the loads: who has too much becomes dearer.
+// Multiplicative steps along the subgradient, which is the loads: the price of an overloaded device rises.
 double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
   const size_t devices = problem.num_devices();
   std::vector<double> weight(devices, 1 / static_cast<double>(devices)), rate(devices), loads(devices);
@@ -157,7 +157,7 @@ void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {
   }
   together = RoundDown(together, additions);
   bound.objective = std::max(apart, together);
-  bound.reason = apart < together ? "work over devices, in the objective's measure"
+  bound.reason = apart < together ? "work ideally spread over the devices, in the objective's measure"
                                   : "least energy of each op, and the least time: " + bound.reason;
 }
 

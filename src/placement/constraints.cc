@@ -314,8 +314,8 @@ class Reader {
     }
     if (!share && !lowers) {
       const auto& [device, memory] = limits.front();
-      throw Mistake("{} has {}; a budget only lowers that, a device file can raise it", cluster_.device(device).name,
-                    ToString(Bytes{memory}));
+      throw Mistake("{} has only {}; a budget can lower that, not raise it (a device file can)",
+                    cluster_.device(device).name, ToString(Bytes{memory}));
     }
     if (limits.empty()) throw Mistake("no device's memory has a known size; state absolute budgets: memory gpu0=4GiB");
     return limits;
@@ -358,7 +358,8 @@ class Reader {
     if (ops.size() == 1) pairs = all * (all - 1) / 2;
     if (pairs > kMostPairs) {
       throw Mistake(
-          "it keeps {} pairs of ops apart, at most {} are possible; colocate each side and separate one op of each",
+          "it separates {} pairs of ops, and at most {} are possible; colocate the ops of each side, and separate one "
+          "op of each",
           pairs, kMostPairs);
     }
   }

@@ -211,7 +211,8 @@ TEST(Constraints, NameTheMistakeThePlaceAndTheRemedy) {
   EXPECT_THAT(net.Mistake("separate encoder/0,enc*"), HasSubstr("encoder/0 matches two of its patterns"));
   EXPECT_THAT(net.Mistake("memory gpu0=4GiBB"), HasSubstr("4GiBB"));
   EXPECT_THAT(net.Mistake("memory gpu0=-4GiB"), HasSubstr("-4GiB"));
-  EXPECT_THAT(net.Mistake("memory gpu0=9GiB"), HasSubstr("gpu0 has 8.00 GiB; a budget only lowers that"));
+  EXPECT_THAT(net.Mistake("memory gpu0=9GiB"),
+              HasSubstr("gpu0 has only 8.00 GiB; a budget can lower that, not raise it"));
   EXPECT_THAT(net.Mistake("keep-free cpu=10%"), HasSubstr("the size of cpu's memory is not known"));
   for (const char* text : {"10", "-1%", "101%", "nan%", "inf%", "%", "ten%", "1 0%"}) {
     EXPECT_THAT(net.Mistake(std::string("keep-free ") + text), HasSubstr("is no share")) << text;

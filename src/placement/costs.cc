@@ -120,8 +120,8 @@ size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const std::vec
     if (entry != profile.time_by_op.end()) found.emplace_back(op, entry->second.value);
   }
   if (found.empty()) {
-    throw Error("{}: none of its {} ops is an op of {}: is it a profile of another model?", profile.path,
-                profile.time_by_op.size(), graph.name());
+    throw Error("{}: none of its {} is an op of {}: is it a profile of another model?", profile.path,
+                Counted(static_cast<int64_t>(profile.time_by_op.size()), "op"), graph.name());
   }
 
   const size_t num_devices = graph.num_ops() == 0 ? 0 : times.time.size() / graph.num_ops();

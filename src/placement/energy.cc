@@ -41,9 +41,8 @@ void RequireWatts(const Cluster& cluster) {
                   device.name, cluster.name());
     }
     if (device.watts_busy.value < device.watts_idle.value) {
-      throw Error(
-          "device {} of {} takes {} W busy and {} W idle: the other way round was expected; mend its device file",
-          device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
+      throw Error("device {} of {} takes {} W busy and {} W idle, so less when busy; correct its device file",
+                  device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);
     }
   }
 }

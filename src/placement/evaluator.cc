@@ -75,6 +75,14 @@ std::string_view MemoryRule(const EvaluatorFacts& facts) {
   return "none";
 }
 
+std::string_view DescribeMemoryRule(const EvaluatorFacts& facts) {
+  const std::string_view rule = MemoryRule(facts);
+  if (rule == "berth") return "weights for the whole run, tensors until their last use";
+  if (rule == "msr") return "all that is placed on a device, for the whole run, as in the MSR data set";
+  if (rule == "placeto") return "outputs until their last consumer has run, as in Placeto's simulator";
+  return rule == "measured" ? "as measured" : "not counted";
+}
+
 std::unique_ptr<Session> Evaluator::NewSession(const PlanView& start) const {
   return std::make_unique<FullSession>(*this, start);
 }

@@ -44,6 +44,9 @@ struct EvaluatorFacts {
 // are not comparable. docs/objectives.md says what each counts.
 std::string_view MemoryRule(const EvaluatorFacts& facts);
 
+// What that rule counts, for people: "weights for the whole run, tensors until their last use".
+std::string_view DescribeMemoryRule(const EvaluatorFacts& facts);
+
 // Scratch memory of one thread; made by an Evaluator, used with that one only. After the first score of a
 // kind of plan (bare, with priorities, with a sequence) no call allocates.
 class Workspace {

@@ -59,7 +59,7 @@ std::vector<int32_t> Alone(const Graph& graph) {
 }
 
 // HSDAG's paper, appendix G, after Mirhoseini et al. 2017: an op joins its only producer if it is its only consumer.
-// HSDAG's code: if it is its only producer, whoever else consumes.
+// HSDAG's code: if it is its only producer, whatever other ops consume its output.
 Grouping Colocation(const Problem& problem, bool only_consumer, int64_t most) {
   const Graph& graph = problem.graph();
   const Neighbours neighbours(problem);
@@ -307,14 +307,15 @@ void RegisterGroupings(GroupingCatalog& catalog) {
        .parameters = {{.name = "rule",
                        .type = ParameterType::kChoice,
                        .default_value = "paper",
-                       .sentence = "paper: if nobody else consumes what that op makes; code: in any case, as released",
+                       .sentence =
+                           "paper: only if no other op consumes its output; code: always, as in the released code",
                        .choices = {"paper", "code"}}}},
       [](const Params& params, const Problem& problem) {
         return Colocation(problem, params.Text("rule") == "paper", 0);
       });
   catalog.Add(
       {.name = "chain",
-       .sentence = "linear chains: ops that feed one op each, which nobody else feeds",
+       .sentence = "linear chains: an op and the only op that it feeds, if that has no other input",
        .source = "-",
        .parameters = {Whole("most", "0", "ops in a group at most; 0 for any number, which is colocation(rule=paper)",
                             0)}},
@@ -328,24 +329,26 @@ void RegisterGroupings(GroupingCatalog& catalog) {
       {.name = "merge",
        .sentence = "merge-and-colocate: contracts the edge with most bytes, without cycles, down to a number of groups",
        .source = "Addanki et al. 2019 (Placeto); its code is not published, this is the reading of the Baechi fork",
-       .parameters =
-           {Whole("size", "50",
-                  "groups at the end; of a training graph, of its forward ops, which their backward ops follow", 1),
-            Real("balance", "0",
-                 "ours: work that a group may hold, in times of their mean (doubled while that leaves too many); "
-                 "0: any, which ends with one large group",
-                 0, 1e9)}},
+       .parameters = {Whole("size", "50",
+                            "how many groups; of a training graph the forward ops are grouped, and each backward op "
+                            "joins the group of its forward op",
+                            1),
+                      Real("balance", "0",
+                           "the most work in a group, as a multiple of the mean (doubled while too many groups are "
+                           "left); 0: no limit, which ends with one large group",
+                           0, 1e9)}},
       [](const Params& params, const Problem& problem) {
         return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")), params.Real("balance"));
       });
-  catalog.Add(
-      {.name = "random",
-       .sentence = "each op in any group: what groupings are held against",
-       .source = "-",
-       .parameters = {Whole("groups", "50", "groups at most", 1), Whole("seed", "1", "of the random numbers", 0)}},
-      [](const Params& params, const Problem& problem) {
-        return AtRandom(problem, static_cast<size_t>(params.Int("groups")), static_cast<uint64_t>(params.Int("seed")));
-      });
+  catalog.Add({.name = "random",
+               .sentence = "each op in a random group: the baseline that other groupings should beat",
+               .source = "-",
+               .parameters = {Whole("groups", "50", "how many groups, at most", 1),
+                              Whole("seed", "1", "seed of the random numbers", 0)}},
+              [](const Params& params, const Problem& problem) {
+                return AtRandom(problem, static_cast<size_t>(params.Int("groups")),
+                                static_cast<uint64_t>(params.Int("seed")));
+              });
 }
 
 }  // namespace berth

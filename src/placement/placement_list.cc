@@ -24,9 +24,8 @@ std::vector<DeviceId> ParsePlacementList(std::string_view text, const std::strin
     }
   }
   if (count != graph.num_ops()) {
-    throw Error(
-        "{}: it has {} devices, the model has {} ops; write one device per op, in the order of the model's file", path,
-        count, graph.num_ops());
+    throw Error("{}: it has {}, the model has {}; write one device per op, in the order of the model's file", path,
+                Counted(static_cast<int64_t>(count), "device"), Counted(static_cast<int64_t>(graph.num_ops()), "op"));
   }
   return placement;
 }

@@ -68,7 +68,8 @@ std::string_view Plan::cause_of(OpId op) const {
 std::optional<std::string> FindViolation(const Problem& problem, const PlanView& plan) {
   const Graph& graph = problem.graph();
   if (plan.device.size() != graph.num_ops()) {
-    return fmt::format("it places {} ops, the model has {}", plan.device.size(), graph.num_ops());
+    return fmt::format("it places {}, the model has {}", Counted(static_cast<int64_t>(plan.device.size()), "op"),
+                       graph.num_ops());
   }
   for (const OpId op : graph.ops()) {
     const DeviceId device = plan.device[Index(op)];

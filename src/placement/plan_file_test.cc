@@ -182,7 +182,7 @@ TEST(PlanFile, SaysWhereTheMistakeIs) {
   document["ops"][2]["device"] = "tpu";
   EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].device: 'tpu' is no device of this plan; there are: d0, d1");
   document["ops"][2] = {{"op", "c"}, {"device", "d0"}, {"colour", "red"}};
-  EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].colour: nobody reads this key; remove it");
+  EXPECT_EQ(ParseMessage(document.dump()), "p.json: ops[2].colour: unknown key; remove it");
   document["ended"] = "badly";
   EXPECT_EQ(ParseMessage(document.dump()),
             "p.json: ended: there is no 'badly'; expected one of itself, evaluations, clock, interrupted");

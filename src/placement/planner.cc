@@ -77,11 +77,11 @@ void Search::Count() {
   ++evaluations_;
   if (!request_.progress || !has_best_) return;
   // Ten lines a second are as many as anyone reads; but each improvement is told.
-  const bool better = best_score_.value() < told_;
+  const bool better = !told_ || Better(best_score_, *told_);
   if (const double now = seconds(); better || now - last_progress_ > 0.1) {
-    told_ = best_score_.value();
+    told_ = best_score_;
     last_progress_ = now;
-    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_.value()});
+    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_});
   }
 }
 
@@ -137,6 +137,16 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
   rest.budget.evaluations = std::max<int64_t>(1, std::min(evaluations, evaluations_left()));
   rest.budget.seconds = std::max(0.0, std::min(seconds_allowed, request_.budget.seconds - seconds()));
   rest.random = request_.random.Fork(stream);
+  if (request_.progress) {
+    // What the other planner tells goes on from what is known here.
+    rest.progress = [tell = request_.progress, before = evaluations_, start = start_,
+                     best = has_best_ ? std::optional(best_score_) : std::nullopt](const Progress& part) {
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      tell({.evaluations = before + part.evaluations,
+            .seconds = seconds,
+            .best = best && !Better(part.best, *best) ? *best : part.best});
+    };
+  }
   return rest;
 }
 
@@ -150,7 +160,7 @@ void Search::Adopt(const PlanResult& result) {
   }
   // Whole batches arrive this way, so that none is left out.
   if (request_.progress) {
-    request_.progress({.evaluations = evaluations_, .seconds = seconds(), .best = best_score_.value()});
+    request_.progress({.evaluations = evaluations_, .seconds = seconds(), .best = best_score_});
   }
 }
 

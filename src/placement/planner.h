@@ -48,7 +48,7 @@ inline constexpr std::array<std::string_view, 4> kSearchEndNames = {"itself", "e
 struct Progress {
   int64_t evaluations;
   double seconds;
-  double best;  // Score::value
+  Score best;  // never worse than what was told before
 };
 using ProgressCallback = std::function<void(const Progress&)>;
 
@@ -132,7 +132,8 @@ class Search {
   Random random_;
   std::unique_ptr<Workspace> workspace_;
   std::chrono::steady_clock::time_point start_;
-  double last_progress_ = 0, told_ = std::numeric_limits<double>::infinity();
+  double last_progress_ = 0;
+  std::optional<Score> told_;
   int64_t evaluations_ = 0;
   bool has_best_ = false;
   Plan best_;

@@ -37,7 +37,7 @@ class AnnealingPlanner : public NamedPlanner {
     const double started_at = search.best_score().value();
     if (request.problem.num_devices() > 1) Anneal(search, units, bounded.budget, start);
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{:.1f} % below the start", 100 * gain));
+    PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
     GiveCauses(request.problem, result.plan, "found by search");
     return result;
   }
@@ -104,19 +104,19 @@ void RegisterAnnealing(PlannerCatalog& catalog) {
   std::vector<Parameter> parameters = {{.name = "hot",
                                         .type = ParameterType::kReal,
                                         .default_value = "0.01",
-                                        .sentence = "the temperature at first, as a share of the start's score",
+                                        .sentence = "first temperature, as a share of the first score",
                                         .least = 1e-9,
                                         .most = 1e3},
                                        {.name = "cold",
                                         .type = ParameterType::kReal,
                                         .default_value = "0.00001",
-                                        .sentence = "the temperature at last, as a share of the start's score",
+                                        .sentence = "last temperature, as a share of the first score",
                                         .least = 1e-12,
                                         .most = 1e3},
                                        {.name = "steps",
                                         .type = ParameterType::kInt,
                                         .default_value = "20000",
-                                        .sentence = "evaluations when the budget has no end",
+                                        .sentence = "evaluations, where the budget sets no limit",
                                         .least = 1,
                                         .most = 1e12}};
   for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));

@@ -49,7 +49,7 @@ class BestOfPlanner : public NamedPlanner {
     for (size_t i = 0; i < members_.size(); ++i) {
       const auto refused = members_[i]->Refuses(request.problem, request.evaluator);
       if (!refused) able.push_back(i);
-      // Of the default portfolio nobody expects that all can do everything.
+      // That one of the default planners refuses is no news.
       if (refused && named_) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);
     }
     std::string winner;
@@ -64,7 +64,7 @@ class BestOfPlanner : public NamedPlanner {
       optimal = result.optimal &&
                 (member.facts().space == PlannerFacts::Space::kSequence || !request.evaluator.facts().uses_priorities);
     }
-    return search.Finish(optimal, fmt::format("{} won{}", winner, refusals));
+    return search.Finish(optimal, fmt::format("the best plan is that of {}{}", winner, refusals));
   }
 
  private:
@@ -87,14 +87,13 @@ class BestOfPlanner : public NamedPlanner {
 void RegisterBestOf(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "best_of",
-       .sentence = "A portfolio: the best that several planners find, never worse than the best single device.",
+       .sentence = "Runs several planners and takes the best plan; never worse than the best single device.",
        .source = "-",
-       .parameters =
-           {{.name = "planners",
-             .type = ParameterType::kSpecs,
-             .default_value = "",
-             .sentence = "planners, in the order in which they run; when none is named the two ranks of heft, mincut, "
-                         "one_cut and local_search by rank and first come"}}},
+       .parameters = {{.name = "planners",
+                       .type = ParameterType::kSpecs,
+                       .default_value = "",
+                       .sentence = "planners, in the order in which they run; without any: heft with either rank, "
+                                   "mincut, one_cut, and local_search with order=rank and order=first_come"}}},
       [](const Params& params, const PlannerCatalog& all) { return std::make_unique<BestOfPlanner>(params, all); });
 }
 

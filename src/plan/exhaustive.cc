@@ -227,20 +227,20 @@ class ExhaustivePlanner : public NamedPlanner {
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (auto refused = NamedPlanner::Refuses(problem, evaluator)) return refused;
     if (problem.num_ops() > kMostOps)
-      return fmt::format("the model has {} ops; it is meant for tiny problems", problem.num_ops());
+      return fmt::format("the model has {}, and trying every plan works for tiny problems only",
+                         Counted(static_cast<int64_t>(problem.num_ops()), "op"));
     const Units units(problem);
     double size = 1;
     for (size_t unit = 0; unit < units.size(); ++unit) {
       size *= static_cast<double>(units.num_devices(unit));
       if (WithOrders(evaluator)) size *= static_cast<double>(unit + 1);
       if (size > limit_) {
-        return fmt::format("its space has more than {:g} plans; it is meant for tiny problems (parameter limit)",
-                           limit_);
+        return fmt::format("there are more than {:g} plans, the limit for trying every one (parameter limit)", limit_);
       }
     }
     const EvaluatorFacts& facts = evaluator.facts();
     if (WithOrders(evaluator) && (facts.io_on_host || facts.contention == Contention::kLinks)) {
-      return "space=order knows neither io=host nor contention=links";
+      return "space=order works neither with io=host nor with contention=links";
     }
     return std::nullopt;
   }
@@ -256,7 +256,7 @@ class ExhaustivePlanner : public NamedPlanner {
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
     const bool certain = walk.complete() && search.best_score().feasible;
     PlanResult result =
-        search.Finish(certain, certain ? "every plan was looked at or ruled out" : "not every plan was looked at");
+        search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
     GiveCauses(request.problem, result.plan, "part of the best of all plans");
     return result;
   }
@@ -287,7 +287,7 @@ class ExhaustivePlanner : public NamedPlanner {
 void RegisterExhaustive(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "exhaustive",
-       .sentence = "Every plan of a tiny problem: the oracle that the others are tested against.",
+       .sentence = "Tries every plan of a tiny problem, so that its answer is the optimum.",
        .source = "-",
        .parameters = {{.name = "space",
                        .type = ParameterType::kChoice,

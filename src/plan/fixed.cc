@@ -50,7 +50,7 @@ class FixedPlanner : public NamedPlanner {
 void RegisterFixed(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "fixed",
-       .sentence = "A plan that is there already: a plan file, or a list with a device for each op.",
+       .sentence = "Reads a plan: a plan file, or a list with a device for each op.",
        .source = "-",
        .parameters = {{.name = "file",
                        .type = ParameterType::kText,

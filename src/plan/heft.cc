@@ -152,7 +152,7 @@ class HeftPlanner : public NamedPlanner {
       EvaluateRun(search, units, scheduler, true);
     }
     PlanResult result = search.Finish();
-    GiveCauses(request.problem, result.plan, "ends first there");
+    GiveCauses(request.problem, result.plan, "finishes first there");
     return result;
   }
 
@@ -194,32 +194,31 @@ class HeftPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterHeft(PlannerCatalog& catalog) {
-  catalog.Add(
-      {.name = "heft",
-       .sentence = "List scheduling: the op with the longest way to the end next, where it ends first.",
-       .source = "Topcuoglu, Hariri and Wu 2002, section 4; rank=optimistic: Arabnejad and Barbosa 2014",
-       .parameters = {{.name = "rank",
-                       .type = ParameterType::kChoice,
-                       .default_value = "upward",
-                       .sentence = "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device",
-                       .choices = {"upward", "optimistic"}},
-                      {.name = "insertion",
-                       .type = ParameterType::kBool,
-                       .default_value = "true",
-                       .sentence = "ops may fill idle gaps before others that are placed already"},
-                      {.name = "contention",
-                       .type = ParameterType::kChoice,
-                       .default_value = "auto",
-                       .sentence = "how transfers queue while scheduling; auto: as the evaluator says",
-                       .choices = {"auto", "none", "ports"}},
-                      {.name = "order",
-                       .type = ParameterType::kChoice,
-                       .default_value = "best",
-                       .sentence =
-                           "what the plan says of the order: nothing (first_come), the ranks as priorities, the "
-                           "schedule's own sequence, or the best of the three",
-                       .choices = {"best", "first_come", "priority", "sequence"}}}},
-      [](const Params& params, const PlannerCatalog&) { return std::make_unique<HeftPlanner>(params); });
+  catalog.Add({.name = "heft",
+               .sentence = "List scheduling: takes ops by their longest path to the end, and puts each on the device "
+                           "where it finishes first.",
+               .source = "Topcuoglu, Hariri and Wu 2002, section 4; rank=optimistic: Arabnejad and Barbosa 2014",
+               .parameters = {{.name = "rank",
+                               .type = ParameterType::kChoice,
+                               .default_value = "upward",
+                               .sentence = "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device",
+                               .choices = {"upward", "optimistic"}},
+                              {.name = "insertion",
+                               .type = ParameterType::kBool,
+                               .default_value = "true",
+                               .sentence = "ops may be inserted into idle gaps of a device"},
+                              {.name = "contention",
+                               .type = ParameterType::kChoice,
+                               .default_value = "auto",
+                               .sentence = "how transfers queue while scheduling; auto: as the evaluator says",
+                               .choices = {"auto", "none", "ports"}},
+                              {.name = "order",
+                               .type = ParameterType::kChoice,
+                               .default_value = "best",
+                               .sentence = "order of ops in the plan: none (first_come), the ranks as priorities, the "
+                                           "schedule's own sequence, or the best of the three",
+                               .choices = {"best", "first_come", "priority", "sequence"}}}},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<HeftPlanner>(params); });
 }
 
 }  // namespace berth

@@ -89,12 +89,12 @@ void RegisterLocalSearch(PlannerCatalog& catalog) {
   std::vector<Parameter> parameters = {{.name = "restarts",
                                         .type = ParameterType::kInt,
                                         .default_value = "3",
-                                        .sentence = "how often it begins again when the budget has no end",
+                                        .sentence = "restarts, where the budget sets no limit",
                                         .least = 0,
                                         .most = 1e9}};
   for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
-               .sentence = "Hill climbing with moves of single ops, segments, clusters and branches, and restarts.",
+               .sentence = "Hill climbing that moves single ops, segments, clusters and branches, with restarts.",
                .source = "-",
                .parameters = std::move(parameters)},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<LocalSearchPlanner>(params); });

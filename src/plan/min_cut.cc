@@ -182,13 +182,13 @@ class MinCutPlanner : public NamedPlanner {
  private:
   static std::string Note(const Problem& problem, const EvaluatorFacts& facts, bool serial, const Score& score,
                           double least) {
-    if (!serial) return "the minimum cut is exact for serial execution; here it is a start";
+    if (!serial) return "the minimum cut is exact for serial execution only; here it is a starting point";
     if (facts.subgraph_overhead > 0) {
       const std::string bound =
           facts.objective.is_time() ? "; no placement is below " + ToString(problem.ToSeconds(least)) : "";
-      return "the cut leaves out the overhead per subgraph: a start" + bound;
+      return "the minimum cut does not count the overhead per subgraph: it is a starting point" + bound;
     }
-    if (!score.feasible) return "the minimum cut does not fit into memory: a start";
+    if (!score.feasible) return "the minimum cut does not fit into memory: it is a starting point";
     return facts.objective.is_time() ? "a minimum cut: no placement is faster"
                                      : "a minimum cut: no placement is better";
   }
@@ -272,7 +272,7 @@ class MinCutPlanner : public NamedPlanner {
 
 void RegisterMinCut(PlannerCatalog& catalog) {
   catalog.Add({.name = "mincut",
-               .sentence = "Two devices, serial execution: the exact optimum, by maximum flow.",
+               .sentence = "The exact optimum for two devices under serial execution, by maximum flow.",
                .source = "Stone 1977; flow: Boykov and Kolmogorov 2004"},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<MinCutPlanner>(params); });
 }

@@ -45,8 +45,9 @@ class OnPlanner : public NamedPlanner {
     PlanResult result = planner_->MakePlan(inner);
     // Better plans may split a group.
     result.optimal = result.optimal && grouped.constraints().colocate == request.problem.constraints().colocate;
-    std::string note = fmt::format("{} ops in {} groups", request.problem.num_ops(), grouping.num_groups());
-    if (dropped > 0) note += fmt::format(", {} of them not kept together, because constraints forbid it", dropped);
+    std::string note = fmt::format("{} in {}", Counted(static_cast<int64_t>(request.problem.num_ops()), "op"),
+                                   Counted(static_cast<int64_t>(grouping.num_groups()), "group"));
+    if (dropped > 0) note += fmt::format("; constraints split {} of them", dropped);
     result.note = result.note.empty() ? note : note + "; " + result.note;
     return result;
   }
@@ -62,16 +63,18 @@ class OnPlanner : public NamedPlanner {
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings) {
   catalog.Add(
       {.name = "on",
-       .sentence = "Runs a planner with ops placed in groups.",
+       .sentence = "Runs a planner on groups of ops, each of which shares a device.",
        .source = "-",
        .parameters = {{.name = "group",
                        .type = ParameterType::kSpec,
                        .default_value = "colocation",
-                       .sentence = "how ops are grouped: colocation, chain, fusion, merge, random, with parameters"},
+                       .sentence = "how ops are grouped: colocation, chain, fusion, merge, random, with parameters",
+                       .mode_decides = true},
                       {.name = "planner",
                        .type = ParameterType::kSpec,
                        .default_value = "local_search",
-                       .sentence = "the planner that places the groups"}}},
+                       .sentence = "the planner that places the groups",
+                       .mode_decides = true}}},
       [groupings](const Params& params, const PlannerCatalog& all) {
         return std::make_unique<OnPlanner>(params, all, groupings);
       });

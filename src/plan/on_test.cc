@@ -67,7 +67,7 @@ TEST_F(On, LeavesGroupsThatConstraintsForbid) {
       testing::RandomProblem(random, {.ops = 12, .devices = 2}).With({.separate = {{OpId{0}, OpId{11}}}});
   const PlanResult result = Run(problem, "on(group=merge(size=1),planner=random)");
   EXPECT_NE(result.plan.device[0], result.plan.device[11]);
-  EXPECT_THAT(result.note, HasSubstr("1 of them not kept together, because constraints forbid it"));
+  EXPECT_THAT(result.note, HasSubstr("constraints split 1 of them"));
 }
 
 TEST_F(On, ListsTheGroupingsForAWrongName) {

@@ -138,17 +138,16 @@ class OneCutPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterOneCut(PlannerCatalog& catalog) {
-  catalog.Add(
-      {.name = "one_cut",
-       .sentence = "The best single cut of the topological order between two devices.",
-       .source = "-",
-       .parameters = {{.name = "cuts",
-                       .type = ParameterType::kInt,
-                       .default_value = "2000",
-                       .sentence = "how many cuts it tries per pair of devices, at most, when the budget has no end",
-                       .least = 2,
-                       .most = 1e9}}},
-      [](const Params& params, const PlannerCatalog&) { return std::make_unique<OneCutPlanner>(params); });
+  catalog.Add({.name = "one_cut",
+               .sentence = "The best single cut of the topological order between two devices.",
+               .source = "-",
+               .parameters = {{.name = "cuts",
+                               .type = ParameterType::kInt,
+                               .default_value = "2000",
+                               .sentence = "most cuts to try per pair of devices, where the budget sets no limit",
+                               .least = 2,
+                               .most = 1e9}}},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<OneCutPlanner>(params); });
 }
 
 }  // namespace berth

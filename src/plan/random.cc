@@ -38,15 +38,15 @@ class RandomPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterRandom(PlannerCatalog& catalog) {
-  catalog.Add(
-      {.name = "random",
-       .sentence = "Each op on any device, the best of as many draws as the budget allows (100 when it has no end).",
-       .source = "-",
-       .parameters = {{.name = "bias",
-                       .type = ParameterType::kBool,
-                       .default_value = "false",
-                       .sentence = "first draw how likely each device is"}}},
-      [](const Params& params, const PlannerCatalog&) { return std::make_unique<RandomPlanner>(params); });
+  catalog.Add({.name = "random",
+               .sentence = "Each op on a random device; the best of as many placements as the budget allows (100 where "
+                           "it sets no limit).",
+               .source = "-",
+               .parameters = {{.name = "bias",
+                               .type = ParameterType::kBool,
+                               .default_value = "false",
+                               .sentence = "draw how likely each device is, before each placement"}}},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<RandomPlanner>(params); });
 }
 
 }  // namespace berth

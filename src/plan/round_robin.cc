@@ -28,7 +28,7 @@ class RoundRobinPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterRoundRobin(PlannerCatalog& catalog) {
-  catalog.Add({.name = "round_robin", .sentence = "Ops in turn to the devices.", .source = "-"},
+  catalog.Add({.name = "round_robin", .sentence = "Deals the ops out to the devices in turn.", .source = "-"},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<RoundRobinPlanner>(params); });
 }
 

@@ -48,12 +48,12 @@ class SinglePlanner : public NamedPlanner {
 
 void RegisterSingle(PlannerCatalog& catalog) {
   catalog.Add({.name = "single",
-               .sentence = "Everything on one device; what it cannot run goes to the fastest that can.",
+               .sentence = "All ops on one device; an op that it cannot run goes to the fastest device that can.",
                .source = "-",
                .parameters = {{.name = "device",
                                .type = ParameterType::kText,
                                .default_value = "best",
-                               .sentence = "a device's name or number, or best: each is tried"}}},
+                               .sentence = "a device's name or number, or best: tries each"}}},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<SinglePlanner>(params); });
 }
 

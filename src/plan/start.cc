@@ -9,18 +9,16 @@ StartOptions::StartOptions(const Params& params)
     : start(params.Text("start")), by_rank(params.Text("order") == "rank") {}
 
 std::vector<Parameter> StartOptions::Parameters() {
-  return {
-      {.name = "start",
-       .type = ParameterType::kChoice,
-       .default_value = "simple",
-       .sentence = "where it begins: simple, the best single device; random, a random placement",
-       .choices = {"simple", "random"}},
-      {.name = "order",
-       .type = ParameterType::kChoice,
-       .default_value = "first_come",
-       .sentence = "what its plans say of the order: first_come, nothing; rank, the op with the longest way to the end "
-                   "first",
-       .choices = {"first_come", "rank"}}};
+  return {{.name = "start",
+           .type = ParameterType::kChoice,
+           .default_value = "simple",
+           .sentence = "first placement: simple, the best single device; random, a random one",
+           .choices = {"simple", "random"}},
+          {.name = "order",
+           .type = ParameterType::kChoice,
+           .default_value = "first_come",
+           .sentence = "order of ops in its plans: first_come, none; rank, by the longest path to the end",
+           .choices = {"first_come", "rank"}}};
 }
 
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
@@ -32,7 +30,7 @@ Plan StartPlan(Search& search, const Units& units, const Plan* given, const Star
     return search.Evaluate(plan.view(), cause);
   };
   if (given != nullptr) {
-    evaluate(given->device, "where the search began");
+    evaluate(given->device, "first placement of the search");
   } else if (options.start == "random") {
     const std::vector<double> even(problem.num_devices(), 1);
     evaluate(units.Draw(search.random(), even), "drawn at random");

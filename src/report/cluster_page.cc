@@ -32,10 +32,11 @@ std::string DeviceRows(const Cluster& cluster) {
   for (const DeviceId id : cluster.ids()) {
     for (const auto& [type, peak] : cluster.device(id).peak) types.insert(type);
   }
-  std::vector<Table::Column> columns = {{"device"}, {"kind"}, {"memory", kRight}};
-  for (const std::string& type : types) columns.push_back({type, kRight});
-  for (const char* title : {"bandwidth", "per op", "idle", "busy"}) columns.push_back({title, kRight});
-  columns.push_back({"ops"});
+  std::vector<Table::Column> columns = {{"device"}, {"kind", kLeft, 6}, {"memory", kRight}};
+  for (const std::string& type : types) columns.push_back({type, kRight, type == "f32" ? 0 : 5});
+  columns.insert(columns.end(),
+                 {{"bandwidth", kRight}, {"per op", kRight, 1}, {"idle", kRight, 3}, {"busy", kRight, 3}});
+  columns.push_back({"ops", kLeft, 2});
   Table table(std::move(columns));
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
@@ -77,7 +78,7 @@ std::string LinkRows(const Cluster& cluster) {
     }
   }
   using enum Table::Align;
-  Table table({{"link"}, {"latency", kRight}, {"bandwidth", kRight}, {"shares its medium"}});
+  Table table({{"link"}, {"latency", kRight}, {"bandwidth", kRight}, {"shares its medium", kLeft, 1}});
   for (const Kind& kind : kinds) {
     std::string routes = kind.routes.front();
     if (kind.routes.size() == 2) routes += ", " + kind.routes.back();
@@ -131,14 +132,15 @@ std::string SourceLines(const Cluster& cluster) {
 std::string ClusterPage(const Cluster& cluster) {
   const ProvenanceCount count = CountProvenance(cluster);
   std::string text = Legible(cluster.name()) + "\n\n" + DeviceRows(cluster) + LinkRows(cluster);
-  text += fmt::format("\n  of {} numbers: {} measured (!), {} from vendors, {} guesses (?)\n", count.all(),
-                      count.measured, count.vendor, count.guess);
+  text += "\n" + Wrap(fmt::format("Of {}: {} measured (!), {} from vendors, {} {} (?).",
+                                  Counted(static_cast<int64_t>(count.all()), "number"), count.measured, count.vendor,
+                                  count.guess, count.guess == 1 ? "guess" : "guesses"));
   std::vector<std::string> interchangeable;
   for (const DeviceId id : cluster.ids()) {
     if (cluster.class_of(id) != id) interchangeable.push_back(Legible(cluster.device(id).name));
   }
   if (!interchangeable.empty()) {
-    text += Wrap(fmt::format("{} {} interchangeable with a device before: planners search only one of them.",
+    text += Wrap(fmt::format("{} {} the same as a device above, in all numbers: planners use that to search less.",
                              JoinAnd(interchangeable), interchangeable.size() == 1 ? "is" : "are"));
   }
   return text + SourceLines(cluster);

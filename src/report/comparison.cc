@@ -89,7 +89,7 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
     parts.push_back(fmt::format("{} {}", Count(group.ops), route_text));
     shown += group.ops;
   }
-  if (shown < moved) parts.push_back(fmt::format("{} elsewhere", Count(moved - shown)));
+  if (shown < moved) parts.push_back(fmt::format("{} between other devices", Count(moved - shown)));
   return fmt::format("moves {} of {}: {}", Count(moved), Counted(static_cast<int64_t>(graph.num_ops()), "op"),
                      JoinAnd(parts));
 }
@@ -107,7 +107,7 @@ std::string DescribeLoads(const Problem& problem, const RunSummary& summary) {
     if (parts.size() == 4) break;
     parts.push_back(fmt::format("{} {}", DeviceName(problem, device), Percent(-load)));
   }
-  if (loads.size() > parts.size()) parts.push_back(fmt::format("{} more less", loads.size() - parts.size()));
+  if (loads.size() > parts.size()) parts.push_back(fmt::format("{} others less", loads.size() - parts.size()));
   return JoinAnd(parts);
 }
 
@@ -118,9 +118,10 @@ std::string_view Superlative(const Objective& objective) { return objective.is_t
 std::string DescribeGap(const Objective& objective, const PlanReport& report) {
   if (!(report.bound.value() > 0)) return "No lower bound is known for this evaluator.";
   if (report.gap() < 5e-4) {
-    return fmt::format("No plan is {}: it meets the lower bound ({}).", BetterWord(objective), report.bound.reason);
+    return fmt::format("No plan is {}: this one is at the lower bound ({}).", BetterWord(objective),
+                       report.bound.reason);
   }
-  return fmt::format("No plan at all can save more than {} of its {} (lower bound: {}).", Percent(report.gap()),
+  return fmt::format("No plan can save more than {} of its {} (lower bound: {}).", Percent(report.most_saved()),
                      objective.is_time() ? "time" : objective.name, report.bound.reason);
 }
 
@@ -167,11 +168,14 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   const Objective& objective = comparison.objective;
   std::vector<Table::Column> columns = {{"planner"}};
   if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});
-  columns.push_back({"time", kRight});
-  columns.push_back({"gap", kRight});
-  for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight});
-  for (const char* title : {"energy", "transfers", "fullest memory", "evaluations", "planning"})
-    columns.push_back({title, kRight});
+  columns.push_back({"time", kRight, objective.unit == Objective::Unit::kShare ? 1 : 0});
+  columns.push_back({"above bound", kRight});
+  for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight, 1});
+  columns.insert(columns.end(), {{"energy", kRight, 3},
+                                 {"transfers", kRight, 4},
+                                 {"fullest memory", kRight, 5},
+                                 {"evaluations", kRight, 6},
+                                 {"planning", kRight, 2}});
   columns.push_back({""});
   Table table(std::move(columns));
   for (const ComparisonRow& row : comparison.rows) {
@@ -192,7 +196,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
     cells.push_back(ToString(Seconds{report.result.wall_seconds}));
     cells.push_back(!score.feasible ? "does not fit"
                     : &row == &comparison.winner()
-                        ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? ", and simple" : "")
+                        ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? " (simple rule)" : "")
                     : &row == comparison.best_simple() ? "best simple rule"
                     : report.result.optimal            ? "proven optimal"
                                                        : "");
@@ -200,7 +204,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   }
   std::string text = table.ToString();
   for (const auto& [planner, reason] : comparison.refusals) {
-    text += Wrap(fmt::format("{} does not answer this: {}", planner, Legible(reason)));
+    text += Wrap(fmt::format("{} does not answer this problem: {}", planner, Legible(reason)));
   }
   return text;
 }
@@ -217,7 +221,7 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                                ? fmt::format("{} is fastest with {}", name, achieved)
                                : fmt::format("{} is best with {} of objective {}", name, achieved, objective.name);
   if (!report.timeline.score.feasible) {
-    return Wrap(fmt::format("No plan fits. The nearest is {}'s: {}", name,
+    return Wrap(fmt::format("No plan fits. The one of {} lacks the least memory: {}", name,
                             Legible(report.timeline.infeasible_because))) +
            MemoryHolders(problem, report.timeline, 4);
   }
@@ -225,7 +229,7 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
   if (simple == nullptr || !simple->report.timeline.score.feasible) {
     text = Wrap(fmt::format("{}; no simple rule gives a plan that fits.", head));
   } else if (winner.simple) {
-    text = Wrap(fmt::format("{}: nothing that was tried beats this simple rule.", head));
+    text = Wrap(fmt::format("{}. It is a simple rule, and no planner that was tried beats it.", head));
   } else if (!ClearlyLess(value(report), value(simple->report))) {
     text = Wrap(fmt::format("{}, but by less than 0.05 %: the simple rule {} is as good.", head,
                             Shorten(simple->report.planner, 60)));
@@ -237,9 +241,9 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                                                Factor(value(simple->report) / value(report)), rule, rule_value)
                                  : fmt::format("{}: {} less than the best simple rule, {}, which has {}.", head,
                                                Percent(1 - value(report) / value(simple->report)), rule, rule_value));
-    text += Wrap(fmt::format("Why: against that rule it {}.",
+    text += Wrap(fmt::format("Compared with that rule, it {}.",
                              DescribeMoves(problem, simple->report.result.plan, report.result.plan)));
-    text += Wrap(fmt::format("Its devices compute {} of the time, the rule's {}; it sends {} ({}), the rule {} ({}).",
+    text += Wrap(fmt::format("Its devices compute {} of the time, the rule's {}. It sends {} ({}), the rule {} ({}).",
                              DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary),
                              Counted(report.summary.transfers, "tensor"),
                              ToString(Bytes{report.summary.transfer_bytes}), Count(simple->report.summary.transfers),

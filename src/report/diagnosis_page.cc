@@ -31,16 +31,18 @@ std::string DiagnosisPage(const Diagnosis& diagnosis) {
                                                    : fmt::format("{}  ({})", constraint.ToString(), constraint.place));
   }
   const size_t count = constraints.size();
-  text += Block(count == 1 ? "It is this constraint:" : fmt::format("It is these {} constraints together:", count),
+  text += Block(count == 1 ? "The constraint that makes it so:"
+                           : fmt::format("The {} constraints that together make it so:", count),
                 std::move(constraints), kShownConstraints);
-  text += Block("Where ops may be:", diagnosis.reasons, kShownOps);
+  text += Block("Where the ops may be:", diagnosis.reasons, kShownOps);
   // The summary names a few.
   const size_t named = diagnosis.kind == Diagnosis::Kind::kPlacement ? kNamedOps : 1;
   if (diagnosis.ops.size() > named) {
-    text += Block(fmt::format("It is about these {} ops:", diagnosis.ops.size()), diagnosis.ops, kShownOps);
+    text += Block(fmt::format("The ops, {} in all:", diagnosis.ops.size()), diagnosis.ops, kShownOps);
   }
-  text += Block(diagnosis.remedies.size() > 1 ? "What to do, one of these:" : "What to do:", diagnosis.remedies,
-                kShownConstraints);
+  text +=
+      Block(diagnosis.remedies.size() > 1 ? "What to do (one of these is enough):" : "What to do:", diagnosis.remedies,
+            kShownConstraints);
   return text;
 }
 

@@ -118,7 +118,7 @@ std::string PathParagraph(const Problem& problem, const PlanReport& report) {
             : Shorten(graph.op_name(MakeId<OpId>(step.index)), 36);
     names.push_back(fmt::format("{} {}", what, ToString(problem.ToSeconds(step.end - step.start))));
   }
-  return text + Wrap(fmt::format("Its longest: {}.", JoinAnd(names)));
+  return text + Wrap(fmt::format("Its longest events: {}.", JoinAnd(names)));
 }
 
 }  // namespace
@@ -161,8 +161,13 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
   for (const PathStep& step : report.summary.path) {
     if (!step.is_transfer) on_path[step.index] = true;
   }
-  Table table(
-      {{"op"}, {"type"}, {"device"}, {"takes", kRight}, {""}, {"cause"}, {"the whole run with only this op moved to"}});
+  Table table({{"op"},
+               {"type", kLeft, 2},
+               {"device"},
+               {"takes", kRight},
+               {""},
+               {"cause", kLeft, 1},
+               {"run time if moved alone"}});
   size_t better_elsewhere = 0;
   for (const OpExplanation& explained : explanation.ops) {
     const OpId op = explained.op;
@@ -180,16 +185,17 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
   std::string text = table.ToString() + "\n  * on the critical path\n";
   if (explanation.without_sequence) {
     text += Wrap(
-        "The plan gives a strict order, which holds for its own placement only: with an op moved, scores follow the "
-        "first-come rule.");
+        "The plan's strict order of ops holds for its own placement only: with an op moved, ops run first come, first "
+        "served.");
   }
   const auto ops = static_cast<int64_t>(explanation.ops.size());
   const std::string_view better = BetterWord(evaluator.facts().objective);
-  text += better_elsewhere == 0
-              ? Wrap(fmt::format("No single move of {} makes this plan {}.",
-                                 ops == 1 ? "this op" : fmt::format("these {} ops", Count(ops)), better))
-              : Wrap(fmt::format("{} of {} would each make the plan {} if moved alone: a longer search may pay.",
-                                 Count(static_cast<int64_t>(better_elsewhere)), Counted(ops, "op"), better));
+  text +=
+      better_elsewhere == 0
+          ? Wrap(fmt::format("No single move of {} makes this plan {}.",
+                             ops == 1 ? "this op" : fmt::format("these {} ops", Count(ops)), better))
+          : Wrap(fmt::format("{} of {} would make the plan {} if moved alone: a longer search may find a better plan.",
+                             Count(static_cast<int64_t>(better_elsewhere)), Counted(ops, "op"), better));
   return text;
 }
 

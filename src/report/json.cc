@@ -44,7 +44,12 @@ Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) :
 
 }  // namespace
 
-std::string DumpJson(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
+std::string DumpJson(const Json& json) {
+  BERTH_CHECK(json.is_object() && !json.empty(), "an answer in JSON is an object");
+  // Into the text, because an answer may be large.
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return fmt::format("{{\n  \"format_version\": {},{}\n", kJsonVersion, std::string_view(text).substr(1));
+}
 
 Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
@@ -73,7 +78,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"objective", objective.name},
           {"objective_value", FiniteOrNull(ObjectiveNumber(problem, objective, score.value()))},
           {"objective_bound", ObjectiveNumber(problem, objective, report.bound.value())},
-          {"gap", report.gap()},
+          {"gap", FiniteOrNull(report.gap())},
           {"optimal", report.result.optimal},
           {"energy_joules", report.summary.joules},
           {"evaluations", report.result.evaluations},
@@ -110,8 +115,8 @@ Json SimulationJson(const Evaluator& evaluator, const PlanReport& report) {
     transfers.push_back({{"tensor", TransferName(graph, transfer)},
                          {"from", DeviceName(problem, transfer.from)},
                          {"to", DeviceName(problem, transfer.to)},
-                         {"start", seconds(transfer.start)},
-                         {"end", seconds(transfer.end)},
+                         {"start_seconds", seconds(transfer.start)},
+                         {"end_seconds", seconds(transfer.end)},
                          {"bytes", TransferBytes(graph, transfer)}});
   }
   json["subgraphs"] = report.timeline.subgraphs;

@@ -13,7 +13,11 @@ namespace berth {
 // Keys stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-// Two spaces of indentation and a line break at the end; what is not UTF-8 in a name becomes the replacement character.
+// What an answer's "format_version" says. It grows when a key goes, or means something else; not when one is added.
+inline constexpr int kJsonVersion = 1;
+
+// An answer, which must be an object, after its "format_version": two spaces of indentation and a line break at the
+// end; what is not UTF-8 in a name becomes the replacement character.
 std::string DumpJson(const Json& json);
 
 Json PlanJson(const Evaluator& evaluator, const PlanReport& report);

@@ -55,7 +55,7 @@ class Checker {
             .held = fits,
             .text = !fits            ? "it does not"
                     : rule == "none" ? "memory is not counted"
-                                     : fmt::format("every device holds its part (memory rule {})", rule),
+                                     : "every device's peak is within its memory",
             .reason = Legible(report_.timeline.infeasible_because)};
   }
 
@@ -123,14 +123,26 @@ class Checker {
   }
 
   LimitResult GapLimit(double most) const {
-    LimitResult result = Compared("gap", report_.gap(), most, Percent);
-    if (result.held) return result;
     const Objective& objective = evaluator_.facts().objective;
-    result.reason = report_.bound.value() > 0
-                        ? fmt::format("{} is {}, and its lower bound {} ({})", objective.name,
-                                      ObjectiveText(problem_, objective, report_.timeline.score.value()),
-                                      ObjectiveText(problem_, objective, report_.bound.value()), report_.bound.reason)
-                        : "no lower bound is known for this execution model";
+    const double gap = report_.gap();
+    LimitResult result = {.limit = "gap",
+                          .device = {},
+                          .value = gap,
+                          .most = most,
+                          .held = gap <= most || Equal(gap, most),
+                          .text = {},
+                          .reason = {}};
+    if (!(report_.bound.value() > 0) && gap > 0) {
+      result.text = "not known";
+      result.reason = "no lower bound is known for this execution model";
+      return result;
+    }
+    result.text =
+        fmt::format("{} is {} above its lower bound, the limit is {}", objective.name, Percent(gap), Percent(most));
+    if (result.held) return result;
+    result.reason = fmt::format("{} is {}, and its lower bound {} ({})", objective.name,
+                                ObjectiveText(problem_, objective, report_.timeline.score.value()),
+                                ObjectiveText(problem_, objective, report_.bound.value()), report_.bound.reason);
     return result;
   }
 
@@ -140,7 +152,6 @@ class Checker {
     LimitResult result = Compared("memory", static_cast<double>(memory.peak_bytes), static_cast<double>(most),
                                   [](double bytes) { return ToString(Bytes{static_cast<int64_t>(bytes)}); });
     result.device = problem_.cluster().device(device).name;
-    result.text += fmt::format(", by the rule {}", MemoryRule(evaluator_.facts()));
     if (result.held) return result;
     std::vector<std::string> parts;
     for (const MemoryHolder& holder : memory.holders) {
@@ -187,9 +198,10 @@ std::string LimitLines(const std::vector<LimitResult>& results) {
   std::string text;
   for (const LimitResult& result : results) {
     const std::string what = result.device.empty() ? result.limit : result.limit + " of " + Legible(result.device);
-    text += fmt::format("{:<7} {}: {}", result.held ? "held" : "MISSED", what, result.text);
-    if (!result.reason.empty()) text += ": " + result.reason;
-    text += '\n';
+    std::string line = fmt::format("{}: {}", what, result.text);
+    if (!result.reason.empty()) line += ": " + result.reason;
+    const std::string head = fmt::format("{:<7} ", result.held ? "held" : "MISSED");
+    text += head + Wrap(line, std::string(head.size(), ' '), PageWidth()).substr(head.size());
   }
   return text;
 }

@@ -21,7 +21,7 @@ struct Limits {
   std::vector<Memory> memory{};     // peaks, by the evaluator's memory rule
   std::optional<int64_t> transfers{};
   std::optional<double> joules{};
-  std::optional<double> gap{};  // a share of the objective's value
+  std::optional<double> gap{};  // how far the objective is above its lower bound, as a share of that bound
 };
 
 // "gpu0=4GiB" or "4GiB". Throws Error with an example.

@@ -76,11 +76,11 @@ TEST(Limits, OfLatencySayByHowMuchAndWhatLimitsTheRun) {
   EXPECT_THAT(trial({.seconds = 1}).reason, HasSubstr("no plan takes less than 4.00 s"));
 }
 
-TEST(Limits, OfMemoryNameWhatFillsThePeakAndTheRule) {
+TEST(Limits, OfMemoryNameWhatFillsThePeak) {
   const Trial trial;
   const LimitResult held = trial({.memory = {{.device = "one", .bytes = 1}}});
   EXPECT_TRUE(held.held);
-  EXPECT_THAT(held.text, HasSubstr("by the rule berth"));
+  EXPECT_EQ(held.text, "1 B, exactly the limit");
   const LimitResult missed = trial({.memory = {{.device = "two", .bytes = 6}}});  // the weight, a copy and the output
   EXPECT_FALSE(missed.held);
   EXPECT_EQ(missed.value, 7);
@@ -111,10 +111,11 @@ TEST(Limits, OfEnergySayWhatEachDeviceTakes) {
 
 TEST(Limits, OfTheGapSayTheBound) {
   const Trial trial;  // nothing is faster than 4
-  EXPECT_TRUE(trial({.gap = 0.2}).held);
-  const LimitResult missed = trial({.gap = 0.1});
+  EXPECT_TRUE(trial({.gap = 0.25}).held);
+  EXPECT_THAT(trial({.gap = 0.25}).text, "latency is 25 % above its lower bound, the limit is 25 %");
+  const LimitResult missed = trial({.gap = 0.2});
   EXPECT_FALSE(missed.held);
-  EXPECT_NEAR(missed.value, 0.2, 1e-12);
+  EXPECT_NEAR(missed.value, 0.25, 1e-12);
   EXPECT_THAT(missed.reason, HasSubstr("latency is 5.00 s, and its lower bound 4.00 s"));
 }
 

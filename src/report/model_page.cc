@@ -42,10 +42,10 @@ std::string TypeTable(const Graph& graph) {
   Table table({{"op type"},
                {"ops", kRight},
                {"FLOPs", kRight},
-               {"share", kRight},
+               {"share", kRight, 1},
                {"bytes moved", kRight},
-               {"share", kRight},
-               {"class"},
+               {"share", kRight, 2},
+               {"class", kLeft, 3},
                {""}});
   const auto share = [](double part, double all) { return Percent(all > 0 ? part / all : 0); };
   for (size_t i = 0; i < std::min(sorted.size(), kTypes); ++i) {
@@ -57,7 +57,9 @@ std::string TypeTable(const Graph& graph) {
                type.bytes_only ? "costed by its bytes only" : ""});
   }
   std::string text = table.ToString();
-  if (sorted.size() > kTypes) text += fmt::format("  and {} more types: --json has them\n", sorted.size() - kTypes);
+  if (sorted.size() > kTypes)
+    text +=
+        fmt::format("  and {}: --json has all\n", Counted(static_cast<int64_t>(sorted.size() - kTypes), "more type"));
   return text;
 }
 
@@ -85,8 +87,8 @@ std::string ModelPage(const Graph& graph) {
   for (const TensorId tensor : graph.tensors()) widest_tensor = std::max(widest_tensor, graph.tensor_bytes(tensor));
   const double ops = static_cast<double>(graph.num_ops());
   std::string text = fmt::format("{}\n\n", Legible(graph.name()));
-  text += fmt::format("  ops          {} ({} one after another at least, {} side by side at most)\n",
-                      count(graph.num_ops()), Count(depth), Count(width));
+  text += Field("ops", fmt::format("{} (the longest path has {}, at most {} can run side by side)",
+                                   count(graph.num_ops()), Count(depth), Count(width)));
   text += fmt::format("  edges        {} ({:.2f} per op)\n", count(graph.num_edges()),
                       ops > 0 ? static_cast<double>(graph.num_edges()) / ops : 0.0);
   text += fmt::format("  work         {}\n", WithPrefix(graph.total_flops(), "FLOP"));
@@ -103,7 +105,7 @@ std::string ModelPage(const Graph& graph) {
     inputs.push_back(
         fmt::format("{} ({})", Shorten(graph.input_name(input), 30), ToString(Bytes{graph.input_bytes(input)})));
   }
-  if (!inputs.empty()) text += fmt::format("  inputs       {}\n", JoinAnd(inputs));
+  if (!inputs.empty()) text += Field("inputs", JoinAnd(inputs));
   text += fmt::format("  fingerprint  {:016x}\n\n", graph.structural_fingerprint());
   text += TypeTable(graph);
   const auto without_formula = BytesOnlyTypes(graph);

@@ -49,9 +49,9 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
   const Cluster& cluster = problem.cluster();
   const ProvenanceCount count = CountProvenance(cluster);
   if (count.guess > 0) {
-    notes.push_back(
-        fmt::format("{} of the {} numbers that describe {} are guesses, {} come from vendors, {} were measured.",
-                    count.guess, count.all(), Legible(cluster.name()), count.vendor, count.measured));
+    notes.push_back(fmt::format("The description of {} has {}: {} guessed, {} from vendors, {} measured.",
+                                Legible(cluster.name()), Counted(static_cast<int64_t>(count.all()), "number"),
+                                count.guess, count.vendor, count.measured));
   }
   int64_t measured = 0, all = 0;
   for (const OpId op : problem.graph().ops()) {
@@ -60,10 +60,10 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
       measured += problem.measured(op, device) ? 1 : 0;
     }
   }
-  notes.push_back(measured == 0
-                      ? fmt::format("All op times are predicted ({}), none was measured.", problem.cost_source())
-                      : fmt::format("{} of {} op times were measured, the others are predicted ({}).", Count(measured),
-                                    Count(all), problem.cost_source()));
+  notes.push_back(measured == 0     ? fmt::format("All op times are predicted ({}).", problem.cost_source())
+                  : measured == all ? fmt::format("All op times were measured ({}).", problem.cost_source())
+                                    : fmt::format("Measured: {} of {} op times; the others are predicted ({}).",
+                                                  Count(measured), Count(all), problem.cost_source()));
   const auto types = BytesOnlyTypes(problem.graph());
   if (!types.empty()) {
     std::vector<std::string> parts;
@@ -71,16 +71,18 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
       if (parts.size() == 4) break;
       parts.push_back(fmt::format("{} {}", Count(static_cast<int64_t>(ops)), Legible(type)));
     }
-    if (types.size() > parts.size()) parts.push_back(fmt::format("{} more types", types.size() - parts.size()));
-    notes.push_back(fmt::format("Costed by their bytes only, because no formula is known: {}.", JoinAnd(parts)));
+    if (types.size() > parts.size())
+      parts.push_back(Counted(static_cast<int64_t>(types.size() - parts.size()), "more type"));
+    notes.push_back(
+        fmt::format("No FLOP formula is known for {}: predicted from the bytes that they move.", JoinAnd(parts)));
   }
   constexpr size_t kImporterNotes = 3;
   const auto& from_importer = problem.graph().notes();
   for (size_t i = 0; i < std::min(from_importer.size(), kImporterNotes); ++i)
     notes.push_back(Legible(from_importer[i]));
   if (from_importer.size() > kImporterNotes) {
-    notes.push_back(
-        fmt::format("{} more notes on the model: see `berth inspect`.", from_importer.size() - kImporterNotes));
+    notes.push_back(fmt::format("{} on the model: see `berth inspect`.",
+                                Counted(static_cast<int64_t>(from_importer.size() - kImporterNotes), "more note")));
   }
   return notes;
 }

@@ -78,12 +78,12 @@ std::string DeviceTable(const Problem& problem, const PlanReport& report) {
   using enum Table::Align;
   Table table({{"device"},
                {"ops", kRight},
-               {"computing", kRight},
+               {"computing", kRight, 4},
                {"of the time", kRight},
-               {"received", kRight},
-               {"sent", kRight},
+               {"received", kRight, 2},
+               {"sent", kRight, 3},
                {"peak memory", kRight},
-               {"of its memory", kRight}});
+               {"of its memory", kRight, 1}});
   const double makespan = report.summary.makespan;
   for (const DeviceId device : problem.cluster().ids()) {
     const DeviceUse& use = report.summary.devices[Index(device)];
@@ -125,8 +125,8 @@ std::string ConstraintLines(std::span<const std::string> constraints) {
   constexpr size_t kShown = 8;
   std::string text;
   for (size_t i = 0; i < std::min(constraints.size(), kShown); ++i)
-    text += fmt::format("  {:<11}  {}\n", i == 0 ? "keeps" : "", Legible(constraints[i]));
-  if (constraints.size() > kShown) text += fmt::format("  {:<11}  and {} more\n", "", constraints.size() - kShown);
+    text += Field(i == 0 ? "keeps" : "", Legible(constraints[i]));
+  if (constraints.size() > kShown) text += Field("", fmt::format("and {} more", constraints.size() - kShown));
   return text;
 }
 
@@ -134,38 +134,38 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
   const Score& score = report.timeline.score;
   const auto seconds = [&](double units) { return ToString(problem.ToSeconds(units)); };
-  std::string text = fmt::format("{}\n\n", DescribeProblem(problem));
-  text += fmt::format("  planner      {}{}\n", report.planner,
-                      report.result.optimal ? ", which proved this plan optimal" : "");
-  text += fmt::format("  under        {}\n", evaluator.name());
+  std::string text = Line(DescribeProblem(problem)) + "\n";
+  text += Field("planner", report.planner + (report.result.optimal ? ", which proved this plan optimal" : ""));
+  text += Field("evaluator", evaluator.name());
   text += ConstraintLines(report.constraints);
   const Objective& objective = evaluator.facts().objective;
-  text += fmt::format("  time         {}{}{}\n", seconds(score.time),
-                      objective.name == "throughput" ? " per sample of a full pipeline" : "",
-                      score.feasible ? "" : "  (DOES NOT FIT)");
+  text += Field("time", fmt::format("{}{}{}", seconds(score.time),
+                                    objective.name == "throughput" ? " per sample of a full pipeline" : "",
+                                    score.feasible ? "" : " (DOES NOT FIT)"));
   if (!objective.is_time()) {
-    text += fmt::format("  objective    {}: {}{}\n", objective.name, ObjectiveText(problem, objective, score.value()),
-                        objective.unit == Objective::Unit::kShare ? ", where the best single device has 1" : "");
+    text += Field("objective",
+                  fmt::format("{}: {}{}", objective.name, ObjectiveText(problem, objective, score.value()),
+                              objective.unit == Objective::Unit::kShare ? ", where the best single device has 1" : ""));
   }
   if (report.bound.value() > 0) {
-    text += fmt::format("  lower bound  {}: {} ({})\n", ObjectiveText(problem, objective, report.bound.value()),
-                        report.gap() < 5e-4 ? fmt::format("no plan is {}", BetterWord(objective))
-                                            : fmt::format("no plan can save more than {}", Percent(report.gap())),
-                        report.bound.reason);
+    text += Field("lower bound", fmt::format("{}: {} ({})", ObjectiveText(problem, objective, report.bound.value()),
+                                             report.gap() < 5e-4 ? fmt::format("no plan is {}", BetterWord(objective))
+                                                                 : fmt::format("no plan can save more than {}",
+                                                                               Percent(report.most_saved())),
+                                             report.bound.reason));
   } else {
-    text += "  lower bound  none is known for this evaluator\n";
+    text += Field("lower bound", "none is known for this evaluator");
   }
-  text += fmt::format("  energy       {}\n",
-                      report.summary.joules > 0 ? JoulesText(report.summary.joules) : "no watts known");
-  text += fmt::format("  transfers    {}\n", Traffic(report.summary.transfers, report.summary.transfer_bytes));
-  if (report.timeline.subgraphs > 0)
-    text += fmt::format("  subgraphs    {}\n", Count(static_cast<int64_t>(report.timeline.subgraphs)));
+  text += Field("energy",
+                report.summary.joules > 0 ? JoulesText(report.summary.joules) : "not known: the cluster has no watts");
+  text += Field("transfers", Traffic(report.summary.transfers, report.summary.transfer_bytes));
+  if (report.timeline.subgraphs > 0) text += Field("subgraphs", Count(static_cast<int64_t>(report.timeline.subgraphs)));
   if (!report.budget.empty()) {
     text +=
-        fmt::format("  search       {} in {}, seed {}, budget {}\n", Counted(report.result.evaluations, "evaluation"),
-                    ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget);
+        Field("search", fmt::format("{} in {}, seed {}, budget {}", Counted(report.result.evaluations, "evaluation"),
+                                    ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget));
   }
-  if (!report.timeline.memory.empty()) text += fmt::format("  memory rule  {}\n", MemoryRule(evaluator.facts()));
+  if (!report.timeline.memory.empty()) text += Field("peak memory", DescribeMemoryRule(evaluator.facts()));
   text += "\n" + DeviceTable(problem, report) + "\n";
   if (!score.feasible) {
     text += Wrap("It does not fit: " + Legible(report.timeline.infeasible_because));

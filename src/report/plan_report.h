@@ -24,7 +24,9 @@ struct PlanReport {
   RunSummary summary;
   Bound bound;
 
+  // How far the objective is above its lower bound.
   double gap() const { return Gap(timeline.score.value(), bound.value()); }
+  double most_saved() const { return MostSaved(timeline.score.value(), bound.value()); }
 };
 
 // Traces result.plan. `bound` is the problem's, which reports of one problem share; a proof of optimality sharpens it.
@@ -39,7 +41,7 @@ std::string DescribeProblem(const Problem& problem);
 // The constraints that a plan keeps, the first few of them; empty without any.
 std::string ConstraintLines(std::span<const std::string> constraints);
 
-// The page: score, bound and gap, a line per device, what limits the run, and why it does not fit if it does not.
+// The page: score and lower bound, a line per device, what limits the run, and why it does not fit if it does not.
 std::string PlanPage(const Evaluator& evaluator, const PlanReport& report);
 
 // The table of devices alone.

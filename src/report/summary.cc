@@ -170,9 +170,8 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
   const std::string name = Legible(problem.cluster().device(MakeId<DeviceId>(busiest)).name);
   if (busy >= 0.9) return fmt::format("{}, which computes {} of the time", name, Percent(busy));
   if (waiting >= 0.3) return fmt::format("transfers, which take {} of the critical path", Percent(waiting));
-  std::string text =
-      fmt::format("the order in which ops need one another: even the busiest device, {}, computes only {} of the time",
-                  name, Percent(busy));
+  std::string text = fmt::format("dependencies between ops: even the busiest device, {}, computes only {} of the time",
+                                 name, Percent(busy));
   if (waiting >= 0.02) text += fmt::format(", and transfers take {} of the critical path", Percent(waiting));
   return text;
 }

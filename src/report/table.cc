@@ -10,6 +10,8 @@ namespace {
 
 constexpr char32_t kBroken = 0xFFFFFFFF;
 
+size_t page_width = kAnyWidth;
+
 // The character that starts at `at`, which moves past it; kBroken (one byte on) where the bytes are no UTF-8.
 char32_t NextCharacter(std::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
@@ -68,6 +70,16 @@ void AppendCell(std::string& line, std::string_view cell, size_t width, Table::A
   if (align == Table::Align::kLeft) line += padding;
 }
 
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
 }  // namespace
 
 size_t DisplayWidth(std::string_view text) {
@@ -119,44 +131,82 @@ std::string Legible(std::string_view text) {
   return Shorten(result, kWhole);
 }
 
-std::string Table::ToString() const {
-  std::vector<size_t> widths;
+void SetPageWidth(size_t cells) { page_width = cells; }
+size_t PageWidth() { return page_width; }
+
+std::vector<size_t> Table::Widths(size_t page) const {
+  constexpr size_t kIndent = 2, kBetween = 2;
+  constexpr size_t kLeastText = 14;  // in narrower columns nobody likes to read
+  std::vector<size_t> widths, least;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t width = DisplayWidth(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, c < row.size() ? DisplayWidth(row[c]) : 0);
     widths.push_back(width);
+    least.push_back(columns_[c].align == Align::kLeft ? std::min(width, kLeastText) : width);
   }
-  std::string text;
-  const auto append_line = [&](auto&& cell_of) {
-    std::string line = "  ";
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (c > 0) line += "  ";
-      AppendCell(line, cell_of(c), widths[c], columns_[c].align);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
+  const auto sum = [&](const std::vector<size_t>& of) {
+    size_t cells = kIndent;
+    for (size_t c = 0; c < columns_.size(); ++c) cells += widths[c] > 0 ? of[c] + kBetween : 0;
+    return cells - std::min(cells, kBetween);
   };
-  append_line([&](size_t c) { return columns_[c].title; });
-  append_line([&](size_t c) {
+  while (sum(least) > page) {
+    size_t out = columns_.size();
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (widths[c] > 0 && columns_[c].rank > 0 && (out == columns_.size() || columns_[c].rank >= columns_[out].rank))
+        out = c;
+    }
+    if (out == columns_.size()) break;
+    widths[out] = 0;
+  }
+  // Then the widest text is made narrower, again and again.
+  while (sum(widths) > page) {
+    size_t longest = columns_.size();
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (widths[c] > least[c] && (longest == columns_.size() || widths[c] > widths[longest])) longest = c;
+    }
+    if (longest == columns_.size()) break;
+    --widths[longest];
+  }
+  return widths;
+}
+
+std::string Table::ToString() const {
+  const std::vector<size_t> widths = Widths(PageWidth());
+  std::string text;
+  // A text that is wider than its column goes on below.
+  const auto append_row = [&](auto&& cell_of) {
+    std::vector<std::vector<std::string>> lines(columns_.size());
+    size_t height = 1;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (widths[c] == 0) continue;
+      const std::string cell = cell_of(c);
+      lines[c] = DisplayWidth(cell) <= widths[c] ? std::vector{cell} : Lines(Wrap(cell, "", widths[c]));
+      height = std::max(height, lines[c].size());
+    }
+    for (size_t i = 0; i < height; ++i) {
+      std::string line;
+      for (size_t c = 0; c < columns_.size(); ++c) {
+        if (widths[c] == 0) continue;
+        line += "  ";
+        AppendCell(line, i < lines[c].size() ? lines[c][i] : "", widths[c], columns_[c].align);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + '\n';
+    }
+  };
+  append_row([&](size_t c) { return columns_[c].title; });
+  append_row([&](size_t c) {
     std::string rule;
     for (size_t i = 0; i < widths[c]; ++i) rule += "─";
     return rule;
   });
-  for (const auto& row : rows_) append_line([&](size_t c) { return c < row.size() ? row[c] : std::string(); });
-  return text;
-}
-
-std::string Count(int64_t count) {
-  std::string digits = std::to_string(count);
-  const auto first = static_cast<std::ptrdiff_t>(count < 0 ? 1 : 0);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
-    digits.insert(static_cast<size_t>(at), 1, ',');
+  for (const auto& row : rows_) append_row([&](size_t c) { return c < row.size() ? row[c] : std::string(); });
+  std::vector<std::string> left_out;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (widths[c] == 0 && !columns_[c].title.empty()) left_out.push_back(columns_[c].title);
   }
-  return digits;
-}
-
-std::string Counted(int64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", Count(count), one, count == 1 ? "" : "s");
+  if (!left_out.empty()) text += Wrap(fmt::format("(too narrow for: {})", fmt::join(left_out, ", ")));
+  return text;
 }
 
 std::string Percent(double share) {
@@ -178,20 +228,43 @@ std::string JoinAnd(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string Wrap(std::string_view text, std::string_view indent) {
+  constexpr size_t kEasyToRead = 110;
+  return Wrap(text, indent, std::min(kEasyToRead, PageWidth()));
+}
+
 std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
   std::string result, line(indent);
   bool fresh = true;
+  const auto end_line = [&] {
+    result += line + '\n';
+    line = indent;
+    fresh = true;
+  };
+  // On a page without an end a long word (a path) stays whole.
+  const size_t room = PageWidth() == kAnyWidth ? kAnyWidth : width - std::min(width - 1, DisplayWidth(indent));
   while (!text.empty()) {
     size_t end = std::min(text.find(' '), text.size());
     // A number stays with what it counts.
     while (end > 0 && end < text.size() && text[end - 1] >= '0' && text[end - 1] <= '9') {
       end = std::min(text.find(' ', end + 1), text.size());
     }
-    const std::string_view word = text.substr(0, end);
-    if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
-      result += line + '\n';
-      line = indent;
-      fresh = true;
+    std::string_view word = text.substr(0, end);
+    if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(word) > width) end_line();
+    while (DisplayWidth(word) > room) {
+      size_t fits = 0;
+      for (size_t at = 0; at < word.size();) {
+        NextCharacter(word, at);
+        if (DisplayWidth(word.substr(0, at)) > room) break;
+        fits = at;
+      }
+      if (fits == 0) break;
+      // Names are best broken between their parts.
+      const size_t part = word.substr(0, fits).find_last_of("/,(=._");
+      if (part != word.npos && part >= fits / 2) fits = part + 1;
+      line += word.substr(0, fits);
+      word.remove_prefix(fits);
+      end_line();
     }
     if (!fresh) line += ' ';
     line += word;
@@ -199,6 +272,13 @@ std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return result + line + '\n';
+}
+
+std::string Line(std::string_view text) { return Wrap(text, "", PageWidth()); }
+
+std::string Field(std::string_view title, std::string_view text) {
+  const std::string head = fmt::format("  {:<11}  ", title);
+  return head + Wrap(text, std::string(head.size(), ' '), PageWidth()).substr(head.size());
 }
 
 }  // namespace berth

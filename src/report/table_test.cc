@@ -16,6 +16,41 @@ TEST(Table, AlignsByWhatATerminalShows) {
             "  张量       3 s\n");
 }
 
+// A page of so many cells, for one test.
+class Page {
+ public:
+  explicit Page(size_t cells) { SetPageWidth(cells); }
+  ~Page() { SetPageWidth(kAnyWidth); }
+};
+
+TEST(Table, OnANarrowPageLeavesOutColumnsByRankAndNamesThem) {
+  using enum Table::Align;
+  Table table({{"planner"}, {"time", kRight}, {"energy", kRight, 2}, {"evaluations", kRight, 1}});
+  table.Add({"heft", "12.0 us", "1.20 J", "1"});
+  const std::string whole = table.ToString();
+  {
+    const Page page(40);
+    EXPECT_EQ(table.ToString(), whole);
+  }
+  const Page page(33);
+  EXPECT_EQ(table.ToString(),
+            "  planner     time  evaluations\n"
+            "  ───────  ───────  ───────────\n"
+            "  heft     12.0 us            1\n"
+            "  (too narrow for: energy)\n");
+}
+
+TEST(Table, OnANarrowPageBreaksTextsAtLast) {
+  Table table({{"planner"}, {"time", Table::Align::kRight}});
+  table.Add({"on(group=merge,planner=placeto)", "12.0 us"});
+  const Page page(30);
+  EXPECT_EQ(table.ToString(),
+            "  planner                 time\n"
+            "  ───────────────────  ───────\n"
+            "  on(group=merge,      12.0 us\n"
+            "  planner=placeto)\n");
+}
+
 TEST(Table, WidthCountsCellsNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3u);
   EXPECT_EQ(DisplayWidth("größe"), 5u);
@@ -65,6 +100,18 @@ TEST(Numbers, ReadAsPeopleWriteThem) {
 TEST(Wrap, BreaksAtSpaces) {
   EXPECT_EQ(Wrap("one two three", "  ", 9), "  one two\n  three\n");
   EXPECT_EQ(Wrap("about 81 % of it", "", 9), "about\n81 % of\nit\n");
+}
+
+TEST(Wrap, BreaksLongWordsOnlyOnAPageWithAWidth) {
+  EXPECT_EQ(Wrap("see /a/long/path", "  ", 9), "  see\n  /a/long/path\n");
+  const Page page(9);
+  EXPECT_EQ(Wrap("see /a/long/path"), "  see\n  /a/long\n  /path\n");
+}
+
+TEST(Field, ContinuesBelowItsText) {
+  EXPECT_EQ(Field("time", "5.81 ms"), "  time         5.81 ms\n");
+  const Page page(24);
+  EXPECT_EQ(Field("time", "5.81 ms per sample"), "  time         5.81 ms\n               per\n               sample\n");
 }
 
 }  // namespace

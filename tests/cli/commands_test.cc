@@ -13,7 +13,9 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 // A small graph and two small machines of our own, so that answers can be worked out.
@@ -41,23 +43,137 @@ void ExpectPlanFields(const json& plan) {
   EXPECT_GT(plan.at("lower_bound_seconds").get<double>(), 0);
   EXPECT_LE(plan.at("lower_bound_seconds").get<double>(), plan.at("score_seconds").get<double>());
   EXPECT_GE(plan.at("gap").get<double>(), 0);
-  EXPECT_LT(plan.at("gap").get<double>(), 1);
   EXPECT_GE(plan.at("evaluations").get<int64_t>(), 1);
   EXPECT_GE(plan.at("wall_seconds").get<double>(), 0);
   EXPECT_TRUE(plan.at("seed").is_number_unsigned());
   EXPECT_TRUE(plan.at("assignment").is_object());
 }
 
+constexpr const char* kCommands[] = {"inspect", "plan",  "compare", "train", "simulate",
+                                     "explain", "check", "cluster", "list",  "demo"};
+
+// The lines below "Examples:" that are commands.
+std::vector<std::string> ExamplesIn(const std::string& help) {
+  std::vector<std::string> examples;
+  std::istringstream lines(help.substr(std::min(help.find("Examples:"), help.size())));
+  for (std::string line; std::getline(lines, line);) {
+    if (const size_t at = line.find("berth "); at != std::string::npos && line.find_first_not_of(' ') == at)
+      examples.push_back(line.substr(at));
+  }
+  return examples;
+}
+
 TEST(Program, HelpAndVersionAreNoMistakes) {
-  for (const char* command :
-       {"", "inspect", "plan", "compare", "train", "simulate", "explain", "cluster", "list", "demo"}) {
-    std::vector<std::string> arguments = {"--help"};
-    if (*command != '\0') arguments.insert(arguments.begin(), command);
-    const Outcome outcome = RunBerth(arguments);
+  const Outcome whole = RunBerth({"--help"});
+  ExpectFine(whole);
+  EXPECT_EQ(RunBerth({"help"}).out, whole.out);
+  for (const char* command : kCommands) {
+    const Outcome outcome = RunBerth({command, "--help"});
     ExpectFine(outcome);
     EXPECT_THAT(outcome.out, HasSubstr(command));
+    EXPECT_THAT(whole.out, HasSubstr(command));
+    EXPECT_EQ(RunBerth({"help", command}).out, outcome.out);
   }
+  EXPECT_EQ(RunBerth({"help", "cluster", "show"}).out, RunBerth({"cluster", "show", "--help"}).out);
   EXPECT_THAT(RunBerth({"--version"}).out, HasSubstr("berth 0."));
+  EXPECT_EQ(RunBerth({"-V"}).out, RunBerth({"--version"}).out);
+}
+
+TEST(Program, TheExamplesOfEachHelpAreOfThatCommandAndWork) {
+  const Folder folder;
+  std::vector<std::string> examples = ExamplesIn(RunBerth({"--help"}).out);
+  EXPECT_GT(examples.size(), 3u);
+  // `plan` writes what others read.
+  for (const std::string command : {"plan", "inspect", "compare", "simulate", "explain", "check", "cluster", "list"}) {
+    const std::vector<std::string> own = ExamplesIn(RunBerth({command, "--help"}).out);
+    EXPECT_FALSE(own.empty()) << command;
+    for (const std::string& example : own) EXPECT_THAT(example, StartsWith("berth " + command + " "));
+    examples.insert(examples.end(), own.begin(), own.end());
+  }
+  EXPECT_FALSE(ExamplesIn(RunBerth({"train", "--help"}).out).empty());
+  EXPECT_EQ(ExamplesIn(RunBerth({"demo", "--help"}).out), std::vector<std::string>{"berth demo"});
+  for (const std::string& example : examples) {
+    if (example == "berth demo") continue;
+    Write(folder / "example.sh",
+          "cd '" + folder.path().string() + "' && '" + BERTH_BINARY + "'" + example.substr(5) + " >out 2>err\n");
+    EXPECT_EQ(std::system(("sh " + folder / "example.sh").c_str()), 0) << example << ": " << Content(folder / "err");
+  }
+}
+
+TEST(Program, EveryAnswerInJsonSaysItsFormat) {
+  const Folder folder;
+  ExpectFine(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "p.json"}));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"inspect", kModel},
+                                             {"plan", kModel, "--budget", "20evals"},
+                                             {"compare", kModel, "--planners", "heft", "--budget", "20evals"},
+                                             {"simulate", "--plan", folder / "p.json"},
+                                             {"explain", folder / "p.json"},
+                                             {"check", folder / "p.json"},
+                                             {"check", folder / "p.json", "--pin", "*=cpu", "--forbid", "*=gpu"},
+                                             {"plan", kModel, "--pin", "*=cpu", "--forbid", "*=cpu"},
+                                             {"cluster", "list"},
+                                             {"cluster", "show", "cpu_gpu"},
+                                             {"list", "planners"},
+                                             {"list", "evaluators"},
+                                             {"list", "objectives"},
+                                             {"list", "clusters"},
+                                             {"list", "models"},
+                                             {"list", "costs"},
+                                             {"list", "groupings"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.emplace_back("--json");
+    const Outcome outcome = RunBerth(arguments);
+    ASSERT_NE(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.json().at("format_version"), 1) << command[0];
+    EXPECT_THAT(outcome.out, StartsWith("{\n  \"format_version\": 1,\n"));
+  }
+}
+
+// Terminal cells of text that has no characters of two cells in it.
+size_t Cells(const std::string& line) {
+  return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+TEST(Program, EveryPageFitsANarrowTerminal) {
+  const Folder folder;
+  Write(folder / "tiny.yaml", SmallCluster("49MiB"));
+  const RunOptions narrow = {.directory = folder.path(), .columns = 60};
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"inspect", "bert_base_s128"},
+           {"plan", "bert_base_s128", "--cluster", "k80x4", "--budget", "50evals", "-o", "p.json", "--pin",
+            "*MatMul=gpu0"},
+           {"plan", "resnet50", "--cluster", "tiny.yaml", "--budget", "20evals"},
+           {"plan", "resnet50", "--pin", "*=cpu", "--forbid", "/layer1*=cpu"},
+           {"plan", "inception_v3", "--evaluator", "serial", "--planner", "mincut", "--objective", "energy"},
+           {"compare", "inception_v3", "--cluster", "cpu_igpu_gpu", "--planners",
+            "heft,on(group=merge(size=16),planner=random),annealing", "--budget", "50evals"},
+           {"compare", "resnet50", "--objective", "weighted(latency=1,energy=1)", "--planners", "heft", "--budget",
+            "50evals"},
+           {"simulate", "--plan", "p.json", "--trace", "t.json"},
+           {"explain", "p.json", "--op", "*MatMul"},
+           {"check", "p.json", "--max-latency", "1us", "--max-memory", "1MiB", "--max-gap", "1%", "--max-transfers",
+            "0"},
+           {"cluster", "show", "cpu_gpu"},
+           {"cluster", "show", "p100x8"},
+           {"cluster", "list"},
+           {"list", "planners"},
+           {"list", "evaluators"},
+           {"list", "objectives"},
+           {"list", "models"},
+           {"list", "costs"},
+           {"list", "groupings"},
+           {"demo"}}) {
+    const Outcome outcome = RunBerth(command, narrow);
+    ASSERT_NE(outcome.code, 2) << outcome.err;
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) {
+      // A command to copy stays whole.
+      if (line.find_first_not_of(' ') != line.npos && line.compare(line.find_first_not_of(' '), 6, "berth ") == 0)
+        continue;
+      EXPECT_LE(Cells(line), 60u) << command[0] << ": " << line;
+    }
+  }
 }
 
 TEST(Inspect, CountsWhatAModelConsistsOf) {
@@ -108,7 +224,7 @@ TEST(Plan, PrintsAPageForPeople) {
   const Outcome outcome = RunBerth({"plan", "resnet50", "--planner", "heft", "--budget", "100evals"});
   ExpectFine(outcome);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("heft"), HasSubstr("lower bound"), HasSubstr("peak memory"),
-                                 HasSubstr("Limited by"), HasSubstr("are guesses")));
+                                 HasSubstr("Limited by"), HasSubstr(" guessed, ")));
 }
 
 TEST(Plan, TheSameSeedGivesTheSameBytes) {
@@ -145,7 +261,7 @@ TEST(Plan, SimulateAndExplainNeedNothingButThePlan) {
   for (const json& transfer : run.at("transfers")) {
     EXPECT_TRUE(transfer.at("tensor").is_string());
     EXPECT_NE(transfer.at("from"), transfer.at("to"));
-    EXPECT_LE(transfer.at("start"), transfer.at("end"));
+    EXPECT_LE(transfer.at("start_seconds"), transfer.at("end_seconds"));
   }
   EXPECT_EQ(run.at("peak_memory_bytes").size(), 2u);
 
@@ -177,15 +293,55 @@ TEST(Plan, IsReadFromWhereItLies) {
   ExpectFine(RunBerth({"simulate", "--plan", folder / "p.json"}, {.directory = "/"}));
 }
 
-TEST(Plan, DrawsAPicture) {
+TEST(Plan, DrawsAPictureInTheFormatOfItsName) {
   const Folder folder;
-  ExpectFine(RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg"}));
+  for (const auto& [name, start] :
+       {std::pair("p.svg", "<?xml"), std::pair("p.png", "\x89PNG"), std::pair("p.pdf", "%PDF")}) {
+    const Outcome outcome = RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / name});
+    ExpectFine(outcome);
+    EXPECT_THAT(outcome.out, HasSubstr("Drawn in "));
+    EXPECT_THAT(Content(folder / name), StartsWith(start));
+  }
   EXPECT_THAT(Content(folder / "p.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
+  ExpectFine(RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg", "--json"}));
+}
+
+TEST(Plan, SaysBeforeTheWorkThatItCannotDraw) {
+  const Folder folder;
   const Outcome without =
-      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.svg"}, {.without_path = true});
+      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.svg"}, {.path = "/nowhere"});
   EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.out, IsEmpty());
   EXPECT_THAT(without.err, HasSubstr("install graphviz"));
-  EXPECT_THAT(folder.files(), UnorderedElementsAre("p.svg"));
+  const Outcome jpeg = RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "q.jpeg"});
+  EXPECT_EQ(jpeg.code, 2);
+  EXPECT_THAT(jpeg.out, IsEmpty());
+  EXPECT_THAT(jpeg.err, HasSubstr("let it end in .svg, .png or .pdf"));
+  EXPECT_THAT(folder.files(), IsEmpty());
+}
+
+TEST(Plan, APictureThatIsInterruptedIsNotWrittenAndTheResultsAreOutBefore) {
+  const Folder folder;
+  const Folder programs;
+  Write(programs / "dot", "#!/bin/sh\nexec /bin/sleep 1000\n");
+  std::filesystem::permissions(programs / "dot", std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg", "-o", folder / "p.json"},
+               {.path = programs.path().string() + ":/usr/bin:/bin", .interrupt_printed = "lower bound"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("peak memory"), Not(HasSubstr("Drawn"))));
+  EXPECT_THAT(outcome.err, MatchesRegex("berth: [^\n]*p.svg: not drawn: stopped by Ctrl-C\n"));
+  EXPECT_THAT(folder.files(), UnorderedElementsAre("p.json"));
+}
+
+TEST(Plan, APictureOfThousandsOfOpsIsFolded) {
+  const Folder folder;
+  const Outcome outcome = RunBerth({"plan", "gnmt(steps=24)", "--planner", "random", "--budget", "1evals", "--cluster",
+                                    "p100x4", "--picture", folder / "p.svg"});
+  ExpectFine(outcome);
+  const std::string svg = Content(folder / "p.svg");
+  EXPECT_THAT(svg, AllOf(HasSubstr(" ops "), HasSubstr("gpu3"), Not(HasSubstr("nan"))));
+  EXPECT_LT(svg.size(), 1'000'000u);
 }
 
 TEST(Plan, OneThatDoesNotFitIsSaidAndIsNoMistake) {
@@ -229,8 +385,9 @@ TEST(Compare, AlwaysHasTheSimpleRulesAndMarksTheFastest) {
 
   const Outcome page = RunBerth({"compare", "inception_v3", "--planners", "heft,random", "--budget", "100evals"});
   ExpectFine(page);
-  EXPECT_THAT(page.out, AllOf(HasSubstr("planner"), HasSubstr("gap"), HasSubstr("vs gpu"), HasSubstr("transfers"),
-                              HasSubstr("◀ fastest"), HasSubstr("is fastest with"), HasSubstr("What limits it now")));
+  EXPECT_THAT(page.out,
+              AllOf(HasSubstr("planner"), HasSubstr("above bound"), HasSubstr("vs gpu"), HasSubstr("transfers"),
+                    HasSubstr("◀ fastest"), HasSubstr("is fastest with"), HasSubstr("What limits it now")));
 }
 
 TEST(Compare, TheProvenOptimumBoundsTheOthers) {
@@ -302,8 +459,9 @@ TEST(ClusterCommand, ShowsAPresetThatReadsBackEqual) {
 TEST(Demo, ShowsWhichIsFastestAndWhy) {
   const Outcome outcome = RunBerth({"demo"});
   ExpectFine(outcome);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("planner"), HasSubstr("is fastest with"), HasSubstr("Why:"),
-                                 HasSubstr("best simple rule"), HasSubstr("optimum")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("planner"), HasSubstr("is fastest with"), HasSubstr("Compared with that rule, it moves "),
+                    HasSubstr("best simple rule"), HasSubstr("times optimal")));
 }
 
 TEST(CtrlC, KeepsTheBestSoFar) {

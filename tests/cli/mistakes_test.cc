@@ -25,6 +25,7 @@ void ExpectMistake(const std::vector<std::string>& arguments, const std::vector<
 TEST(Mistakes, InTheCommandLine) {
   ExpectMistake({}, {"give a command", "plan"});
   ExpectMistake({"pln", "resnet50"}, {"no command 'pln'; did you mean 'plan'? There are: "});
+  ExpectMistake({"help", "pln"}, {"no command 'pln'; did you mean 'plan'? There are: "});
   ExpectMistake({"plan"}, {"model is required", "berth plan --help"});
   ExpectMistake({"plan", kModel, "--colour", "red"},
                 {"berth: --colour: there is no such option; see `berth plan --help`\n"});

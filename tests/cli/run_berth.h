@@ -65,11 +65,13 @@ struct Outcome {
 
 struct RunOptions {
   std::string directory = ".";
-  double interrupt_after = 0;     // seconds until `signal`; 0: never
-  std::string interrupt_at = {};  // or once this file is there
-  int signal = SIGINT;            // Ctrl-C
-  bool without_path = false;      // no other program is found
-  std::string error_to = {};      // where standard error goes instead of Outcome::err
+  double interrupt_after = 0;       // seconds until `signal`; 0: never
+  std::string interrupt_at{};       // or once this file is there
+  std::string interrupt_printed{};  // or once this was printed
+  int signal = SIGINT;              // Ctrl-C
+  int columns = 0;                  // how wide the terminal is; 0: there is none
+  std::string path{};               // where other programs are looked for; empty: as in the test itself
+  std::string error_to{};           // where standard error goes instead of Outcome::err
 };
 
 inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
@@ -82,7 +84,9 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
         std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr) {
       ::_exit(99);
     }
-    if (options.without_path) ::setenv("PATH", "/nowhere", 1);
+    if (!options.path.empty()) ::setenv("PATH", options.path.c_str(), 1);
+    ::unsetenv("COLUMNS");
+    if (options.columns > 0) ::setenv("COLUMNS", std::to_string(options.columns).c_str(), 1);
     std::vector<char*> list;
     std::string program = BERTH_BINARY;
     list.push_back(program.data());
@@ -101,6 +105,15 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
     ::kill(child, options.signal);
   }
   int status = 0;
+  if (!options.interrupt_printed.empty()) {
+    while (Content(out).find(options.interrupt_printed) == std::string::npos) {
+      if (::waitpid(child, &status, WNOHANG) == child)
+        throw std::runtime_error("it ended before it could be interrupted");
+      ::usleep(10'000);
+    }
+    ::usleep(100'000);
+    ::kill(child, options.signal);
+  }
   ::waitpid(child, &status, 0);
   return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = Content(out),

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/catalogs.h"
+#include "cli/learning.h"
 #include "import/import.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
@@ -114,10 +115,21 @@ class Court {
       : problem_(problem), evaluator_(All().evaluators.Make(evaluator, problem)), bound_(LowerBound(*evaluator_)) {}
 
   PlanResult Run(Planner& planner, uint64_t seed, int64_t evaluations = kEvaluations) const {
+    std::optional<Progress> before;
+    // What a person sees while it runs only gets better.
+    const auto watch = [&](const Progress& now) {
+      if (before) {
+        EXPECT_FALSE(Better(before->best, now.best));
+        EXPECT_GE(now.evaluations, before->evaluations);
+        EXPECT_GE(now.seconds, before->seconds);
+      }
+      before = now;
+    };
     return planner.MakePlan({.problem = problem_,
                              .evaluator = *evaluator_,
                              .budget = {.evaluations = evaluations},
-                             .random = Random(seed)});
+                             .random = Random(seed),
+                             .progress = watch});
   }
 
   // Judges a planner; returns false when it refused.
@@ -247,6 +259,21 @@ INSTANTIATE_TEST_SUITE_P(Evaluators, Conformance, ::testing::ValuesIn(EvaluatorN
   }
   return name;
 });
+
+// Where libtorch is missing these names say so; where it is there, they are all that learn.
+TEST(LearnedPlanners, AreThoseThatAreNamedWhereTheyAreMissing) {
+  std::vector<std::string> learned;
+  for (const std::string& name : All().planners.Names()) {
+    if (name != "fixed" && All().planners.MakePlanner(name)->facts().learned) learned.push_back(name);
+  }
+  if (kCanLearn) {
+    EXPECT_THAT(learned, ::testing::UnorderedElementsAreArray(kLearnedPlanners));
+  } else {
+    EXPECT_THAT([] { All().planners.MakePlanner("on(planner=hsdag)"); },
+                ::testing::ThrowsMessage<Error>("hsdag needs libtorch, which is not in this build: ./dev setup, then "
+                                                "./dev build"));
+  }
+}
 
 // Bounds, traces and their rules on what no planner would make.
 TEST(RandomPlans, AreScoredAsTheyAreTraced) {

@@ -16,7 +16,7 @@ TEST(Zoo, EveryModelIsReadAsItIs) {
   EXPECT_EQ(rows.size(), 140u);
   for (const ModelRow& row : rows) {
     EXPECT_EQ(row.refusal, "") << row.file;
-    EXPECT_EQ(row.right + row.bounded, row.shapes) << row.file;
+    EXPECT_EQ(row.right + row.said, row.shapes) << row.file;
     EXPECT_NEAR(row.flops_error, 0, 1e-3) << row.file;
     EXPECT_EQ(row.unknown, 0u) << row.file;
     EXPECT_TRUE(row.same_without_record) << row.file;
