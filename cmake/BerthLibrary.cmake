@@ -1,12 +1,13 @@
 # berth_library(), and the program, the tests and the benchmarks that are made of libraries.
 
-# berth_library(<folder> [DEPS folders] [LOADS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name])
+# berth_library(<folder> [DEPS folders] [LOADS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name]
+#               [PRECOMPILE header])
 # makes berth_<folder> of src/<folder>/*.cc and, where there are *_test.cc, the test binary berth_<folder>_test.
 # A folder without sources, or one that NEEDS an outside library that is not here, is an empty interface library, so that
 # the lines above it need not know. Those above see BERTH_HAS_<FOLDER>=0 or 1 of a folder that NEEDS something.
 # LOADS: folders that are not linked, but loaded when they are needed (berth_module).
 function(berth_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS" "DEPS;LOADS;EXPORTS;LIBS;TEST_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS;PRECOMPILE" "DEPS;LOADS;EXPORTS;LIBS;TEST_DEPS")
   set(target berth_${folder})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*.cc")
   set(tests ${sources})
@@ -29,6 +30,7 @@ function(berth_library folder)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC berth_flags ${arg_DEPS} ${arg_EXPORTS} PRIVATE ${arg_LIBS})
     set(visible PUBLIC)
+    berth_use_precompiled(${target} sources ${arg_PRECOMPILE})
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE berth_flags ${arg_DEPS} ${arg_EXPORTS})
@@ -54,6 +56,7 @@ function(berth_library folder)
     list(TRANSFORM arg_TEST_DEPS PREPEND berth_)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_LIBS} ${arg_TEST_DEPS})
+    berth_use_precompiled(${target}_test tests ${arg_PRECOMPILE})
     berth_test(${folder} ${target}_test)
   endif()
 endfunction()
@@ -88,18 +91,30 @@ function(berth_module folder)
   set_property(GLOBAL PROPERTY BERTH_LIBRARIES ${libraries})
 endfunction()
 
-# berth_precompile(<folder> <header>): one precompiled header for the sources of a folder whose outside library is slow to
-# read, and one for its tests.
-function(berth_precompile folder header)
-  foreach(target berth_${folder} berth_${folder}_test)
-    if(TARGET ${target})
-      get_target_property(type ${target} TYPE)
-      if(NOT type STREQUAL "INTERFACE_LIBRARY")
-        target_precompile_headers(${target} PRIVATE ${header})
-        target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-      endif()
+# Reading the standard library's headers, fmt's and, in tests, googletest's takes longer than compiling most files. They
+# are compiled once for all sources and once for all tests; folders with PRECOMPILE have their own.
+set(BERTH_PRECOMPILED_sources <algorithm> <cmath> <functional> <map> <memory> <optional> <set> <span> <string>
+  <string_view> <unordered_map> <utility> <vector> <fmt/format.h>)
+set(BERTH_PRECOMPILED_tests ${BERTH_PRECOMPILED_sources} <gmock/gmock.h> <gtest/gtest.h>)
+
+# berth_use_precompiled(<target> sources|tests [header]): the shared one, or one of its own of a header that is slow to read.
+function(berth_use_precompiled target kind)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  if(NOT TARGET berth_precompiled_${kind})
+    file(WRITE "${CMAKE_BINARY_DIR}/precompiled/${kind}.cc" "")
+    add_library(berth_precompiled_${kind} OBJECT "${CMAKE_BINARY_DIR}/precompiled/${kind}.cc")
+    target_link_libraries(berth_precompiled_${kind} PRIVATE berth_flags fmt::fmt)
+    if(kind STREQUAL tests)
+      target_link_libraries(berth_precompiled_tests PRIVATE GTest::gmock)
     endif()
-  endforeach()
+    target_precompile_headers(berth_precompiled_${kind} PRIVATE ${BERTH_PRECOMPILED_${kind}})
+    target_compile_options(berth_precompiled_${kind} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM berth_precompiled_${kind})
 endfunction()
 
 # berth_file_needs(<folder> <file> <name>): compiles src/<folder>/<file> only where the outside library <name> is here, and

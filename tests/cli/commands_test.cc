@@ -331,7 +331,7 @@ TEST(Plan, APictureThatIsInterruptedIsNotWrittenAndTheResultsAreOutBefore) {
   std::filesystem::permissions(programs / "dot", std::filesystem::perms::owner_all);
   const Outcome outcome =
       RunBerth({"plan", kModel, "--budget", "50evals", "--picture", folder / "p.svg", "-o", folder / "p.json"},
-               {.path = programs.path().string() + ":/usr/bin:/bin", .interrupt_printed = "lower bound"});
+               {.interrupt_printed = "lower bound", .path = programs.path().string() + ":/usr/bin:/bin"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("peak memory"), Not(HasSubstr("Drawn"))));
   EXPECT_THAT(outcome.err, MatchesRegex("berth: [^\n]*p.svg: not drawn: stopped by Ctrl-C\n"));
