@@ -41,7 +41,7 @@ TEST_F(On, PlacesEachGroupOnOneDeviceAndScoresTheWholeGraph) {
     const Problem problem = testing::RandomProblem(random, {.ops = 30, .devices = 3});
     for (const char* group : {"colocation(rule=code)", "chain(most=4)", "fusion", "merge(size=5)"}) {
       const PlanResult result = Run(problem, fmt::format("on(group={},planner=local_search)", group));
-      const Grouping grouping = groupings_.Make(group, problem);
+      const Grouping grouping = groupings_.Make(group, problem, {});
       for (const OpId op : problem.graph().ops()) {
         const OpId first = grouping.ops_of(grouping.group_of(op)).front();
         ASSERT_EQ(result.plan.device[Index(op)], result.plan.device[Index(first)]) << group;

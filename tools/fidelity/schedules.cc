@@ -129,7 +129,7 @@ std::vector<FidelityTable> HsdagFidelity(const std::string&) {
       const auto cluster =
           std::make_shared<const Cluster>("one", std::vector<Device>(1, Device{.name = "cpu"}), std::vector<Link>(1));
       const Problem problem(graph, cluster, {.time = std::vector<double>(graph->num_ops()), .source = "none"});
-      const Grouping grouping = groupings.Make(e.grouping, problem);
+      const Grouping grouping = groupings.Make(e.grouping, problem, {});
       nodes = static_cast<double>(grouping.num_groups());
       edges = static_cast<double>(MakeQuotient(problem, grouping).edges.size());
     }
