@@ -212,7 +212,7 @@ class GraphBuilder {
   void MarkConstant(size_t tensor) { tensors_[tensor].is_constant = true; }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }
-  void AddNote(std::string note) { notes_.push_back(std::move(note)); }
+  void AddNote(std::string note);
 
   OpWork& work(size_t op) { return ops_[op].work; }
   size_t num_ops() const { return ops_.size(); }

@@ -270,7 +270,7 @@ TEST(LearnedPlanners, AreThoseThatAreNamedWhereTheyAreMissing) {
     EXPECT_THAT(learned, ::testing::UnorderedElementsAreArray(kLearnedPlanners));
   } else {
     EXPECT_THAT([] { All().planners.MakePlanner("on(planner=hsdag)"); },
-                ::testing::ThrowsMessage<Error>("hsdag needs libtorch, which is not in this build: ./dev setup, then "
+                ::testing::ThrowsMessage<Error>("hsdag needs libtorch, which is not in this build: ./dev build "
                                                 "./dev build"));
   }
 }
