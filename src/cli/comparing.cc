@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
 #include "cli/planning.h"
 
 namespace berth {
@@ -39,7 +40,8 @@ bool IsSimple(const std::string& planner) {
 
 Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
                            const SearchArguments& search, const std::atomic<bool>* cancelled,
-                           std::vector<ComparisonRow> known) {
+                           std::vector<ComparisonRow> known, double seconds_for_all) {
+  const Stopwatch watch;
   std::vector<std::unique_ptr<Planner>> all;
   const auto add = [&](const std::string& name) {
     auto planner = catalogs.planners.MakePlanner(name);
@@ -54,14 +56,16 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
   std::vector<ComparisonRow> rows = std::move(known);
   std::vector<std::pair<std::string, std::string>> refusals;
   ProgressLine line;
-  for (const auto& planner : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& planner = all[i];
     if (!rows.empty() && cancelled->load()) {
       refusals.emplace_back(planner->name(), "the comparison was stopped before");
     } else if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
       refusals.emplace_back(planner->name(), *reason);
     } else {
-      rows.push_back(
-          {.report = RunPlanner(setup, *planner, search, bound, cancelled, line), .simple = IsSimple(planner->name())});
+      const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
+      rows.push_back({.report = RunPlanner(setup, *planner, search, bound, cancelled, line, share),
+                      .simple = IsSimple(planner->name())});
     }
   }
   if (rows.empty()) {

@@ -23,6 +23,7 @@ std::string Located(const std::string& name, const std::string& plan_path) {
 ProblemStrings StringsOf(const PlanOverrides& given) {
   return {.model = *given.model,
           .shapes = given.shapes,
+          .batch = given.batch,
           .format = given.format.value_or(""),
           .cluster = given.cluster.value_or(""),
           .costs = given.costs.value_or(""),
@@ -127,6 +128,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   const std::string mode = overrides.mode.value_or(file.mode);
   ProblemStrings strings = {.model = overrides.model.value_or(Located(file.model, path)),
                             .shapes = overrides.shapes.empty() ? file.shapes : overrides.shapes,
+                            .batch = overrides.batch.empty() ? file.batch : overrides.batch,
                             .format = overrides.format.value_or(file.format),
                             .cluster = overrides.cluster.value_or(Located(file.cluster, path)),
                             .costs = overrides.costs.value_or(file.costs),
