@@ -189,10 +189,11 @@ class Graph {
   uint64_t fingerprint_ = 0;
 };
 
-// Collects ops and tensors in any order and makes a Graph of them. Positions are those of the Add calls.
+// Collects ops and tensors in any order and makes a Graph of them. Positions are those of the Add calls. Texts come
+// from files and may be any bytes; the Graph's are UTF-8 (base/utf8.h), as all formats that it is written in are.
 class GraphBuilder {
  public:
-  explicit GraphBuilder(std::string name) : name_(std::move(name)) {}
+  explicit GraphBuilder(std::string name);
 
   // Empty names become "<type>_<position>"; a name that is taken gets "#2", "#3", ... appended at Build.
   size_t AddOp(std::string name, std::string_view type, const OpWork& work);
@@ -205,14 +206,11 @@ class GraphBuilder {
   void SetShape(size_t tensor, std::span<const int64_t> shape) {
     tensors_[tensor].shape.assign(shape.begin(), shape.end());
   }
-  void SetInputShape(size_t input, std::span<const int64_t> shape, std::string type) {
-    inputs_[input].shape.assign(shape.begin(), shape.end());
-    inputs_[input].type = std::move(type);
-  }
+  void SetInputShape(size_t input, std::span<const int64_t> shape, std::string type);
   void MarkConstant(size_t tensor) { tensors_[tensor].is_constant = true; }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }
-  void AddNote(std::string note) { notes_.push_back(std::move(note)); }
+  void AddNote(std::string note);
 
   OpWork& work(size_t op) { return ops_[op].work; }
   size_t num_ops() const { return ops_.size(); }
