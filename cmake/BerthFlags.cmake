@@ -27,9 +27,16 @@ endif()
 if(BERTH_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   # The instrumented code confuses GCC's flow analysis; the release build, without it, keeps this warning.
-  target_compile_options(berth_flags INTERFACE ${sanitizers} -Wno-maybe-uninitialized)
+  target_compile_options(berth_flags INTERFACE
+    ${sanitizers} $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_compile_definitions(berth_flags INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(berth_flags INTERFACE ${sanitizers})
+endif()
+
+if(BERTH_FUZZ)
+  # libFuzzer sees where an input leads by marks in every branch, and what a comparison wanted. Its main function is
+  # linked by tests/fuzz alone.
+  target_compile_options(berth_flags INTERFACE -fsanitize=fuzzer-no-link "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 find_package(Threads REQUIRED)

@@ -38,6 +38,24 @@ std::string ErrorOf(const Call& call) {
   return "no error";
 }
 
+TEST(Error, IsOneLineWhateverItQuotes) {
+  EXPECT_STREQ(Error("a.yaml:3: unknown key '{}'; expected name", "x\ny\t\x1b[2J").what(),
+               "a.yaml:3: unknown key 'x\\ny\\x09\\x1b[2J'; expected name");
+}
+
+TEST(Error, LeavesOutTheMiddleOfWhatNobodyWouldRead) {
+  const std::string whole = fmt::format("a.yaml: unknown key '{}'; expected name", std::string(4000, 'x'));
+  EXPECT_EQ(Error(whole).what(), whole);
+  std::string umlauts;
+  for (int i = 0; i < 1'000'000; ++i) umlauts += "\u00e4";
+  for (const std::string before : {"", "o"}) {
+    const std::string text = Error("a.yaml: unknown key '{}{}'; expected name", before, umlauts).what();
+    EXPECT_LE(text.size(), Error::kLongest);
+    EXPECT_THAT(text, AllOf(HasSubstr("a.yaml: unknown key '" + before + "\u00e4"), HasSubstr("\u00e4 [1996"),
+                            HasSubstr(" bytes] \u00e4"), HasSubstr("\u00e4'; expected name")));
+  }
+}
+
 TEST(Closest, MindsNoCase) {
   EXPECT_EQ(Closest("GPU", {"cpu", "gpu"}), "gpu");
   EXPECT_EQ(Closest("Cpu", {"cpu", "gpu"}), "cpu");

@@ -27,6 +27,28 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string Error::OneLine(const std::string& what) {
+  std::string line;
+  line.reserve(what.size());
+  for (const char c : what) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (byte < ' ' || byte == 0x7F) {
+      line += fmt::format("\\x{:02x}", byte);
+    } else {
+      line += c;
+    }
+  }
+  if (line.size() <= kLongest) return line;
+  // The beginning says where, the end how to mend it. Neither is cut within a character of UTF-8.
+  const auto within = [&](size_t at) { return (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80; };
+  size_t first = kLongest * 3 / 4, last = line.size() - kLongest / 5;
+  for (int k = 0; k < 3 && within(first); ++k) --first;
+  for (int k = 0; k < 3 && within(last); ++k) ++last;
+  return fmt::format("{} [{} bytes] {}", line.substr(0, first), last - first, line.substr(last));
+}
+
 void CheckFailed(const char* file, int line, const char* condition, const std::string& text) {
   std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, condition, text.empty() ? "" : ": ", text.c_str());
   std::abort();

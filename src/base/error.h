@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,12 +16,19 @@ namespace berth {
 // how to mend it. What search expects to go wrong (a placement that does not fit) is data, never an Error.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& what) : std::runtime_error(what) {}
+  // What it quotes comes from files: control characters are written as "\n" or "\x1b", and of a text longer than this
+  // the middle is left out.
+  static constexpr size_t kLongest = 4096;  // bytes
+
+  explicit Error(const std::string& what) : std::runtime_error(OneLine(what)) {}
 
   // Error("{}: no such device", name) with fmt's checked format strings.
   template <typename... Args>
   explicit Error(fmt::format_string<Args...> format, Args&&... args)
-      : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
+      : Error(fmt::format(format, std::forward<Args>(args)...)) {}
+
+ private:
+  static std::string OneLine(const std::string& what);
 };
 
 // Prints file, line, the condition and the text to stderr and aborts. Not for mistakes of users.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 
 namespace berth {
 namespace {
@@ -78,23 +79,26 @@ int64_t Graph::total_tensor_bytes() const {
   return std::reduce(tensor_bytes_.begin(), tensor_bytes_.end(), int64_t{0});
 }
 
-size_t GraphBuilder::AddOp(std::string name, std::string_view type, const OpWork& work) {
+GraphBuilder::GraphBuilder(std::string name) : name_(ToUtf8(std::move(name))) {}
+
+size_t GraphBuilder::AddOp(std::string name, std::string_view file_type, const OpWork& work) {
+  const std::string type = ToUtf8(std::string(file_type));
   // Few types, many ops: a linear look from the back would do, but imported graphs may have a hundred types.
   auto found = std::ranges::find(types_, type);
   if (found == types_.end()) found = types_.emplace(types_.end(), type);
-  ops_.push_back({std::move(name), static_cast<int32_t>(found - types_.begin()), work});
+  ops_.push_back({ToUtf8(std::move(name)), static_cast<int32_t>(found - types_.begin()), work});
   return ops_.size() - 1;
 }
 
 size_t GraphBuilder::AddTensor(size_t producer, int64_t bytes, std::string name, bool is_output) {
   BERTH_CHECK(producer < ops_.size() && bytes >= 0);
-  tensors_.push_back({producer, bytes, std::move(name), is_output});
+  tensors_.push_back({producer, bytes, ToUtf8(std::move(name)), is_output});
   return tensors_.size() - 1;
 }
 
 size_t GraphBuilder::AddParameter(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
-  parameters_.push_back({0, bytes, std::move(name), false});
+  parameters_.push_back({0, bytes, ToUtf8(std::move(name)), false});
   return parameters_.size() - 1;
 }
 
@@ -103,7 +107,7 @@ void GraphBuilder::AddNote(std::string note) { notes_.push_back(std::move(note))
 
 size_t GraphBuilder::AddInput(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
-  inputs_.push_back({0, bytes, std::move(name), false});
+  inputs_.push_back({0, bytes, ToUtf8(std::move(name)), false});
   return inputs_.size() - 1;
 }
 
@@ -121,6 +125,13 @@ void GraphBuilder::UseInput(size_t input, size_t op) {
   BERTH_CHECK(input < inputs_.size() && op < ops_.size());
   input_uses_.emplace_back(input, op);
 }
+
+void GraphBuilder::SetInputShape(size_t input, std::span<const int64_t> shape, std::string type) {
+  inputs_[input].shape.assign(shape.begin(), shape.end());
+  inputs_[input].type = ToUtf8(std::move(type));
+}
+
+void GraphBuilder::AddNote(std::string note) { notes_.push_back(ToUtf8(std::move(note))); }
 
 std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const {
   std::vector<size_t> order(ops_.size());

@@ -189,10 +189,11 @@ class Graph {
   uint64_t fingerprint_ = 0;
 };
 
-// Collects ops and tensors in any order and makes a Graph of them. Positions are those of the Add calls.
+// Collects ops and tensors in any order and makes a Graph of them. Positions are those of the Add calls. Texts come
+// from files and may be any bytes; the Graph's are UTF-8 (base/utf8.h), as all formats that it is written in are.
 class GraphBuilder {
  public:
-  explicit GraphBuilder(std::string name) : name_(std::move(name)) {}
+  explicit GraphBuilder(std::string name);
 
   // Empty names become "<type>_<position>"; a name that is taken gets "#2", "#3", ... appended at Build.
   size_t AddOp(std::string name, std::string_view type, const OpWork& work);
@@ -205,10 +206,7 @@ class GraphBuilder {
   void SetShape(size_t tensor, std::span<const int64_t> shape) {
     tensors_[tensor].shape.assign(shape.begin(), shape.end());
   }
-  void SetInputShape(size_t input, std::span<const int64_t> shape, std::string type) {
-    inputs_[input].shape.assign(shape.begin(), shape.end());
-    inputs_[input].type = std::move(type);
-  }
+  void SetInputShape(size_t input, std::span<const int64_t> shape, std::string type);
   void MarkConstant(size_t tensor) { tensors_[tensor].is_constant = true; }
   void MarkOutput(size_t tensor) { tensors_[tensor].is_output = true; }
   void MarkBackward(size_t op) { ops_[op].is_backward = true; }

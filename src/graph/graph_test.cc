@@ -146,5 +146,29 @@ TEST(Graph, MayBeEmpty) {
   EXPECT_EQ(graph.num_edges(), 0u);
 }
 
+TEST(GraphBuilder, MakesEveryTextUtf8AndKeepsNamesApart) {
+  GraphBuilder builder("\xff");
+  for (const char* name : {"a\xe4", "a\xf6", "\xed\xa0\x80", "\xc3\xa4"}) {
+    const size_t op = builder.AddOp(name, "Mo\xe4", kWork);
+    builder.AddTensor(op, 1, name);
+    builder.AddParameter(1, name);
+    builder.SetInputShape(builder.AddInput(1, name), std::vector<int64_t>{1}, "f\x80");
+  }
+  builder.AddNote("\xc3");
+  const Graph graph = builder.Build();
+  const std::string broken = "\xEF\xBF\xBD";
+  const std::vector<std::string> names = {"a" + broken, "a" + broken + "#2", broken + broken + broken, "\xc3\xa4"};
+  EXPECT_EQ(graph.name(), broken);
+  EXPECT_THAT(graph.op_types(), ElementsAre("Mo" + broken));
+  EXPECT_THAT(graph.notes(), ElementsAre(broken));
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(graph.op_name(MakeId<OpId>(i)), names[i]);
+    EXPECT_EQ(graph.tensor_name(MakeId<TensorId>(i)), names[i]);
+    EXPECT_EQ(graph.parameter_name(MakeId<ParameterId>(i)), names[i]);
+    EXPECT_EQ(graph.input_name(MakeId<InputId>(i)), names[i]);
+    EXPECT_EQ(graph.input_type(MakeId<InputId>(i)), "f" + broken);
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -180,6 +180,10 @@ class GraphMaker {
   Graph Make() {
     FindConstants();
     AddOps();
+    if (builder_.num_ops() == 0) {
+      throw Error("{}: has inputs, constants and results alone; a model with a layer that computes was expected",
+                  path_);
+    }
     for (size_t i = 0; i < net_.layers.size(); ++i) Connect(i);
     for (const std::string& note : net_.notes) builder_.AddNote(note);
     if (!unknown_.empty()) {

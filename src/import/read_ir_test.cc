@@ -106,6 +106,13 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
   EXPECT_EQ(ErrorOf("<model/>"), "net.xml: has no <net>; an OpenVINO IR was expected");
   EXPECT_EQ(ErrorOf("<net name='n'><layers/></net>"),
             "net.xml: <layers> is missing or empty; there is nothing to place");
+  try {
+    ReadIr("<net name='n'><layers><layer id='0' name='w' type='Const'/></layers></net>", "net.xml", IrView::kFolded);
+    ADD_FAILURE() << "a graph without ops";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "net.xml: has inputs, constants and results alone; a model with a layer that computes was expected");
+  }
   EXPECT_THAT(ErrorOf(Replaced(kSmall, "from-layer=\"0\" from-port=\"0\" to-layer=\"3\"",
                                "from-layer=\"7\" from-port=\"2\" to-layer=\"3\"")),
               HasSubstr("cycle"));

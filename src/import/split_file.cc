@@ -56,7 +56,8 @@ class SplitReader {
     const std::string key = fmt::format("nodes[{}]", position);
     const auto found = node.is_number_integer() ? op_of_.find(node.get<int64_t>()) : op_of_.end();
     if (found == op_of_.end())
-      throw entry.Mistake(key, fmt::format("{} is no node of the instance; is it another one's split?", node.dump()));
+      throw entry.Mistake(key, fmt::format("{} is no node of the instance; is it another one's split?",
+                                           node.is_number() ? node.dump() : node.type_name()));
     std::optional<DeviceId>& place = device_[Index(found->second)];
     if (place) {
       throw entry.Mistake(key, fmt::format("node {} is on {} already; list it once", node.dump(),

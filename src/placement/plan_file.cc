@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 constexpr int kFormatVersion = 2;
 
-// Names of ops come from files and need not be UTF-8; what is not becomes the replacement character.
+// Paths and names of files need not be UTF-8; what is not becomes the replacement character.
 std::string Dump(const ordered_json& value, int indent = -1) {
   return value.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -101,7 +101,9 @@ void ReadSequence(JsonObject sequence, const DeviceNumbers& devices, PlanFile& f
   PlanFile::Order& order = file.sequence.emplace();
   const auto position = [&](const json& item, std::string_view key) {
     if (!item.is_number_unsigned() || item.get<uint64_t>() >= file.ops.size()) {
-      throw sequence.Mistake(key, fmt::format("{} is no position in ops, which has {}", item.dump(), file.ops.size()));
+      // Not dumped, whatever it is: nlohmann's dump() calls itself for each level, and a file may have a million.
+      throw sequence.Mistake(key, fmt::format("{} is no position in ops, which has {}",
+                                              item.is_number() ? item.dump() : item.type_name(), file.ops.size()));
     }
     return MakeId<OpId>(item.get<size_t>());
   };

@@ -194,6 +194,15 @@ TEST(PlanFile, SaysWhereTheMistakeIs) {
   EXPECT_THAT(ParseMessage("{\"berth_plan\": 1e999}"), HasSubstr("a number beyond"));
 }
 
+TEST(PlanFile, ListsOfAMillionLevelsAreRefused) {
+  const Plan plan{.device = std::vector<DeviceId>(4)};
+  std::string text = WritePlanFile(SomeFile(Named({"a", "b", "c", "d"}), plan));
+  constexpr size_t kLevels = 1'000'000;
+  const std::string deep = std::string(kLevels, '[') + std::string(kLevels, ']');
+  text.insert(text.rfind('}'), ", \"sequence\": {\"ops\": [" + deep + "], \"transfers\": []}");
+  EXPECT_EQ(ParseMessage(text), "p.json: sequence.ops: array is no position in ops, which has 4");
+}
+
 TEST(PlanFile, NamesThatAreNotUtf8DoNotPreventIt) {
   const Plan plan{.device = {DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}}};
   const Problem problem = Named({"a\xff\"", "b\n", "c", "d"});

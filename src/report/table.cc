@@ -5,36 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace berth {
 namespace {
 
-constexpr char32_t kBroken = 0xFFFFFFFF;
-
 size_t page_width = kAnyWidth;
-
-// The character that starts at `at`, which moves past it; kBroken (one byte on) where the bytes are no UTF-8.
-char32_t NextCharacter(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned lead = byte(at);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xC2 && lead < 0xE0 ? 2
-                        : lead >= 0xE0 && lead < 0xF0 ? 3
-                        : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                      : 0;
-  char32_t character = length == 1 ? lead : length == 2 ? lead & 0x1F : length == 3 ? lead & 0x0F : lead & 0x07;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) {
-      ++at;
-      return kBroken;
-    }
-    character = character << 6 | (byte(at + i) & 0x3F);
-  }
-  at += std::max<size_t>(length, 1);
-  // Over-long forms and halves of surrogate pairs.
-  const bool valid = length > 0 && !(length == 3 && character < 0x800) && !(length == 4 && character < 0x10000) &&
-                     !(character >= 0xD800 && character < 0xE000) && character < 0x110000;
-  return valid ? character : kBroken;
-}
 
 struct Range {
   char32_t first, last;
@@ -54,7 +30,7 @@ bool In(const Range (&ranges)[n], char32_t character) {
 }
 
 size_t WidthOf(char32_t character) {
-  if (character == kBroken) return 1;
+  if (character == kBrokenCharacter) return 1;
   return In(kNoWidth, character) ? 0 : In(kWide, character) ? 2 : 1;
 }
 
@@ -93,7 +69,7 @@ std::string Printable(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
     const char32_t character = NextCharacter(text, at);
-    if (character == kBroken || SteersTerminals(character)) {
+    if (character == kBrokenCharacter || SteersTerminals(character)) {
       result += '?';
     } else {
       result += text.substr(start, at - start);

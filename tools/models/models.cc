@@ -97,7 +97,8 @@ ModelRow Check(const std::string& folder, const json& entry, const json& shapes)
 std::string Says(const ModelRow& row) {
   if (!row.refusal.empty()) return "refused: " + row.refusal;
   std::string text;
-  if (row.estimated > 0) text = fmt::format("{} ops depend on a run's data: counted at the most, or on average", row.estimated);
+  if (row.estimated > 0)
+    text = fmt::format("{} ops depend on a run's data: counted at the most, or on average", row.estimated);
   if (row.unknown > 0) text += fmt::format("{}{} ops of unknown sizes", text.empty() ? "" : "; ", row.unknown);
   if (!row.same_without_record) text += fmt::format("{}other shapes without value_info", text.empty() ? "" : "; ");
   return text;
