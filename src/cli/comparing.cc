@@ -8,8 +8,16 @@
 namespace berth {
 namespace {
 
-// Equally good for everything on its own.
-bool EquallyGood(const Problem& problem, DeviceId a, DeviceId b) {
+// Equally good for everything on its own, its way to and from the host of inputs and outputs included.
+bool EquallyGood(const Evaluator& evaluator, DeviceId a, DeviceId b) {
+  const Problem& problem = evaluator.problem();
+  if (const std::optional<DeviceId> host = evaluator.facts().io_host) {
+    const auto same_way = [&](DeviceId from_a, DeviceId to_a, DeviceId from_b, DeviceId to_b) {
+      const Link &of_a = problem.cluster().link(from_a, to_a), &of_b = problem.cluster().link(from_b, to_b);
+      return of_a.latency.value == of_b.latency.value && of_a.bandwidth.value == of_b.bandwidth.value;
+    };
+    if (a == host || b == host || !same_way(*host, a, *host, b) || !same_way(a, *host, b, *host)) return false;
+  }
   return problem.memory_limit(a) == problem.memory_limit(b) && std::ranges::all_of(problem.graph().ops(), [&](OpId op) {
            return problem.op_time(op, a) == problem.op_time(op, b);
          });
@@ -17,13 +25,11 @@ bool EquallyGood(const Problem& problem, DeviceId a, DeviceId b) {
 
 std::vector<std::string> SimpleRules(const Setup& setup) {
   const Cluster& cluster = setup.problem->cluster();
-  // With graph inputs on the host it matters which device is the host.
-  const bool all_differ = setup.evaluator->facts().io_on_host;
   std::vector<std::string> rules;
   std::vector<DeviceId> tried;
   for (const DeviceId device : cluster.ids()) {
-    const auto as_good = [&](DeviceId other) { return EquallyGood(*setup.problem, device, other); };
-    if (!all_differ && std::ranges::any_of(tried, as_good)) continue;
+    const auto as_good = [&](DeviceId other) { return EquallyGood(*setup.evaluator, device, other); };
+    if (std::ranges::any_of(tried, as_good)) continue;
     tried.push_back(device);
     rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }

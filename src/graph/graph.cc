@@ -288,6 +288,7 @@ Graph GraphBuilder::Build(std::string_view file) {
   graph.parameter_consumers_ = MakeRows<OpRows>(parameters_.size(), renumber(parameter_uses_, nullptr));
   graph.parameters_of_ = Invert<Graph::Rows<ParameterId>, OpRows, ParameterId>(graph.parameter_consumers_, ops_.size());
   graph.input_consumers_ = MakeRows<OpRows>(inputs_.size(), renumber(input_uses_, nullptr));
+  graph.graph_inputs_of_ = Invert<Graph::Rows<InputId>, OpRows, InputId>(graph.input_consumers_, ops_.size());
 
   // 4. the fingerprint
   Hasher hasher;
