@@ -181,6 +181,9 @@ TEST(SplitFile, SaysWhatIsWrong) {
   const std::string content = ReadFile(kSamples + "msr_training.split.json");
   EXPECT_THAT(SplitErrorOf(With("[1, 3]", "[1, 33]", content)),
               AllOf(StartsWith("split.json: fpgas[0].nodes[1]: 33"), HasSubstr("no node")));
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(SplitErrorOf(With("[1, 3]", "[1, " + deep + "]", content)),
+              StartsWith("split.json: fpgas[0].nodes[1]: array is no node of the instance"));
   EXPECT_THAT(SplitErrorOf(With("[2, 5]", "[2, 3]", content)),
               AllOf(HasSubstr("fpgas[1].nodes[1]"), HasSubstr("on fpga0 already")));
   EXPECT_THAT(SplitErrorOf(With("[4]", "[]", content)), HasSubstr("node 4 is on no device"));
