@@ -103,7 +103,6 @@ size_t GraphBuilder::AddParameter(int64_t bytes, std::string name) {
 }
 
 // Not inline: GCC 12 warns of what it sees of a string that moves into a vector.
-void GraphBuilder::AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
 size_t GraphBuilder::AddInput(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
