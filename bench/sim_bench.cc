@@ -119,8 +119,10 @@ void BM_ScorePlaceto(benchmark::State& state) {
 }
 BENCHMARK(BM_ScorePlaceto)->Unit(benchmark::kMicrosecond);
 
-BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports,io=everywhere)", false)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports,io=everywhere)", true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports,io=everywhere)", false)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports,io=everywhere)", true)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace berth

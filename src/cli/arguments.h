@@ -56,7 +56,7 @@ struct PlanOverrides {
 struct InspectArguments {
   ModelArguments model;
   std::string cluster, costs;  // to say what its ops cost there; empty: nowhere
-  std::string output;  // the graph in Berth's own format
+  std::string output;          // the graph in Berth's own format
   bool json = false;
 };
 

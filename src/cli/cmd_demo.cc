@@ -96,8 +96,8 @@ std::string Curve(const Catalogs& catalogs, const Scene& scene, const Setup& set
     for (const int evaluations : kEvaluations) {
       if (cancelled->load()) return table.ToString();
       const auto planner = catalogs.planners.MakePlanner(name);
-      const PlanReport report = RunPlanner(
-          setup, *planner, {.budget = fmt::format("{}evals", evaluations), .seed = 1}, bound, cancelled, line);
+      const PlanReport report = RunPlanner(setup, *planner, {.budget = fmt::format("{}evals", evaluations), .seed = 1},
+                                           bound, cancelled, line);
       cells.push_back(fmt::format("+{}", Percent(report.timeline.score.time / optimum - 1)));
     }
     table.Add(std::move(cells));
@@ -116,8 +116,9 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
          Verdict(*setup.problem, comparison) + "\n" +
          Wrap("The same planners with more and more evaluations, above the optimum that mincut proves:") + "\n" +
          Curve(catalogs, scene, setup, optimum, cancelled) + "\n" +
-         Wrap("Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
-              "here to be compared. What it is good for elsewhere, docs/learned.md measures.") +
+         Wrap(
+             "Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
+             "here to be compared. What it is good for elsewhere, docs/learned.md measures.") +
          HintLines(*setup.problem) + "\n  The same by hand:\n" + Wrap(CommandOf(scene), "    ", 1000);
 }
 

@@ -20,10 +20,11 @@ struct Spent {
 
   std::string ToString() const {
     const auto text = [](double seconds) { return berth::ToString(Seconds{seconds}); };
-    return fmt::format("Time spent: {} to read model and machines, {} for the lower bound and the single devices, {} to "
-                       "plan{}.",
-                       text(reading), text(bound), text(planning),
-                       controls > 0 ? fmt::format(", {} for the comparison", text(controls)) : "");
+    return fmt::format(
+        "Time spent: {} to read model and machines, {} for the lower bound and the single devices, {} to "
+        "plan{}.",
+        text(reading), text(bound), text(planning),
+        controls > 0 ? fmt::format(", {} for the comparison", text(controls)) : "");
   }
 };
 
@@ -68,10 +69,8 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Json json = PlanJson(*setup.evaluator, report);
     json["single_device_seconds"] = SinglesJson(*setup.problem, report.single_device_time);
-    json["spent_seconds"] = {{"reading", spent.reading},
-                             {"bound", spent.bound},
-                             {"planning", spent.planning},
-                             {"controls", spent.controls}};
+    json["spent_seconds"] = {
+        {"reading", spent.reading}, {"bound", spent.bound}, {"planning", spent.planning}, {"controls", spent.controls}};
     if (controls) json["controls"] = ControlsJson(*setup.problem, *controls);
     Print(DumpJson(json));
   } else {
@@ -83,8 +82,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
                                Counted(report.result.evaluations, "evaluation"),
                                std::isfinite(budget_seconds) ? " and an equal share of the time that was left" : ""),
                    "") +
-              "\n" +
-              ComparisonTable(*setup.problem, *controls);
+              "\n" + ComparisonTable(*setup.problem, *controls);
     }
     text += "\n" + Wrap(spent.ToString());
     text += HintLines(*setup.problem);

@@ -142,8 +142,8 @@ void CheckSizes(const Setup& setup, bool allow_unknown) {
   const Graph& graph = setup.problem->graph();
   const auto unknown = FindDoubtful(graph, Certainty::kUnknown);
   if (!unknown || allow_unknown) return;
-  const std::string what = fmt::format("{}: the sizes of {} are unknown", setup.strings.model,
-                                       DescribeDoubtful(graph, *unknown));
+  const std::string what =
+      fmt::format("{}: the sizes of {} are unknown", setup.strings.model, DescribeDoubtful(graph, *unknown));
   constexpr std::string_view kElse = "or let guesses take their place with --allow-unknown-shapes";
   for (const InputId input : graph.inputs()) {
     if (!std::ranges::binary_search(graph.input_consumers(input), unknown->first)) continue;

@@ -80,8 +80,8 @@ std::string ObjectiveFor(const PlanFile& file, const PlanOverrides& overrides) {
   return overrides.evaluator && is_time ? "" : file.objective;
 }
 
-// The execution model that a plan was made under. Plans say where inputs start (io=...); one that does not was made when
-// they were everywhere by default.
+// The execution model that a plan was made under. Plans say where inputs start (io=...); one that does not was made
+// when they were everywhere by default.
 std::string EvaluatorOf(const PlanFile& file) {
   const Spec spec = Spec::Parse(file.evaluator);
   const bool says = std::ranges::any_of(spec.parameters, [](const auto& parameter) { return parameter.first == "io"; });

@@ -141,7 +141,8 @@ TEST(Trace, EveryFlowLeadsFromSliceToSliceForwardInTime) {
   for (int i = 0; i < 40; ++i) {
     const Problem problem = testing::RandomProblem(random);
     const Plan plan{.device = testing::RandomPlacement(problem, random)};
-    const auto evaluator = EvaluatorOf(problem, i % 2 == 0 ? "parallel(contention=ports,io=everywhere)" : "serial(io=everywhere)");
+    const auto evaluator =
+        EvaluatorOf(problem, i % 2 == 0 ? "parallel(contention=ports,io=everywhere)" : "serial(io=everywhere)");
     const json trace = json::parse(WriteTrace(problem, evaluator->Trace(plan.view())));
     const Slices slices = SlicesOf(trace);
     for (const auto& [id, events] : FlowsOf(trace)) {

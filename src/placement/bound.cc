@@ -59,8 +59,7 @@ std::vector<double> EarliestEnds(const Problem& problem, std::optional<DeviceId>
 
 // The longest path: through each op, the least over its devices of its earliest end there and the least time that its
 // successors then still need.
-double PathBound(const Problem& problem, const std::vector<double>& earliest_end,
-                 std::optional<DeviceId> io_host) {
+double PathBound(const Problem& problem, const std::vector<double>& earliest_end, std::optional<DeviceId> io_host) {
   const Graph& graph = problem.graph();
   const size_t devices = problem.num_devices();
   std::vector<double> remaining(graph.num_ops() * devices, 0);  // after the op, when it ran there

@@ -63,8 +63,8 @@ std::vector<GroupId> TopologicalOrder(const Quotient& quotient);
 // constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them.
 Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped);
 
-// Asked now and then; true when the time is over, and a rule then makes its groups the quick way: fine ones as far as it
-// came, and the rest by their order. Empty: never.
+// Asked now and then; true when the time is over, and a rule then makes its groups the quick way: fine ones as far as
+// it came, and the rest by their order. Empty: never.
 using StopCheck = std::function<bool()>;
 
 using GroupingCatalog = Catalog<Grouping(const Problem&, const StopCheck&)>;

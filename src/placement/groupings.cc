@@ -288,7 +288,8 @@ class Contraction {
     size_t left = target;
     int32_t run = -1;
     for (const int32_t group : order_) {
-      if (group < 0 || members_[static_cast<size_t>(group)].empty() || follows_[static_cast<size_t>(group)] != 0) continue;
+      if (group < 0 || members_[static_cast<size_t>(group)].empty() || follows_[static_cast<size_t>(group)] != 0)
+        continue;
       if (run < 0 || (work(run) + work(group) > share && left > 1)) {
         left -= run < 0 ? 0 : 1;
         run = group;
@@ -356,13 +357,14 @@ void RegisterGroupings(GroupingCatalog& catalog) {
       [](const Params& params, const Problem& problem, const StopCheck&) {
         return Colocation(problem, params.Text("rule") == "paper", 0);
       });
-  catalog.Add(
-      {.name = "chain",
-       .sentence = "linear chains: an op and the only op that it feeds, if that has no other input",
-       .source = "-",
-       .parameters = {Whole("most", "0", "ops in a group at most; 0 for any number, which is colocation(rule=paper)",
-                            0)}},
-      [](const Params& params, const Problem& problem, const StopCheck&) { return Colocation(problem, true, params.Int("most")); });
+  catalog.Add({.name = "chain",
+               .sentence = "linear chains: an op and the only op that it feeds, if that has no other input",
+               .source = "-",
+               .parameters = {Whole("most", "0",
+                                    "ops in a group at most; 0 for any number, which is colocation(rule=paper)", 0)}},
+              [](const Params& params, const Problem& problem, const StopCheck&) {
+                return Colocation(problem, true, params.Int("most"));
+              });
   catalog.Add({.name = "fusion",
                .sentence = "what runtimes fuse: element-wise ops and normalisations join the op that feeds them",
                .source = "as in Moirai (arXiv 2312.04025), reduced to classes of ops",

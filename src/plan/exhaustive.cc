@@ -228,7 +228,7 @@ class Walk {
   std::vector<DeviceId> class_of_;
   bool with_orders_;
   bool first_come_too_;  // no sequence can state all that a first-come run does
-  double whole_;  // what a time unit of the whole run costs at least
+  double whole_;         // what a time unit of the whole run costs at least
   std::vector<DeviceId> device_;
   std::vector<int> used_;  // units per device
   bool cut_short_ = false;

@@ -277,7 +277,8 @@ TEST(Objective, BoundCountsTheTimeBetweenSubgraphs) {
     const Problem problem(two.shared_graph(), two.shared_cluster(),
                           {.time = {length, kCannotRun, length, kCannotRun}, .source = "given"},
                           {.seconds_per_unit = 0.5});
-    const auto evaluator = MakeEvaluator(problem, fmt::format("serial(subgraph_overhead={},io=everywhere)", overhead), "energy");
+    const auto evaluator =
+        MakeEvaluator(problem, fmt::format("serial(subgraph_overhead={},io=everywhere)", overhead), "energy");
     const double joules = SlowBest(*evaluator);
     EXPECT_NEAR(joules, length * (5 + 2) + overhead * (1 + 2), 1e-12);
     EXPECT_NEAR(LowerBound(*evaluator).value(), joules, 1e-9 * joules);

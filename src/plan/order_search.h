@@ -41,7 +41,7 @@ class OrderSearch {
     double return_time = 0;   // from its end until the last of its outputs is on the host, where that needs no port
     OpId op{-1};              // else a transfer:
     std::pair<TensorId, DeviceId> transfer{};
-    bool named = true;        // in the sequence
+    bool named = true;                                    // in the sequence
     std::vector<std::pair<size_t, double>> successors{};  // activity, and the time between
     size_t producers = 0;
   };

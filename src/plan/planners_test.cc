@@ -316,7 +316,8 @@ TEST(Exhaustive, FindsTheBestOrder) {
   Random random(7);
   for (int round = 0; round < 25; ++round) {
     const Problem problem = RandomProblem(random, {.ops = 1 + random.Below(5), .devices = 2, .ties = round % 2 == 0});
-    for (const char* evaluator : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
+    for (const char* evaluator : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
+                                  "parallel(contention=ports,io=everywhere)"}) {
       const Trial run(problem, evaluator);
       const PlanResult ordered = run("exhaustive(space=order)"), placed = run("exhaustive");
       EXPECT_TRUE(ordered.optimal);
@@ -360,7 +361,8 @@ TEST(Exhaustive, UsesEqualDevicesInOrderBesideTheHost) {
     const Problem any = RandomProblem(random, {.ops = 4, .devices = 4, .ties = round % 2 == 0});
     const Problem problem = WithEqualDevices(any, 0, {2});
     for (const char* host : {"d1", "d2", "d3"}) {
-      for (const char* evaluator : {"parallel(contention=none,io={})", "serial(io={})", "parallel(contention=ports,io={})"}) {
+      for (const char* evaluator :
+           {"parallel(contention=none,io={})", "serial(io={})", "parallel(contention=ports,io={})"}) {
         const Trial run(problem, fmt::format(fmt::runtime(evaluator), host));
         const PlanResult result = run("exhaustive");
         SCOPED_TRACE(run.evaluator->name());
@@ -368,9 +370,7 @@ TEST(Exhaustive, UsesEqualDevicesInOrderBesideTheHost) {
         fewer += result.evaluations < 256 ? 1 : 0;
       }
     }
-    const auto classes = [&](const std::string& name) {
-      return InterchangeableDevices(*MakeEvaluator(name, problem));
-    };
+    const auto classes = [&](const std::string& name) { return InterchangeableDevices(*MakeEvaluator(name, problem)); };
     using ::testing::ElementsAre;
     const DeviceId a{0}, b{1}, c{2}, d{3};
     EXPECT_THAT(classes("serial(io=everywhere)"), ElementsAre(a, a, c, a));
@@ -406,7 +406,8 @@ TEST(Exhaustive, FindsAnOrderThatNoFirstComeRunFinds) {
 TEST(Exhaustive, RefusesWhatIsTooLarge) {
   const Problem problem = testing::Chain(40, 2);
   const auto planner = Planners().MakePlanner("exhaustive");
-  EXPECT_THAT(*planner->Refuses(problem, *MakeEvaluator("serial(io=everywhere)", problem)), HasSubstr("more than 1e+08 plans"));
+  EXPECT_THAT(*planner->Refuses(problem, *MakeEvaluator("serial(io=everywhere)", problem)),
+              HasSubstr("more than 1e+08 plans"));
 }
 
 TEST(OneCut, TriesEveryCutOfEveryPair) {

@@ -100,15 +100,15 @@ std::string ModelPage(const Graph& graph) {
   const double ops = static_cast<double>(graph.num_ops());
   std::string text = fmt::format("{}\n\n", Legible(graph.name()));
   if (const auto unknown = FindDoubtful(graph, Certainty::kUnknown)) {
-    text += Field("UNKNOWN", fmt::format("the sizes of {}: guessed, from {} '{}' on", DescribeDoubtful(graph, *unknown),
-                                         Legible(graph.op_type(unknown->first)),
-                                         Shorten(graph.op_name(unknown->first), 40)));
+    text += Field("UNKNOWN",
+                  fmt::format("the sizes of {}: guessed, from {} '{}' on", DescribeDoubtful(graph, *unknown),
+                              Legible(graph.op_type(unknown->first)), Shorten(graph.op_name(unknown->first), 40)));
   }
   if (const auto estimated = FindDoubtful(graph, Certainty::kEstimated)) {
-    text += Field("estimated", fmt::format("the sizes of {}: the data of a run decide, from {} '{}' on",
-                                           DescribeDoubtful(graph, *estimated),
-                                           Legible(graph.op_type(estimated->first)),
-                                           Shorten(graph.op_name(estimated->first), 40)));
+    text +=
+        Field("estimated", fmt::format("the sizes of {}: the data of a run decide, from {} '{}' on",
+                                       DescribeDoubtful(graph, *estimated), Legible(graph.op_type(estimated->first)),
+                                       Shorten(graph.op_name(estimated->first), 40)));
   }
   text += Field("ops", fmt::format("{} (the longest path has {}, at most {} can run side by side)",
                                    count(graph.num_ops()), Count(depth), Count(width)));
@@ -153,9 +153,8 @@ std::vector<TypeTimes> TimesByType(const Problem& problem) {
     ++type.ops;
     type.seconds.resize(problem.num_devices());
     for (const DeviceId device : problem.cluster().ids()) {
-      type.seconds[Index(device)] += problem.can_run(op, device)
-                                         ? problem.ToSeconds(problem.op_time(op, device)).value
-                                         : std::numeric_limits<double>::infinity();
+      type.seconds[Index(device)] += problem.can_run(op, device) ? problem.ToSeconds(problem.op_time(op, device)).value
+                                                                 : std::numeric_limits<double>::infinity();
     }
   }
   const auto cost = [](const TypeTimes& type) {
@@ -203,7 +202,8 @@ std::string TypeTimesPage(const Problem& problem) {
                           "") +
                      table.ToString();
   if (types.size() > kTypes) {
-    text += fmt::format("  and {}: --json has all\n", Counted(static_cast<int64_t>(types.size() - kTypes), "more type"));
+    text +=
+        fmt::format("  and {}: --json has all\n", Counted(static_cast<int64_t>(types.size() - kTypes), "more type"));
   }
   return text;
 }

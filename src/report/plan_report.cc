@@ -62,8 +62,8 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   const double bound = objective.is_time() ? report.bound.time : 0;
   const std::string most = bound > 0 ? fmt::format("; no plan has more than {}", Factor(*best / bound)) : "";
   if (time >= *best * (1 - 5e-4)) {
-    return fmt::format("none: {} alone is {} this plan{}", name, time <= *best * (1 + 5e-4) ? "as fast as" : "faster than",
-                       most);
+    return fmt::format("none: {} alone is {} this plan{}", name,
+                       time <= *best * (1 + 5e-4) ? "as fast as" : "faster than", most);
   }
   return fmt::format("{} over {} alone, the fastest single device{}", Factor(*best / time), name, most);
 }
@@ -229,7 +229,8 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
                                                                                Percent(report.most_saved())),
                                              report.bound.reason));
   } else {
-    text += Field("lower bound", report.bound.reason.empty() ? "none is known for this evaluator" : report.bound.reason);
+    text +=
+        Field("lower bound", report.bound.reason.empty() ? "none is known for this evaluator" : report.bound.reason);
   }
   text += Field("energy",
                 report.summary.joules > 0 ? JoulesText(report.summary.joules) : "not known: the cluster has no watts");

@@ -41,7 +41,8 @@ TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {
   Random random(11);
   for (int i = 0; i < 60; ++i) {
     const Problem problem = testing::RandomProblem(random, {.ties = i % 2 == 0});
-    for (const char* name : {"parallel(contention=none,io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(io=host)"}) {
+    for (const char* name :
+         {"parallel(contention=none,io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(io=host)"}) {
       const auto evaluator = catalog.Make(name, problem);
       const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
       const Timeline timeline = evaluator->Trace({.device = device});

@@ -58,10 +58,10 @@ TEST(Workspace, AllocatesInItsFirstCallOnly) {
   const Problem problem = testing::RandomProblem(random, {.ops = 400, .devices = 5, .memory_limits = true});
   for (const std::vector<Plan>& plans :
        {Plans(problem, false, false), Plans(problem, true, false), Plans(problem, false, true)}) {
-    for (const std::string name :
-         {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=d1)",
-          "parallel(contention=links,io=everywhere)", "parallel(contention=links,io=d4)", "serial(subgraph_overhead=1,io=everywhere)",
-          "serial(io=d2)"}) {
+    for (const std::string name : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
+                                   "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=d1)",
+                                   "parallel(contention=links,io=everywhere)", "parallel(contention=links,io=d4)",
+                                   "serial(subgraph_overhead=1,io=everywhere)", "serial(io=d2)"}) {
       SCOPED_TRACE(name);
       const auto evaluator = catalog.Make(name, problem);
       const auto workspace = evaluator->NewWorkspace();

@@ -16,8 +16,9 @@ Parameter IoParameter() {
   return {.name = "io",
           .type = ParameterType::kText,
           .default_value = std::string(kAuto),
-          .sentence = "where graph inputs start and outputs return to: everywhere, at no cost; host, the first device "
-                      "of kind cpu; or a device's name. auto: host where there is a cpu, else everywhere"};
+          .sentence =
+              "where graph inputs start and outputs return to: everywhere, at no cost; host, the first device "
+              "of kind cpu; or a device's name. auto: host where there is a cpu, else everywhere"};
 }
 
 Io::Io(const Params& params, const Problem& problem) : text_(params.Text("io")) {
@@ -39,9 +40,10 @@ Io::Io(const Params& params, const Problem& problem) : text_(params.Text("io")) 
     return;
   }
   if (!has_cpu) {
-    throw Error("io=host: cluster {} has no device of kind cpu; name the device where inputs start, like io={}, or "
-                "write io=everywhere",
-                cluster.name(), cluster.device(DeviceId{0}).name);
+    throw Error(
+        "io=host: cluster {} has no device of kind cpu; name the device where inputs start, like io={}, or "
+        "write io=everywhere",
+        cluster.name(), cluster.device(DeviceId{0}).name);
   }
   host_ = *cpu;
 }

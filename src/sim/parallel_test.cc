@@ -369,12 +369,14 @@ TEST(Io, RefusesWhatIsNotThere) {
     }
     return std::string();
   };
-  EXPECT_EQ(message("parallel(io=host)", OneOpOn({"gpu", "gpu"})),
-            "io=host: cluster some has no device of kind cpu; name the device where inputs start, like io=gpu0, or write "
-            "io=everywhere");
-  EXPECT_EQ(message("parallel(io=gpu9)", OneOpOn({"gpu", "cpu"})),
-            "io=gpu9: cluster some has no device 'gpu9' (did you mean gpu0?); it has gpu0, cpu1; or write io=everywhere, "
-            "io=host or io=auto");
+  EXPECT_EQ(
+      message("parallel(io=host)", OneOpOn({"gpu", "gpu"})),
+      "io=host: cluster some has no device of kind cpu; name the device where inputs start, like io=gpu0, or write "
+      "io=everywhere");
+  EXPECT_EQ(
+      message("parallel(io=gpu9)", OneOpOn({"gpu", "cpu"})),
+      "io=gpu9: cluster some has no device 'gpu9' (did you mean gpu0?); it has gpu0, cpu1; or write io=everywhere, "
+      "io=host or io=auto");
 }
 
 TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
@@ -404,8 +406,8 @@ void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options
     const Problem problem = testing::RandomProblem(draw, some);
     std::vector<double> priority;
     for (size_t v = 0; priorities && v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
-    for (const Rules& rules : AllRules(
-             problem, {Contention::kNone, Contention::kEgress, Contention::kPorts, Contention::kLinks})) {
+    for (const Rules& rules :
+         AllRules(problem, {Contention::kNone, Contention::kEgress, Contention::kPorts, Contention::kLinks})) {
       const auto evaluator = rules.MakeOn(problem);
       SCOPED_TRACE(evaluator->name());
       const auto workspace = evaluator->NewWorkspace();

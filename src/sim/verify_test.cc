@@ -134,7 +134,8 @@ TEST_F(VerifyTest, FindsATransferBeforeItsProducerEnds) {
 }
 
 TEST_F(VerifyTest, FindsATransferThatWaitsForNothing) {
-  for (const std::string name : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
+  for (const std::string name : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
+                                 "parallel(contention=ports,io=everywhere)"}) {
     Trace(name);
     timeline_.transfers.back().start += 0.5;
     timeline_.transfers.back().end += 0.5;

@@ -451,7 +451,8 @@ TEST(Io, IsOnTheHostWhereThereIsACpuAndPlansSayIt) {
 
 TEST(Io, IsEverywhereInAPlanThatDoesNotSayIt) {
   const Folder folder;
-  ExpectFine(RunBerth({"plan", kModel, "--cluster", "cpu_gpu", "--planner", "single(device=gpu)", "-o", folder / "p.json"}));
+  ExpectFine(
+      RunBerth({"plan", kModel, "--cluster", "cpu_gpu", "--planner", "single(device=gpu)", "-o", folder / "p.json"}));
   const std::string plan = Content(folder / "p.json");
   const std::string said = "parallel(contention=ports,io=host)";
   ASSERT_THAT(plan, HasSubstr(said));
@@ -461,10 +462,10 @@ TEST(Io, IsEverywhereInAPlanThatDoesNotSayIt) {
   };
   const json host = simulate(said), everywhere = simulate("parallel(contention=ports,io=everywhere)");
   EXPECT_GT(host.at("score_seconds"), everywhere.at("score_seconds"));
-  for (const auto& [before, now] : std::map<std::string, std::string>{
-           {"parallel(contention=ports)", "parallel(contention=ports,io=everywhere)"},
-           {"parallel", "parallel(io=everywhere)"},
-           {"serial", "serial(io=everywhere)"}}) {
+  for (const auto& [before, now] :
+       std::map<std::string, std::string>{{"parallel(contention=ports)", "parallel(contention=ports,io=everywhere)"},
+                                          {"parallel", "parallel(io=everywhere)"},
+                                          {"serial", "serial(io=everywhere)"}}) {
     EXPECT_EQ(simulate(before).at("evaluator"), now);
   }
   EXPECT_EQ(simulate("parallel(contention=ports)").at("score_seconds"), everywhere.at("score_seconds"));

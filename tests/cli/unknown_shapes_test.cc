@@ -48,9 +48,10 @@ TEST_F(UnknownShapes, AreRefusedInOneLineThatSaysWhatHelps) {
                                  RunBerth({"check", "--model", model_, "--placement", "0,0,0,0"})}) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.out, IsEmpty());
-    EXPECT_THAT(outcome.err, MatchesRegex("berth: [^\n]*model.json: the sizes of 2 of 4 ops \\(50 %\\), with 50 % of the "
-                                          "work are unknown, from op 'op2' \\(Relu\\) on; [^\n]*"
-                                          "--allow-unknown-shapes\n"));
+    EXPECT_THAT(outcome.err,
+                MatchesRegex("berth: [^\n]*model.json: the sizes of 2 of 4 ops \\(50 %\\), with 50 % of the "
+                             "work are unknown, from op 'op2' \\(Relu\\) on; [^\n]*"
+                             "--allow-unknown-shapes\n"));
   }
   Write(model_, Model(true));
   EXPECT_THAT(Plan({}).err, HasSubstr("from input 'ids' on; say its sizes with --shape ids=1,1, or"));
@@ -81,9 +82,9 @@ TEST_F(UnknownShapes, AreSaidWhereverANumberStands) {
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_THAT(compared.out, AllOf(HasSubstr(headline), Not(HasSubstr("No plan")), Not(HasSubstr("proven"))));
 
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"check", plan_, "--allow-unknown-shapes"}, {"simulate", "--plan", plan_},
-        {"explain", plan_}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"check", plan_, "--allow-unknown-shapes"},
+                                                  {"simulate", "--plan", plan_},
+                                                  {"explain", plan_}}) {
     const Outcome outcome = RunBerth(command);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(headline)) << command.front();
@@ -95,8 +96,9 @@ TEST_F(UnknownShapes, AreSaidWhereverANumberStands) {
 
 TEST_F(UnknownShapes, AreInTheFirstLinesOfInspect) {
   const Outcome outcome = RunBerth({"inspect", model_});
-  EXPECT_THAT(outcome.out, StartsWith("guessed\n\n  UNKNOWN      the sizes of 2 of 4 ops (50 %), with 50 % of the work: "
-                                      "guessed, from Relu 'op2' on\n"));
+  EXPECT_THAT(outcome.out,
+              StartsWith("guessed\n\n  UNKNOWN      the sizes of 2 of 4 ops (50 %), with 50 % of the work: "
+                         "guessed, from Relu 'op2' on\n"));
   EXPECT_EQ(json::parse(RunBerth({"inspect", model_, "--json"}).out).at("unknown_shapes").at("ops"), 2);
   EXPECT_TRUE(json::parse(RunBerth({"inspect", "resnet50", "--json"}).out).at("unknown_shapes").is_null());
 }
@@ -116,10 +118,10 @@ TEST(Inspect, SaysWhatEachOpTypeCostsOnEachDevice) {
   double sum = 0;
   for (const auto& [type, seconds] : answer.at("op_type_seconds").items()) sum += seconds.at("gpu").get<double>();
   // Everything on one device is one op after another.
-  const json plan = json::parse(
-      RunBerth({"plan", "resnet50", "--cluster", "cpu_gpu", "--evaluator", "parallel(contention=none,io=everywhere)",
-                "--planner", "single(device=gpu)", "--json"})
-          .out);
+  const json plan =
+      json::parse(RunBerth({"plan", "resnet50", "--cluster", "cpu_gpu", "--evaluator",
+                            "parallel(contention=none,io=everywhere)", "--planner", "single(device=gpu)", "--json"})
+                      .out);
   EXPECT_NEAR(plan.at("score_seconds").get<double>(), sum, 1e-9);
   EXPECT_NEAR(plan.at("single_device_seconds").at("gpu").get<double>(), sum, 1e-9);
 }
@@ -132,7 +134,8 @@ TEST(Batch, IsPartOfThePlan) {
   EXPECT_EQ(json::parse(Content(plan)).at("model").at("batch"), "8");
   const json again = json::parse(RunBerth({"simulate", "--plan", plan, "--json"}).out);
   EXPECT_EQ(again.at("score_seconds"), json::parse(planned.out).at("score_seconds"));
-  EXPECT_THAT(RunBerth({"plan", "resnet50", "--batch", "0"}).err, MatchesRegex("berth: --batch: '0' is no integer[^\n]*\n"));
+  EXPECT_THAT(RunBerth({"plan", "resnet50", "--batch", "0"}).err,
+              MatchesRegex("berth: --batch: '0' is no integer[^\n]*\n"));
   EXPECT_THAT(RunBerth({"plan", "chain(ops=4)", "--batch", "8"}).err, HasSubstr("takes its sizes as parameters"));
 }
 

@@ -150,13 +150,14 @@ TEST(Constraints, AreKeptByEveryPlannerOrRefused) {
     const auto problem = Constrained(base, texts);
     if (problem == nullptr) continue;
     ++constrained;
-    const std::vector<std::string> models = placeto ? std::vector<std::string>{"placeto"}
-                                                    : std::vector<std::string>{"parallel(contention=none,io=everywhere)",
-                                                                               "parallel(contention=ports,io=everywhere)",
-                                                                               "parallel(contention=egress,io=everywhere)",
-                                                                               "serial(io=everywhere)",
-                                                                               "pipeline",
-                                                                               "pieces(q=2)"};
+    const std::vector<std::string> models = placeto
+                                                ? std::vector<std::string>{"placeto"}
+                                                : std::vector<std::string>{"parallel(contention=none,io=everywhere)",
+                                                                           "parallel(contention=ports,io=everywhere)",
+                                                                           "parallel(contention=egress,io=everywhere)",
+                                                                           "serial(io=everywhere)",
+                                                                           "pipeline",
+                                                                           "pieces(q=2)"};
     for (const std::string& model : models) {
       SCOPED_TRACE(model);
       ExpectKept(*problem, *All().evaluators.Make(model, *problem));
