@@ -102,8 +102,6 @@ size_t GraphBuilder::AddParameter(int64_t bytes, std::string name) {
   return parameters_.size() - 1;
 }
 
-// Not inline: GCC 12 warns of what it sees of a string that moves into a vector.
-
 size_t GraphBuilder::AddInput(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
   inputs_.push_back({0, bytes, ToUtf8(std::move(name)), false});
@@ -130,6 +128,7 @@ void GraphBuilder::SetInputShape(size_t input, std::span<const int64_t> shape, s
   inputs_[input].type = ToUtf8(std::move(type));
 }
 
+// Not inline: GCC 12 warns of what it sees of a string that moves into a vector.
 void GraphBuilder::AddNote(std::string note) { notes_.push_back(ToUtf8(std::move(note))); }
 
 std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const {
