@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "export/boxes.h"
 #include "export/columns.h"
 
@@ -48,12 +49,15 @@ std::string Shortened(std::string_view text, size_t longest) {
 // Inside a DOT string: quotes and backslashes are escaped, and what is not printable ASCII becomes '?'.
 std::string Escaped(std::string_view text, size_t longest = 28) {
   std::string result;
-  for (const char c : Shortened(text, longest)) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
+  const std::string shortened(Shortened(text, longest));
+  for (size_t at = 0; at < shortened.size();) {
+    const size_t start = at;
+    const char32_t character = NextCharacter(shortened, at);
+    if (character < 0x20 || character == 0x7F || character == 0xFFFD || character == kBrokenCharacter) {
       result += '?';
     } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
+      if (character == '"' || character == '\\') result += '\\';
+      result += shortened.substr(start, at - start);
     }
   }
   return result;

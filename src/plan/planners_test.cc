@@ -180,7 +180,7 @@ TEST(Heft, KeepsItsScheduleWhenTheEvaluatorKeepsTheOrder) {
   for (int round = 0; round < 40; ++round) {
     const Problem problem = RandomProblem(random, {.ties = round % 2 == 0, .forbidden = 0.1});
     const std::string last = fmt::format("parallel(contention=ports,io=d{})", problem.num_devices() - 1);
-    for (const std::string evaluator :
+    for (const std::string& evaluator :
          {std::string("parallel(io=everywhere)"), std::string("parallel(contention=egress,io=everywhere)"),
           std::string("parallel(contention=ports,io=everywhere)"), std::string("parallel(contention=egress,io=d0)"),
           last}) {
