@@ -21,7 +21,7 @@ MethodCatalog Methods() {
 void BM_PolicyStep(benchmark::State& state, const std::string& planner, const std::string& model) {
   at::set_num_threads(1);
   const Problem problem = MakeProblem(model, "cpu_gpu");
-  const auto evaluator = All().evaluators.Make("serial", problem);
+  const auto evaluator = All().evaluators.Make("serial(io=everywhere)", problem);
   const std::shared_ptr<Policy> policy = Methods().Make(planner).make_policy(problem, Random(1));
   const auto task = policy->Prepare(problem);
   Judge judge(*evaluator, {});
@@ -49,12 +49,12 @@ void BM_Update(benchmark::State& state, const std::string& planner, const std::s
   state.counters["evaluations/s"] = benchmark::Counter(static_cast<double>(learner.evaluations_per_update()),
                                                        benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK_CAPTURE(BM_Update, placeto, "placeto", "parallel(contention=egress)")
+BENCHMARK_CAPTURE(BM_Update, placeto, "placeto", "parallel(contention=egress,io=everywhere)")
     ->Arg(1)
     ->Arg(2)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_Update, hsdag_paper_of_four, "hsdag(mode=paper,workers=4)", "serial")
+BENCHMARK_CAPTURE(BM_Update, hsdag_paper_of_four, "hsdag(mode=paper,workers=4)", "serial(io=everywhere)")
     ->Arg(1)
     ->Arg(2)
     ->UseRealTime()

@@ -31,13 +31,13 @@ void BM_Heft(benchmark::State& state, const std::string& evaluator) {
   const Problem problem = MakeProblem(Layered(state.range(0)), "k80x8");
   RunPlanner(state, problem, evaluator, "heft(order=first_come)");
 }
-BENCHMARK_CAPTURE(BM_Heft, none, "parallel(contention=none)")
+BENCHMARK_CAPTURE(BM_Heft, none, "parallel(contention=none,io=everywhere)")
     ->Arg(230)
     ->Arg(6'000)
     ->Arg(80'000)
     ->Arg(1'000'000)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_Heft, ports, "parallel(contention=ports)")
+BENCHMARK_CAPTURE(BM_Heft, ports, "parallel(contention=ports,io=everywhere)")
     ->Arg(230)
     ->Arg(6'000)
     ->Arg(80'000)
@@ -46,13 +46,13 @@ BENCHMARK_CAPTURE(BM_Heft, ports, "parallel(contention=ports)")
 
 void BM_LowerBound(benchmark::State& state) {
   const Problem problem = MakeProblem(Layered(state.range(0)), "k80x8");
-  const auto evaluator = All().evaluators.Make("parallel(contention=ports)", problem);
+  const auto evaluator = All().evaluators.Make("parallel(contention=ports,io=everywhere)", problem);
   for (auto _ : state) benchmark::DoNotOptimize(LowerBound(*evaluator).time);
 }
 BENCHMARK(BM_LowerBound)->Arg(230)->Arg(6'000)->Arg(80'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 void BM_MinCut(benchmark::State& state, const std::string& model) {
-  RunPlanner(state, MakeProblem(model, "cpu_gpu"), "serial", "mincut");
+  RunPlanner(state, MakeProblem(model, "cpu_gpu"), "serial(io=everywhere)", "mincut");
 }
 
 const bool kRegistered = [] {

@@ -95,32 +95,32 @@ void Moves(benchmark::internal::Benchmark* benchmark) {
   benchmark->UseManualTime()->Iterations(1000)->Unit(benchmark::kMicrosecond);
 }
 
-BENCHMARK_CAPTURE(BM_Try, none, "parallel(contention=none)", false, 1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, none_last_tenth, "parallel(contention=none)", false, 0.1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, none_memory, "parallel(contention=none)", true, 1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, links, "parallel(contention=links)", false, 1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, ports, "parallel(contention=ports)", false, 1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, ports_last_tenth, "parallel(contention=ports)", false, 0.1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, ports_memory, "parallel(contention=ports)", true, 1)->Apply(Moves);
-BENCHMARK_CAPTURE(BM_Try, ports_memory_last_tenth, "parallel(contention=ports)", true, 0.1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, none, "parallel(contention=none,io=everywhere)", false, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, none_last_tenth, "parallel(contention=none,io=everywhere)", false, 0.1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, none_memory, "parallel(contention=none,io=everywhere)", true, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, links, "parallel(contention=links,io=everywhere)", false, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports, "parallel(contention=ports,io=everywhere)", false, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_last_tenth, "parallel(contention=ports,io=everywhere)", false, 0.1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_memory, "parallel(contention=ports,io=everywhere)", true, 1)->Apply(Moves);
+BENCHMARK_CAPTURE(BM_Try, ports_memory_last_tenth, "parallel(contention=ports,io=everywhere)", true, 0.1)->Apply(Moves);
 
-BENCHMARK_CAPTURE(BM_Score, none, "parallel(contention=none)", false)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, none_memory, "parallel(contention=none)", true)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, egress, "parallel(contention=egress)", false)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, links, "parallel(contention=links)", false)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, links_memory, "parallel(contention=links)", true)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports)", false)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports)", true)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, serial, "serial", false)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Score, serial_memory, "serial", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, none, "parallel(contention=none,io=everywhere)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, none_memory, "parallel(contention=none,io=everywhere)", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, egress, "parallel(contention=egress,io=everywhere)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, links, "parallel(contention=links,io=everywhere)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, links_memory, "parallel(contention=links,io=everywhere)", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports,io=everywhere)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports,io=everywhere)", true)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, serial, "serial(io=everywhere)", false)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Score, serial_memory, "serial(io=everywhere)", true)->Apply(Sizes);
 // The size of the graphs that Placeto's authors place.
 void BM_ScorePlaceto(benchmark::State& state) {
   Score(state, "layered(ops=600,width=16)", "placeto(devices=4)", "placeto", true);
 }
 BENCHMARK(BM_ScorePlaceto)->Unit(benchmark::kMicrosecond);
 
-BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports)", false)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports)", true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports, "parallel(contention=ports,io=everywhere)", false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ScoreResnet50, ports_memory, "parallel(contention=ports,io=everywhere)", true)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace berth

@@ -101,6 +101,18 @@ bool Fits(const Parameter& parameter, std::string_view text) {
   return false;
 }
 
+std::string Assignment(std::string_view name, std::string_view text, bool may_quote) {
+  const bool quote = may_quote && text.find_first_of(",()[]=\" \t") != std::string_view::npos;
+  return quote ? fmt::format("{}=\"{}\"", name, text) : fmt::format("{}={}", name, text);
+}
+
+std::string Joined(const std::string& name,
+                   const std::vector<std::pair<std::string, std::vector<std::string>>>& shown) {
+  std::vector<std::string> parts;
+  for (const auto& [parameter, texts] : shown) parts.insert(parts.end(), texts.begin(), texts.end());
+  return parts.empty() ? name : fmt::format("{}({})", name, fmt::join(parts, ","));
+}
+
 std::string Range(const Parameter& parameter) {
   if (parameter.least > -1e300 && parameter.most < 1e300)
     return fmt::format(" from {} to {}", parameter.least, parameter.most);
@@ -156,7 +168,7 @@ Spec Spec::Parse(std::string_view text) {
   return spec;
 }
 
-Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::string_view what) {
+Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::string_view what) : name_(spec.name) {
   const auto there_are = [&] {
     if (declared.empty()) return std::string("it takes none");
     std::vector<std::string> names;
@@ -190,20 +202,24 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
     value.specs = spec.arguments;
     value.given = true;
   }
-  std::vector<std::string> shown;
   for (const Parameter& parameter : declared) {
     const Value& value = values_.find(parameter.name)->second;
+    std::vector<std::string>& shown = shown_.emplace_back(parameter.name, std::vector<std::string>()).second;
     if (!value.given) continue;
     if (parameter.type == ParameterType::kSpecs) {
-      shown.insert(shown.end(), value.specs.begin(), value.specs.end());
+      shown = value.specs;
     } else if (value.text != parameter.default_value || parameter.mode_decides) {
-      const bool quote =
-          parameter.type == ParameterType::kText && value.text.find_first_of(",()[]=\" \t") != std::string::npos;
-      shown.push_back(quote ? fmt::format("{}=\"{}\"", parameter.name, value.text)
-                            : fmt::format("{}={}", parameter.name, value.text));
+      shown = {Assignment(parameter.name, value.text, parameter.type == ParameterType::kText)};
     }
   }
-  canonical_ = shown.empty() ? spec.name : fmt::format("{}({})", spec.name, fmt::join(shown, ","));
+  canonical_ = Joined(spec.name, shown_);
+}
+
+std::string Params::CanonicalWith(std::string_view name, std::string_view text) const {
+  BERTH_CHECK(Get(name, ParameterType::kText).type == ParameterType::kText, "parameter {} is no text", name);
+  auto shown = shown_;
+  std::ranges::find(shown, name, &Shown::first)->second = {Assignment(name, text, true)};
+  return Joined(name_, shown);
 }
 
 const Params::Value& Params::Get(std::string_view name, ParameterType type) const {

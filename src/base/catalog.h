@@ -62,8 +62,11 @@ class Params {
 
   // The instance's own name again, canonical: parameters in declared order, defaults left out.
   const std::string& canonical() const { return canonical_; }
+  // The same with one kText parameter shown as `text`, default or not: what "auto" has become.
+  std::string CanonicalWith(std::string_view name, std::string_view text) const;
 
  private:
+  using Shown = std::pair<std::string, std::vector<std::string>>;  // a parameter and what canonical() shows of it
   struct Value {
     ParameterType type;
     std::string text;
@@ -72,7 +75,9 @@ class Params {
   };
   const Value& Get(std::string_view name, ParameterType type) const;
 
+  std::string name_;
   std::map<std::string, Value, std::less<>> values_;
+  std::vector<Shown> shown_;  // in declared order
   std::string canonical_;
 };
 

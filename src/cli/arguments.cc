@@ -11,16 +11,26 @@
 namespace berth {
 namespace {
 
-void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, const std::string& model_help) {
+void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::string& batch,
+                     const std::string& model_help) {
   command
       .add_option("--shape", shapes, "Shape of a model's input, like input=32,3,224,224 (may be repeated)" + model_help)
       ->allow_extra_args(false)
       ->type_name("NAME=SIZES");
+  command
+      .add_option("--batch", batch,
+                  "Size of the batch, in every input of which it is plain which axis that is" + model_help)
+      ->type_name("N");
+}
+
+void AddAllowUnknown(CLI::App& command, bool& allow) {
+  command.add_flag("--allow-unknown-shapes", allow,
+                   "Go on where sizes of the model are unknown: guesses take their place, and no bound is claimed");
 }
 
 // How a model is read, in every command.
 void AddReading(CLI::App& command, ModelArguments& arguments) {
-  AddModelOptions(command, arguments.shapes, "");
+  AddModelOptions(command, arguments.shapes, arguments.batch, "");
   command.add_option("--format", arguments.format, "Format of the model's file, where its content does not tell")
       ->type_name("NAME");
   command
@@ -94,6 +104,7 @@ void AddMachines(CLI::App& command, ProblemArguments& arguments) {
 void AddProblem(CLI::App& command, ProblemArguments& arguments) {
   AddModel(command, arguments.model);
   AddMachines(command, arguments);
+  AddAllowUnknown(command, arguments.allow_unknown_shapes);
   AddConstraints(command, arguments.constraints, "");
 }
 
@@ -116,6 +127,7 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
   command.add_option("--test", train.tests, "Models to test the trained policy on")->type_name("MODELS");
   AddReading(command, train.problem.model);
   AddMachines(command, train.problem);
+  AddAllowUnknown(command, train.problem.allow_unknown_shapes);
   command
       .add_option("--budget", train.budget,
                   "When training stops: evaluations over all models, seconds, or both (default: the planner's own)")
@@ -135,7 +147,7 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
 }
 
 void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
-  AddModelOptions(command, overrides.shapes, "; instead of the plan's");
+  AddModelOptions(command, overrides.shapes, overrides.batch, "; instead of the plan's");
   command.add_option("--format", overrides.format, "The model file's format, instead of the plan's")->type_name("NAME");
   command.add_option("--cluster", overrides.cluster, "Another cluster instead of the plan's: what if?")
       ->type_name("CLUSTER");
@@ -258,6 +270,13 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   InspectArguments inspect;
   CLI::App& inspect_command = *app.add_subcommand("inspect", "What a model consists of, and what its ops cost");
   AddModel(inspect_command, inspect.model);
+  inspect_command
+      .add_option("--cluster", inspect.cluster,
+                  "Say what the ops cost on these devices too: a preset or a device file, berth cluster list")
+      ->type_name("CLUSTER");
+  inspect_command
+      .add_option("--costs", inspect.costs, "Where these op times come from: berth list costs (default: roofline)")
+      ->type_name("COSTS");
   inspect_command.add_option("-o,--output", inspect.output, "Write the graph in Berth's own JSON format")
       ->type_name("FILE");
   AddJson(inspect_command, inspect.json);
@@ -265,6 +284,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "Examples:\n"
       "  berth inspect resnet50\n"
       "  berth inspect resnet50 --shape input=32,3,224,224 -o graph.json\n"
+      "  berth inspect resnet50 --batch 32 --cluster cpu_gpu\n"
       "  berth inspect 'lstm_grid(layers=8,steps=40)' --mode training --json");
 
   PlanArguments plan;
@@ -370,6 +390,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   check_command.add_option("--model", check.overrides.model, "The model, where it is not the one that the plan names")
       ->type_name("MODEL");
   AddOverrides(check_command, check.overrides);
+  AddAllowUnknown(check_command, check.allow_unknown_shapes);
   AddLimits(check_command, check);
   AddJson(check_command, check.json);
   check_command.footer(

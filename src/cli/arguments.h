@@ -16,6 +16,7 @@ namespace berth {
 struct ModelArguments {
   std::string model;
   std::vector<std::string> shapes;  // "input=32,3,224,224"
+  std::string batch;                // of every input that has one; empty: the file's
   std::string format;
   std::string mode;       // "inference" or "training"; empty: inference
   std::string optimizer;  // of training only
@@ -35,6 +36,7 @@ struct ProblemArguments {
   std::string evaluator;
   std::string objective;  // empty: the evaluator's own
   ConstraintArguments constraints;
+  bool allow_unknown_shapes = false;
 };
 
 struct SearchArguments {
@@ -46,12 +48,14 @@ struct SearchArguments {
 struct PlanOverrides {
   std::optional<std::string> model;
   std::vector<std::string> shapes;
+  std::string batch;
   std::optional<std::string> format, mode, optimizer, cluster, costs, evaluator, objective;
   ConstraintArguments constraints;  // any of them replaces all of the plan's
 };
 
 struct InspectArguments {
   ModelArguments model;
+  std::string cluster, costs;  // to say what its ops cost there; empty: nowhere
   std::string output;  // the graph in Berth's own format
   bool json = false;
 };
@@ -108,6 +112,7 @@ struct CheckArguments {
   // Limits; empty: none.
   std::string latency, transfers, energy, gap;
   std::vector<std::string> memory;  // "gpu0=4GiB" or "4GiB"
+  bool allow_unknown_shapes = false;
   bool json = false;
 };
 

@@ -65,6 +65,7 @@ int CheckPlan(const CheckArguments& arguments, const Limits& limits, const Catal
   }
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                                  : OpenPlan(arguments.plan, arguments.overrides, catalogs);
+  CheckSizes(saved.setup, arguments.allow_unknown_shapes);
   const Evaluator& evaluator = *saved.setup.evaluator;
   std::vector<LimitResult> results = CheckLimits(evaluator, saved.report, limits);
   AddConstraints(saved.setup, results);

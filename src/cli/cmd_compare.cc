@@ -14,6 +14,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
   CheckWritable(arguments.output);
   const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   const Problem& problem = *setup.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();

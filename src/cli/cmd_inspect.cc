@@ -63,19 +63,28 @@ Json DataSetJson(const Instance& instance) {
 int Inspect(const InspectArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   const ModelArguments& model = arguments.model;
-  const Instance instance = MakeInstance(catalogs, {.model = model.model,
-                                                    .shapes = model.shapes,
-                                                    .format = model.format,
-                                                    .mode = model.mode,
-                                                    .optimizer = model.optimizer});
+  const ProblemStrings strings = {.model = model.model,
+                                  .shapes = model.shapes,
+                                  .batch = model.batch,
+                                  .format = model.format,
+                                  .cluster = arguments.cluster,
+                                  .costs = arguments.costs,
+                                  .mode = model.mode,
+                                  .optimizer = model.optimizer};
+  std::optional<Setup> setup;
+  if (!arguments.cluster.empty() || !arguments.costs.empty()) setup = MakeSetup(catalogs, strings);
+  const Problem* const problem = setup ? setup->problem.get() : nullptr;
+  const Instance instance = MakeInstance(catalogs, strings);
   const Graph& graph = *instance.graph;
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteGraphJson(graph));
   if (arguments.json) {
     Json json = GraphJson(graph);
     if (BringsCosts(instance)) json["data_set"] = DataSetJson(instance);
+    if (problem) json["op_type_seconds"] = TypeTimesJson(*problem);
     Print(DumpJson(json));
   } else {
-    Print(ModelPage(graph) + (BringsCosts(instance) ? "\n" + DataSetPage(instance) : "") +
+    Print(ModelPage(graph) + (problem ? "\n" + TypeTimesPage(*problem) : "") +
+          (BringsCosts(instance) ? "\n" + DataSetPage(instance) : "") +
           (arguments.output.empty()
                ? ""
                : fmt::format("\nWritten to {}, in Berth's own format.\n", Printable(arguments.output))));

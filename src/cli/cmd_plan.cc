@@ -1,4 +1,7 @@
+#include <cmath>
+
 #include "base/file.h"
+#include "base/stopwatch.h"
 #include "cli/commands.h"
 #include "cli/controls.h"
 #include "cli/planning.h"
@@ -6,40 +9,84 @@
 #include "report/table.h"
 
 namespace berth {
+namespace {
+
+// Of a learned planner's seconds: what those need that it is compared with.
+constexpr double kShareOfControls = 0.25;
+
+// What the seconds went into.
+struct Spent {
+  double reading = 0, bound = 0, planning = 0, controls = 0;
+
+  std::string ToString() const {
+    const auto text = [](double seconds) { return berth::ToString(Seconds{seconds}); };
+    return fmt::format("Time spent: {} to read model and machines, {} for the lower bound and the single devices, {} to "
+                       "plan{}.",
+                       text(reading), text(bound), text(planning),
+                       controls > 0 ? fmt::format(", {} for the comparison", text(controls)) : "");
+  }
+};
+
+}  // namespace
 
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
-  Budget::Parse(arguments.search.budget);
+  const double budget_seconds = Budget::Parse(arguments.search.budget).seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
   CheckWritable(arguments.output);
   CheckPicture(arguments.picture);
+  Stopwatch watch;
   const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
     throw Error("{} does not answer this problem: {}; `berth list planners` shows others", planner->name(), *reason);
   }
+  // The model is read now; from here on the budget's seconds are those of the whole answer.
+  Spent spent{.reading = watch.Lap()};
+  const auto left = [&] { return budget_seconds - (watch.seconds() - spent.reading); };
   const std::atomic<bool>* cancelled = CatchInterrupts();
-  const PlanReport report = [&] {
+  const Bound bound = LowerBound(*setup.evaluator);
+  const std::vector<double> singles = SingleDeviceTimes(*setup.evaluator);
+  spent.bound = watch.Lap();
+  const bool learned = planner->facts().learned;
+  PlanReport report = [&] {
     ProgressLine line;
-    return RunPlanner(setup, *planner, arguments.search, LowerBound(*setup.evaluator), cancelled, line);
+    // What is written after the search takes about as long as the bound before it.
+    const double share = (left() - spent.bound) * (learned ? 1 - kShareOfControls : 1);
+    return RunPlanner(setup, *planner, arguments.search, bound, cancelled, line, share);
   }();
+  report.single_device_time = singles;
+  spent.planning = watch.Lap();
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
   std::optional<Comparison> controls;
-  if (planner->facts().learned && !cancelled->load()) {
-    controls = RunControls(setup, catalogs, report.result.evaluations, arguments.search.seed, cancelled, &report);
+  if (learned && !cancelled->load()) {
+    controls = RunControls(setup, catalogs, report.result.evaluations, arguments.search.seed, cancelled, &report,
+                           left() - spent.bound);
+    spent.controls = watch.Lap();
   }
   if (arguments.json) {
     Json json = PlanJson(*setup.evaluator, report);
+    json["single_device_seconds"] = SinglesJson(*setup.problem, report.single_device_time);
+    json["spent_seconds"] = {{"reading", spent.reading},
+                             {"bound", spent.bound},
+                             {"planning", spent.planning},
+                             {"controls", spent.controls}};
     if (controls) json["controls"] = ControlsJson(*setup.problem, *controls);
     Print(DumpJson(json));
   } else {
     std::string text = PlanPage(*setup.evaluator, report);
     if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     if (controls) {
-      text += fmt::format("\nFor comparison, planners that do not learn, each with at most {}:\n\n",
-                          Counted(report.result.evaluations, "evaluation")) +
+      text += "\n" +
+              Wrap(fmt::format("For comparison, planners that do not learn, each with at most {}{}:",
+                               Counted(report.result.evaluations, "evaluation"),
+                               std::isfinite(budget_seconds) ? " and an equal share of the time that was left" : ""),
+                   "") +
+              "\n" +
               ComparisonTable(*setup.problem, *controls);
     }
+    text += "\n" + Wrap(spent.ToString());
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
       text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace "

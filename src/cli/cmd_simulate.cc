@@ -1,6 +1,5 @@
-#include <chrono>
-
 #include "base/file.h"
+#include "base/stopwatch.h"
 #include "cli/commands.h"
 #include "cli/planning.h"
 #include "cli/saved_plan.h"
@@ -18,11 +17,11 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
   }
   CheckWritable(arguments.trace);
   CheckPicture(arguments.picture);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);
   PlanReport& report = saved.report;
-  report.result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.result.wall_seconds = watch.seconds();
   const Problem& problem = *saved.setup.problem;
 
   if (!arguments.trace.empty()) WriteFile(arguments.trace, WriteTrace(problem, report.timeline));

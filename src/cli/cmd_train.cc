@@ -28,6 +28,7 @@ std::vector<Option> Options(TrainArguments& arguments) {
   return {{"planner", &arguments.planner},
           {"on", &problem.model.model},
           {"test", &arguments.tests},
+          {"batch", &problem.model.batch},
           {"format", &problem.model.format},
           {"mode", &problem.model.mode, "inference"},
           {"optimizer", &problem.model.optimizer, "sgd"},
@@ -129,11 +130,12 @@ std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arg
     ProblemStrings strings = StringsOf(arguments.problem);
     strings.model = model;
     Case& made = cases.emplace_back(MakeSetup(catalogs, strings), nullptr);
+    CheckSizes(made.setup, arguments.problem.allow_unknown_shapes);
     CheckMemory(made.setup);
     if (planner.group.empty()) continue;
     size_t dropped = 0;
     made.grouped = std::make_unique<const Problem>(
-        Grouped(*made.setup.problem, catalogs.groupings.Make(planner.group, *made.setup.problem), dropped));
+        Grouped(*made.setup.problem, catalogs.groupings.Make(planner.group, *made.setup.problem, {}), dropped));
   }
   return cases;
 }

@@ -2,13 +2,22 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
 #include "cli/planning.h"
 
 namespace berth {
 namespace {
 
-// Equally good for everything on its own.
-bool EquallyGood(const Problem& problem, DeviceId a, DeviceId b) {
+// Equally good for everything on its own, its way to and from the host of inputs and outputs included.
+bool EquallyGood(const Evaluator& evaluator, DeviceId a, DeviceId b) {
+  const Problem& problem = evaluator.problem();
+  if (const std::optional<DeviceId> host = evaluator.facts().io_host) {
+    const auto same_way = [&](DeviceId from_a, DeviceId to_a, DeviceId from_b, DeviceId to_b) {
+      const Link &of_a = problem.cluster().link(from_a, to_a), &of_b = problem.cluster().link(from_b, to_b);
+      return of_a.latency.value == of_b.latency.value && of_a.bandwidth.value == of_b.bandwidth.value;
+    };
+    if (a == host || b == host || !same_way(*host, a, *host, b) || !same_way(a, *host, b, *host)) return false;
+  }
   return problem.memory_limit(a) == problem.memory_limit(b) && std::ranges::all_of(problem.graph().ops(), [&](OpId op) {
            return problem.op_time(op, a) == problem.op_time(op, b);
          });
@@ -16,13 +25,11 @@ bool EquallyGood(const Problem& problem, DeviceId a, DeviceId b) {
 
 std::vector<std::string> SimpleRules(const Setup& setup) {
   const Cluster& cluster = setup.problem->cluster();
-  // With graph inputs on the host it matters which device is the host.
-  const bool all_differ = setup.evaluator->facts().io_on_host;
   std::vector<std::string> rules;
   std::vector<DeviceId> tried;
   for (const DeviceId device : cluster.ids()) {
-    const auto as_good = [&](DeviceId other) { return EquallyGood(*setup.problem, device, other); };
-    if (!all_differ && std::ranges::any_of(tried, as_good)) continue;
+    const auto as_good = [&](DeviceId other) { return EquallyGood(*setup.evaluator, device, other); };
+    if (std::ranges::any_of(tried, as_good)) continue;
     tried.push_back(device);
     rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }
@@ -39,7 +46,8 @@ bool IsSimple(const std::string& planner) {
 
 Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
                            const SearchArguments& search, const std::atomic<bool>* cancelled,
-                           std::vector<ComparisonRow> known) {
+                           std::vector<ComparisonRow> known, double seconds_for_all) {
+  const Stopwatch watch;
   std::vector<std::unique_ptr<Planner>> all;
   const auto add = [&](const std::string& name) {
     auto planner = catalogs.planners.MakePlanner(name);
@@ -54,14 +62,16 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
   std::vector<ComparisonRow> rows = std::move(known);
   std::vector<std::pair<std::string, std::string>> refusals;
   ProgressLine line;
-  for (const auto& planner : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& planner = all[i];
     if (!rows.empty() && cancelled->load()) {
       refusals.emplace_back(planner->name(), "the comparison was stopped before");
     } else if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
       refusals.emplace_back(planner->name(), *reason);
     } else {
-      rows.push_back(
-          {.report = RunPlanner(setup, *planner, search, bound, cancelled, line), .simple = IsSimple(planner->name())});
+      const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
+      rows.push_back({.report = RunPlanner(setup, *planner, search, bound, cancelled, line, share),
+                      .simple = IsSimple(planner->name())});
     }
   }
   if (rows.empty()) {

@@ -9,7 +9,7 @@
 namespace berth {
 
 Comparison RunControls(const Setup& setup, const Catalogs& catalogs, int64_t evaluations, uint64_t seed,
-                       const std::atomic<bool>* cancelled, const PlanReport* learned) {
+                       const std::atomic<bool>* cancelled, const PlanReport* learned, double seconds) {
   // Further names join where they are there and answer; single devices and one_cut come with every comparison.
   std::vector<std::string> planners = {"random", "random(bias=true)", "on(group=random,planner=random)",
                                        "local_search"};
@@ -20,7 +20,7 @@ Comparison RunControls(const Setup& setup, const Catalogs& catalogs, int64_t eva
   std::vector<ComparisonRow> rows;
   if (learned != nullptr) rows.push_back({.report = *learned});
   return ComparePlanners(setup, catalogs, planners, {.budget = fmt::format("{}evals", evaluations), .seed = seed},
-                         cancelled, std::move(rows));
+                         cancelled, std::move(rows), seconds);
 }
 
 Json ControlsJson(const Problem& problem, const Comparison& controls) {

@@ -10,7 +10,8 @@ namespace berth {
 // Whether this program was built with learned planners; which they are; what is said of them where it was not.
 inline constexpr bool kCanLearn = BERTH_HAS_LEARN;
 inline constexpr std::array<const char*, 2> kLearnedPlanners = {"hsdag", "placeto"};
-inline constexpr const char* kNeedsTorch = "needs libtorch, which is not in this build: ./dev setup, then ./dev build";
+inline constexpr const char* kNeedsTorch =
+    "needs libtorch, which is not in this build: ./dev build fetches it, where there is one for the processor";
 
 // Loads the library of the learned planners when it is first called; from any thread. Throws Error where it was not
 // built, or is not beside the program.

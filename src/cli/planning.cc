@@ -1,5 +1,7 @@
 #include "cli/planning.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "export/graphviz.h"
 #include "export/picture.h"
@@ -11,6 +13,7 @@ namespace berth {
 ProblemStrings StringsOf(const ProblemArguments& arguments) {
   return {.model = arguments.model.model,
           .shapes = arguments.model.shapes,
+          .batch = arguments.model.batch,
           .format = arguments.model.format,
           .cluster = arguments.cluster,
           .costs = arguments.costs,
@@ -22,10 +25,11 @@ ProblemStrings StringsOf(const ProblemArguments& arguments) {
 }
 
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
-                      const std::atomic<bool>* cancelled, ProgressLine& line) {
+                      const std::atomic<bool>* cancelled, ProgressLine& line, double seconds_left) {
   Budget budget = Budget::Parse(search.budget);
   const std::string budget_text = budget.ToString();
   budget.cancelled = cancelled;
+  budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
   PlanResult result = planner.MakePlan({.problem = *setup.problem,
                                         .evaluator = *setup.evaluator,
                                         .budget = budget,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <string>
 
 #include "cli/arguments.h"
@@ -14,9 +15,10 @@ namespace berth {
 
 ProblemStrings StringsOf(const ProblemArguments& arguments);
 
-// Runs a planner of the catalog under a budget; shows progress.
+// Runs a planner of the catalog under a budget, of which no more than `seconds_left` are left; shows progress.
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
-                      const std::atomic<bool>* cancelled, ProgressLine& line);
+                      const std::atomic<bool>* cancelled, ProgressLine& line,
+                      double seconds_left = std::numeric_limits<double>::infinity());
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 

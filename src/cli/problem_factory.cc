@@ -1,8 +1,12 @@
 #include "cli/problem_factory.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "cli/arguments.h"
 #include "import/training.h"
+#include "report/notes.h"
 
 namespace berth {
 namespace {
@@ -64,6 +68,9 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   }
   ImportOptions options{.format = strings.format, .sets = catalogs.families.Names()};
   for (const std::string& shape : strings.shapes) ParseShape(shape, options);
+  if (!strings.batch.empty()) {
+    options.batch = static_cast<int64_t>(std::min<uint64_t>(ParseCount("--batch", strings.batch, 1), INT64_MAX));
+  }
   Instance instance = ReadInstance(strings.model, catalogs.models, options);
   if (!training) return instance;
   if (instance.times || !instance.times_by_kind.empty()) {
@@ -131,6 +138,25 @@ void CheckMemory(const Setup& setup) {
   if (auto diagnosis = setup.check->Diagnose(MemoryRule(setup.evaluator->facts()))) throw NoPlan(std::move(*diagnosis));
 }
 
+void CheckSizes(const Setup& setup, bool allow_unknown) {
+  const Graph& graph = setup.problem->graph();
+  const auto unknown = FindDoubtful(graph, Certainty::kUnknown);
+  if (!unknown || allow_unknown) return;
+  const std::string what = fmt::format("{}: the sizes of {} are unknown", setup.strings.model,
+                                       DescribeDoubtful(graph, *unknown));
+  constexpr std::string_view kElse = "or let guesses take their place with --allow-unknown-shapes";
+  for (const InputId input : graph.inputs()) {
+    if (!std::ranges::binary_search(graph.input_consumers(input), unknown->first)) continue;
+    const auto shape = graph.input_shape(input);
+    // The first axis is the batch; of the others a size that is left open counts as 1.
+    if (!shape.empty() && std::ranges::count(shape.subspan(1), 1) == 0) continue;
+    throw Error("{}, from input '{}' on; say its sizes with --shape {}={}, {}", what, graph.input_name(input),
+                graph.input_name(input), shape.empty() ? "1,3,224,224" : fmt::to_string(fmt::join(shape, ",")), kElse);
+  }
+  throw Error("{}, from op '{}' ({}) on; export the model with the shapes of its tensors, {}", what,
+              graph.op_name(unknown->first), graph.op_type(unknown->first), kElse);
+}
+
 std::vector<std::string> StatedConstraints(const Setup& setup) {
   std::vector<std::string> texts;
   for (const ConstraintText& constraint : setup.strings.constraints) texts.push_back(constraint.ToString());
@@ -141,6 +167,7 @@ PlanFile MakePlanFile(const Setup& setup, const Plan& plan) {
   PlanFile file = MakePlanFile(*setup.problem, plan);
   file.model = setup.strings.model;
   file.shapes = setup.strings.shapes;
+  file.batch = setup.strings.batch;
   file.format = setup.strings.format;
   file.cluster = setup.strings.cluster;
   if (file.cluster != kOwn) file.device_file = WriteCluster(setup.problem->cluster());

@@ -21,6 +21,7 @@ inline constexpr std::string_view kOwn = "own";
 struct ProblemStrings {
   std::string model{};
   std::vector<std::string> shapes{};
+  std::string batch{};
   std::string format{};
   // "own" is what the model's file brings. Empty: its own where it brings one, else a default.
   std::string cluster{};    // cpu_gpu
@@ -56,6 +57,9 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings);
 
 // Throws NoPlan when it is certain that no plan fits into memory.
 void CheckMemory(const Setup& setup);
+
+// Throws Error where sizes of the model are unknown, with what would help; not where they are allowed to be.
+void CheckSizes(const Setup& setup, bool allow_unknown);
 
 // As plan files and reports have them.
 std::vector<std::string> StatedConstraints(const Setup& setup);

@@ -1,5 +1,6 @@
 #include "cli/saved_plan.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -23,6 +24,7 @@ std::string Located(const std::string& name, const std::string& plan_path) {
 ProblemStrings StringsOf(const PlanOverrides& given) {
   return {.model = *given.model,
           .shapes = given.shapes,
+          .batch = given.batch,
           .format = given.format.value_or(""),
           .cluster = given.cluster.value_or(""),
           .costs = given.costs.value_or(""),
@@ -78,6 +80,16 @@ std::string ObjectiveFor(const PlanFile& file, const PlanOverrides& overrides) {
   return overrides.evaluator && is_time ? "" : file.objective;
 }
 
+// The execution model that a plan was made under. Plans say where inputs start (io=...); one that does not was made when
+// they were everywhere by default.
+std::string EvaluatorOf(const PlanFile& file) {
+  const Spec spec = Spec::Parse(file.evaluator);
+  const bool says = std::ranges::any_of(spec.parameters, [](const auto& parameter) { return parameter.first == "io"; });
+  if ((spec.name != "parallel" && spec.name != "serial") || says) return file.evaluator;
+  if (spec.parameters.empty()) return spec.name + "(io=everywhere)";
+  return file.evaluator.substr(0, file.evaluator.rfind(')')) + ",io=everywhere)";
+}
+
 std::vector<ConstraintText> ConstraintsFor(const PlanFile& file, const PlanOverrides& overrides) {
   std::vector<ConstraintText> constraints = TextsOf(overrides.constraints);
   if (!constraints.empty()) return constraints;
@@ -127,10 +139,11 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   const std::string mode = overrides.mode.value_or(file.mode);
   ProblemStrings strings = {.model = overrides.model.value_or(Located(file.model, path)),
                             .shapes = overrides.shapes.empty() ? file.shapes : overrides.shapes,
+                            .batch = overrides.batch.empty() ? file.batch : overrides.batch,
                             .format = overrides.format.value_or(file.format),
                             .cluster = overrides.cluster.value_or(Located(file.cluster, path)),
                             .costs = overrides.costs.value_or(file.costs),
-                            .evaluator = overrides.evaluator.value_or(file.evaluator),
+                            .evaluator = overrides.evaluator.value_or(""),
                             .mode = mode,
                             .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
                             .objective = ObjectiveFor(file, overrides),
@@ -138,6 +151,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   if (!overrides.cluster) strings.stored_cluster = StoredCluster(file);
   Setup setup = [&] {
     try {
+      if (!overrides.evaluator) strings.evaluator = EvaluatorOf(file);
       return MakeSetup(catalogs, strings);
     } catch (const NoPlan&) {
       throw;
@@ -158,7 +172,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
     result.plan.sequence.reset();
     Warn(fmt::format("{} ignores the plan's order of ops", setup.evaluator->name()));
   }
-  result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == file.evaluator &&
+  result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == EvaluatorOf(file) &&
                    setup.strings.objective == file.objective;
   result.evaluations = 1;
   PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), LowerBound(*setup.evaluator));

@@ -141,7 +141,7 @@ TEST(Trace, EveryFlowLeadsFromSliceToSliceForwardInTime) {
   for (int i = 0; i < 40; ++i) {
     const Problem problem = testing::RandomProblem(random);
     const Plan plan{.device = testing::RandomPlacement(problem, random)};
-    const auto evaluator = EvaluatorOf(problem, i % 2 == 0 ? "parallel(contention=ports)" : "serial");
+    const auto evaluator = EvaluatorOf(problem, i % 2 == 0 ? "parallel(contention=ports,io=everywhere)" : "serial(io=everywhere)");
     const json trace = json::parse(WriteTrace(problem, evaluator->Trace(plan.view())));
     const Slices slices = SlicesOf(trace);
     for (const auto& [id, events] : FlowsOf(trace)) {
@@ -175,7 +175,7 @@ TEST(Trace, AFlowLeadsFromTheProducerThroughTheTransferToEachReader) {
   for (const char* name : {"far1", "far2", "near"}) builder.Consume(tensor, builder.AddOp(name, "Op", {}));
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
   const Plan plan{.device = {DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}}};
-  const Timeline timeline = EvaluatorOf(problem, "parallel")->Trace(plan.view());
+  const Timeline timeline = EvaluatorOf(problem, "parallel(io=everywhere)")->Trace(plan.view());
   ASSERT_EQ(timeline.transfers.size(), 1u);
   const auto microseconds = [&](double units) { return problem.ToSeconds(units).value * 1e6; };
   const auto flows = FlowsOf(json::parse(WriteTrace(problem, timeline)));

@@ -144,8 +144,13 @@ class Picture {
   }
 
   std::string Title() const {
-    return fmt::format("{} on {}: {}{}", Escaped(graph_.name(), 60), Escaped(problem_.cluster().name(), 60),
-                       Time(timeline_.score.time), timeline_.score.feasible ? "" : " (does not fit)");
+    const auto guessed = std::ranges::count_if(
+        graph_.ops(), [&](OpId op) { return graph_.work(op).sizes == Certainty::kUnknown; });
+    return fmt::format("{} on {}: {}{}{}", Escaped(graph_.name(), 60), Escaped(problem_.cluster().name(), 60),
+                       Time(timeline_.score.time), timeline_.score.feasible ? "" : " (does not fit)",
+                       guessed > 0 ? fmt::format("\\nGUESSED: the sizes of {} of {} ops are unknown", guessed,
+                                                 graph_.num_ops())
+                                   : "");
   }
 
   // How a box is called elsewhere.

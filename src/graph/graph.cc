@@ -102,6 +102,9 @@ size_t GraphBuilder::AddParameter(int64_t bytes, std::string name) {
   return parameters_.size() - 1;
 }
 
+// Not inline: GCC 12 warns of what it sees of a string that moves into a vector.
+void GraphBuilder::AddNote(std::string note) { notes_.push_back(std::move(note)); }
+
 size_t GraphBuilder::AddInput(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
   inputs_.push_back({0, bytes, ToUtf8(std::move(name)), false});
@@ -285,6 +288,7 @@ Graph GraphBuilder::Build(std::string_view file) {
   graph.parameter_consumers_ = MakeRows<OpRows>(parameters_.size(), renumber(parameter_uses_, nullptr));
   graph.parameters_of_ = Invert<Graph::Rows<ParameterId>, OpRows, ParameterId>(graph.parameter_consumers_, ops_.size());
   graph.input_consumers_ = MakeRows<OpRows>(inputs_.size(), renumber(input_uses_, nullptr));
+  graph.graph_inputs_of_ = Invert<Graph::Rows<InputId>, OpRows, InputId>(graph.input_consumers_, ops_.size());
 
   // 4. the fingerprint
   Hasher hasher;

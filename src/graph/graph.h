@@ -111,6 +111,7 @@ class Graph {
   std::string_view parameter_name(ParameterId parameter) const { return parameter_names_[Index(parameter)]; }
 
   std::span<const OpId> input_consumers(InputId input) const { return input_consumers_[Index(input)]; }
+  std::span<const InputId> graph_inputs_of(OpId op) const { return graph_inputs_of_[Index(op)]; }  // ascending
   int64_t input_bytes(InputId input) const { return input_bytes_[Index(input)]; }
   std::string_view input_name(InputId input) const { return input_names_[Index(input)]; }
   // Its dimensions and the type of its elements, "float32", where the file says them; empty where it does not.
@@ -181,6 +182,7 @@ class Graph {
   std::vector<int64_t> parameter_bytes_;
   Names parameter_names_;
   Rows<OpId> input_consumers_;
+  Rows<InputId> graph_inputs_of_;
   std::vector<int64_t> input_bytes_;
   Rows<int64_t> input_shape_;
   Names input_names_, input_types_;

@@ -85,12 +85,18 @@ class Inputs {
         walk_.notes.Add("inputs whose shape the file does not say, taken as one element (set it with --shape)",
                         info->name());
         value.dims.clear();
+        value.certainty = Certainty::kUnknown;
       } else {
+        const auto axis = batch_axis_.find(info);
         for (int i = 0; i < shape.dim_size(); ++i) {
-          if (!shape.dim(i).has_dim_value())
-            value.dims[static_cast<size_t>(i)] = SizeOf(shape.dim(i).dim_param(), info->name(), i);
+          if (shape.dim(i).has_dim_value()) continue;
+          if (axis != batch_axis_.end() && axis->second == static_cast<size_t>(i)) continue;
+          const std::string& symbol = shape.dim(i).dim_param();
+          value.dims[static_cast<size_t>(i)] = SizeOf(symbol, info->name(), i);
+          // One sample at a time is a choice; one word or one pixel is a guess.
+          if (!symbols_.contains(symbol) && !IsBatch(symbol, i)) value.certainty = Certainty::kUnknown;
         }
-        if (const auto axis = batch_axis_.find(info); axis != batch_axis_.end()) value.dims[axis->second] = *batch;
+        if (axis != batch_axis_.end()) value.dims[axis->second] = *batch;
       }
       value.known_dims = true;
       CheckedBytes(value.dims, value.type, where);
@@ -132,6 +138,15 @@ class Inputs {
     std::string lower;
     for (const char c : symbol) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return lower.find("batch") != std::string::npos || lower == "n" || lower == "b" || lower == "bs";
+  }
+
+  // Of an open size: the first axis, or what has its symbol or the name of a batch.
+  bool IsBatch(const std::string& symbol, int axis) const {
+    if (axis == 0 || NamesBatch(symbol)) return true;
+    return !symbol.empty() && std::ranges::any_of(infos_, [&](const onnx::ValueInfoProto* info) {
+      const auto& dims = info->type().tensor_type().shape().dim();
+      return !dims.empty() && dims[0].dim_param() == symbol;
+    });
   }
 
   // A symbol that an exporter made up: s0, dim_0, unk__12, or none at all.

@@ -36,6 +36,26 @@ std::string MessageFor(const TestOnnxModel& model, const ImportOptions& options)
   return "no error";
 }
 
+// --- Sizes that the file leaves open -----------------------------------------------------------------------
+
+TEST(OnnxCertainty, AnOpenBatchIsOneSampleAndAnyOtherOpenSizeAGuess) {
+  TestOnnxModel model;
+  model.Input("images", {"batch", 3, 8, 8});
+  model.Node("Relu", {"images"}, {"a"}, "of_images");
+  model.Input("ids", {"s0", "s1"});
+  model.Node("Relu", {"ids"}, {"b"}, "of_ids");
+  model.Input("mask", {4, "s0"});  // the symbol of a batch, elsewhere
+  model.Node("Relu", {"mask"}, {"c"}, "of_mask");
+  for (const char* output : {"a", "b", "c"}) model.Output(output);
+  const Graph open = model.Read({});
+  EXPECT_EQ(SizesOf(open, "of_images"), Certainty::kKnown);
+  EXPECT_EQ(SizesOf(open, "of_ids"), Certainty::kUnknown);
+  EXPECT_EQ(SizesOf(open, "of_mask"), Certainty::kKnown);
+  const Graph told = model.Read({.shapes = {{"ids", {1, 16}}}});
+  EXPECT_EQ(SizesOf(told, "of_ids"), Certainty::kKnown);
+  EXPECT_THAT(ShapeOf(told, "b"), ElementsAre(1, 16));
+}
+
 // --- Computed paddings -------------------------------------------------------------------------------------
 
 // As the older exporter writes F.pad: numbers per axis from the last to the first, as rows of two, turned around.

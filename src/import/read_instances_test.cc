@@ -162,7 +162,7 @@ TEST(ReadMoirai, ReadsEveryPublishedInstance) {
     const std::string content = ReadFile(path);
     EXPECT_TRUE(LooksLikeMoirai(content) && !LooksLikePlanted(content) && !LooksLikePlaceto(content)) << path;
     const Instance instance = ReadMoirai(content, path);
-    EXPECT_EQ(instance.evaluator, "parallel(contention=ports)");
+    EXPECT_EQ(instance.evaluator, "parallel(contention=ports,io=everywhere)");
     EXPECT_EQ(instance.graph->num_tensors(), instance.graph->num_edges());
     instance.ToProblem();
   }
@@ -226,7 +226,7 @@ TEST(ReadPlanted, SaysWhatIsWrongWhere) {
 TEST(ReadInstance, KnowsEachSampleByItsContent) {
   const ModelCatalog models("model");
   EXPECT_EQ(ReadInstance(kSamples + "placeto.json", models).evaluator, "placeto");
-  EXPECT_EQ(ReadInstance(kSamples + "moirai.json", models).evaluator, "parallel(contention=ports)");
+  EXPECT_EQ(ReadInstance(kSamples + "moirai.json", models).evaluator, "parallel(contention=ports,io=everywhere)");
   EXPECT_TRUE(ReadInstance(kSamples + "planted.json", models).plan.has_value());
   EXPECT_EQ(ReadInstance(kSamples + "ir.xml", models).graph->num_ops(), 3u);
   EXPECT_EQ(ReadInstance(kSamples + "ir.xml", models, {.format = "ir(view=raw)"}).graph->num_ops(), 9u);

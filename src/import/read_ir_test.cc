@@ -151,7 +151,7 @@ Size Raw(const Problem& problem) { return {problem.num_ops(), problem.graph().nu
 Size Coarse(const Problem& problem, std::string_view rule) {
   GroupingCatalog groupings("grouping");
   RegisterGroupings(groupings);
-  const Grouping grouping = groupings.Make(fmt::format("colocation(rule={})", rule), problem);
+  const Grouping grouping = groupings.Make(fmt::format("colocation(rule={})", rule), problem, {});
   const Quotient quotient = MakeQuotient(problem, grouping);
   EXPECT_TRUE(quotient.acyclic);
   return {grouping.num_groups(), quotient.edges.size()};

@@ -146,7 +146,7 @@ Instance ReadMoirai(std::string_view content, const std::string& path) {
   Instance instance{.graph = std::make_shared<const Graph>(BuildGraph(file, path)),
                     .cluster = std::make_shared<const Cluster>(BuildCluster(file)),
                     .times = OpTimes{.time = {}, .measured = {}, .source = "file"},
-                    .evaluator = "parallel(contention=ports)"};
+                    .evaluator = "parallel(contention=ports,io=everywhere)"};
   const Graph& graph = *instance.graph;
   const size_t n = graph.num_ops();
   instance.times->time.resize(n * file.devices);

@@ -109,7 +109,7 @@ Instance ReadPlanted(std::string_view content, const std::string& path) {
   Instance instance{.graph = std::make_shared<const Graph>(BuildGraph(file, path)),
                     .cluster = std::make_shared<const Cluster>(BuildCluster(file)),
                     .times = OpTimes{.time = {}, .measured = {}, .source = "file"},
-                    .evaluator = "parallel(contention=none)",
+                    .evaluator = "parallel(contention=none,io=everywhere)",
                     .published = file.published};
   const Graph& graph = *instance.graph;
   instance.times->time.resize(n * devices);

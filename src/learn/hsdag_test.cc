@@ -26,7 +26,7 @@ namespace {
 // A problem that outlives what refers to it.
 struct Case {
   explicit Case(const std::string& model, const std::string& cluster = "cpu_gpu",
-                const std::string& evaluator = "serial") {
+                const std::string& evaluator = "serial(io=everywhere)") {
     ModelCatalog models("model");
     RegisterSyntheticModels(models);
     RegisterIrModels(models);
@@ -221,7 +221,7 @@ TEST(Hsdag, AnOpGoesOnlyWhereItCanRun) {
   const Problem narrow(test.problem->shared_graph(), test.problem->shared_cluster(), times);
   EvaluatorCatalog evaluators("evaluator");
   RegisterSerial(evaluators);
-  const auto judged = evaluators.Make("serial", narrow);
+  const auto judged = evaluators.Make("serial(io=everywhere)", narrow);
   for (const int64_t levels : {0, 1}) {
     HsdagOptions options;
     options.shape.levels = levels;
@@ -340,7 +340,7 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   const Problem problem(graph, cluster, std::move(times));
   EvaluatorCatalog evaluators("evaluator");
   RegisterSerial(evaluators);
-  const auto evaluator = evaluators.Make("serial", problem);
+  const auto evaluator = evaluators.Make("serial(io=everywhere)", problem);
   MethodCatalog methods;
   RegisterHsdag(methods);
   Learner learner(methods.Make("hsdag(hidden=16,colocation=none)"), {{problem, *evaluator}}, Random(1), 8);

@@ -176,8 +176,20 @@ struct Learner::Before {
     }
   }
 
+  // Before they learn: what they hold is large, and most updates that are stopped are stopped sooner.
+  void KeepCritics(Learner& learner) {
+    for (const auto& critic : learner.critic_) {
+      critics.emplace_back();
+      for (const at::Tensor& state : critic->State()) critics.back().push_back(state.clone());
+    }
+  }
+
   void Restore(Learner& learner) {
     const torch::NoGradGuard no_gradient;
+    for (size_t i = 0; i < critics.size(); ++i) {
+      const std::vector<at::Tensor> states = learner.critic_[i]->State();
+      for (size_t s = 0; s < states.size(); ++s) states[s].copy_(critics[i][s]);
+    }
     const std::vector<at::Tensor> parameters = learner.policy_->parameters();
     learner.adam_->state().clear();
     for (size_t p = 0; p < parameters.size(); ++p) {
@@ -205,6 +217,7 @@ struct Learner::Before {
   int64_t updates, evaluations, failures;
   std::vector<at::Tensor> policy;
   std::vector<torch::optim::AdamParamState> adam;  // none before the first step
+  std::vector<std::vector<at::Tensor>> critics{};  // none before they learn
 };
 
 std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations) {
@@ -256,6 +269,7 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
     point.diverged = stepped == Stepped::kDiverged;
   }
   if (!critic_.empty()) {
+    if (stop) before.KeepCritics(*this);
     for (const Worker& worker : workers) {
       for (const auto& episode : worker.episodes) {
         for (size_t i = 0; i < episode->cost.size(); ++i) {
@@ -268,7 +282,9 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
     for (int64_t i = 0; i < method_.critic.imagined && !point.diverged; ++i) {
       CurvePoint unused;
       const double share = (done + static_cast<double>(i) / imagined) / planned;
-      point.diverged = Step(workers, threads, WeightsAt(share), true, unused, {}) == Stepped::kDiverged;
+      const Stepped stepped = Step(workers, threads, WeightsAt(share), true, unused, stop);
+      if (stepped == Stepped::kStopped) return dropped();
+      point.diverged = stepped == Stepped::kDiverged;
     }
   }
   for (const at::Tensor& parameter : policy_->parameters()) {

@@ -28,7 +28,7 @@ using ::testing::StartsWith;
 std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
   EvaluatorCatalog catalog("evaluator");
   RegisterParallel(catalog);
-  return catalog.Make("parallel", problem);
+  return catalog.Make("parallel(io=everywhere)", problem);
 }
 
 // Device 1 is twice as fast, and nothing is gained by sending: all belongs there.

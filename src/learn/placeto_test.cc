@@ -16,7 +16,7 @@ namespace {
 std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
   EvaluatorCatalog catalog("evaluator");
   RegisterParallel(catalog);
-  return catalog.Make("parallel", problem);
+  return catalog.Make("parallel(io=everywhere)", problem);
 }
 
 const PlacetoEpisode& AsPlaceto(const std::unique_ptr<Episode>& episode) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -17,16 +18,17 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 
 // Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its
 // order, and rounding is monotone: no end of a run is earlier, to the last bit.
-std::vector<double> EarliestEnds(const Problem& problem, bool io_on_host) {
+std::vector<double> EarliestEnds(const Problem& problem, std::optional<DeviceId> io_host) {
   const Graph& graph = problem.graph();
   const size_t devices = problem.num_devices();
   std::vector<double> end(graph.num_ops() * devices, 0);
-  if (io_on_host) {
+  if (io_host) {
     for (const InputId input : graph.inputs()) {
       for (const OpId op : graph.input_consumers(input)) {
-        for (size_t p = 1; p < devices; ++p) {
-          double& ready = end[Index(op) * devices + p];
-          ready = std::max(ready, problem.transfer_time(graph.input_bytes(input), DeviceId{0}, MakeId<DeviceId>(p)));
+        for (const DeviceId p : problem.cluster().ids()) {
+          if (p == *io_host) continue;
+          double& ready = end[Index(op) * devices + Index(p)];
+          ready = std::max(ready, problem.transfer_time(graph.input_bytes(input), *io_host, p));
         }
       }
     }
@@ -57,7 +59,8 @@ std::vector<double> EarliestEnds(const Problem& problem, bool io_on_host) {
 
 // The longest path: through each op, the least over its devices of its earliest end there and the least time that its
 // successors then still need.
-double PathBound(const Problem& problem, const std::vector<double>& earliest_end, bool io_on_host) {
+double PathBound(const Problem& problem, const std::vector<double>& earliest_end,
+                 std::optional<DeviceId> io_host) {
   const Graph& graph = problem.graph();
   const size_t devices = problem.num_devices();
   std::vector<double> remaining(graph.num_ops() * devices, 0);  // after the op, when it ran there
@@ -74,8 +77,8 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
       double last = end;
       for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
         const auto tensor = MakeId<TensorId>(t);
-        if (io_on_host && p != DeviceId{0} && graph.is_output(tensor)) {
-          const double length = problem.transfer_time(tensor, p, DeviceId{0});
+        if (io_host && p != *io_host && graph.is_output(tensor)) {
+          const double length = problem.transfer_time(tensor, p, *io_host);
           last = std::max(last, end + length);
           row[Index(p)] = std::max(row[Index(p)], length);
         }
@@ -114,8 +117,8 @@ Bound SerialBound(const Evaluator& evaluator) {
 
 Bound ParallelBound(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
-  const bool io_on_host = evaluator.facts().io_on_host;
-  double path = PathBound(problem, EarliestEnds(problem, io_on_host), io_on_host);
+  const std::optional<DeviceId> io_host = evaluator.facts().io_host;
+  double path = PathBound(problem, EarliestEnds(problem, io_host), io_host);
   // Shared media are simulated to nine digits.
   if (evaluator.facts().contention == Contention::kLinks) path *= 1 - 1e-8;
   const double work = WorkBound(problem);

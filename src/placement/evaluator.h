@@ -31,7 +31,7 @@ struct EvaluatorFacts {
   bool overlap = false;                       // kPipeline only: computing, sending and receiving at the same time
   bool separate_passes = false;               // kPipeline only: the largest forward load plus the largest backward load
   size_t pieces = 0;                          // kPieces only: how many an accelerator may hold; 0: any number
-  bool io_on_host = false;                    // graph inputs start on, and outputs return to, device 0
+  std::optional<DeviceId> io_host{};          // where graph inputs start and outputs return to; none: everywhere
   bool deterministic = true;
   bool thread_safe = true;
   bool tracks_memory = true;

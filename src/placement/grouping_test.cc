@@ -35,7 +35,7 @@ TEST(Grouping, IsAPartitionWhateverTheRule) {
   for (int round = 0; round < 40; ++round) {
     const Problem problem = testing::RandomProblem(random);
     for (const char* name : kAll) {
-      const Grouping grouping = catalog.Make(name, problem);
+      const Grouping grouping = catalog.Make(name, problem, {});
       size_t count = 0;
       OpId before{-1};
       for (const GroupId group : grouping.groups()) {
@@ -57,7 +57,7 @@ TEST(Grouping, ColocationByTheCodeHasAGroupPerOpThatDoesNotHaveExactlyOneProduce
     const Problem problem = testing::RandomProblem(random);
     size_t count = 0;
     for (const auto& producers : Producers(problem.graph())) count += producers.size() != 1 ? 1 : 0;
-    EXPECT_EQ(Groupings().Make("colocation(rule=code)", problem).num_groups(), count);
+    EXPECT_EQ(Groupings().Make("colocation(rule=code)", problem, {}).num_groups(), count);
   }
 }
 
@@ -70,8 +70,8 @@ TEST(Grouping, ColocationByThePaperJoinsOnlyChildrenWithOnlyParents) {
     for (const OpId op : problem.graph().ops()) {
       for (const OpId producer : producers[Index(op)]) consumers[Index(producer)].insert(op);
     }
-    const Grouping grouping = Groupings().Make("colocation", problem);
-    const Grouping chains = Groupings().Make("chain(most=3)", problem);
+    const Grouping grouping = Groupings().Make("colocation", problem, {});
+    const Grouping chains = Groupings().Make("chain(most=3)", problem, {});
     size_t links = 0;
     for (const OpId op : problem.graph().ops()) {
       for (const OpId producer : producers[Index(op)]) {
@@ -100,7 +100,7 @@ TEST(Grouping, FusionPutsElementwiseOpsBehindWhatFeedsThemAlone) {
   add(OpClass::kElementwise, {2, 3});  // 4 residual joins 3
   add(OpClass::kDataMovement, {4});    // 5
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
-  const Grouping grouping = Groupings().Make("fusion", problem);
+  const Grouping grouping = Groupings().Make("fusion", problem, {});
   std::vector<int32_t> group;
   for (const OpId op : problem.graph().ops()) group.push_back(static_cast<int32_t>(grouping.group_of(op)));
   EXPECT_EQ(group, (std::vector<int32_t>{0, 0, 0, 1, 1, 2}));
@@ -143,11 +143,24 @@ TEST(Grouping, MergeContractsTheHeaviestEdgeThatLeavesNoCycle) {
     const Problem problem = testing::RandomProblem(random, {.ops = 30});
     const size_t size = 4 + random.Below(20);
     const Grouping slow = MergeSlowly(problem, size);
-    const Grouping fast = Groupings().Make(fmt::format("merge(size={})", size), problem);
+    const Grouping fast = Groupings().Make(fmt::format("merge(size={})", size), problem, {});
     EXPECT_EQ(fast.num_groups(), size);
     EXPECT_TRUE(MakeQuotient(problem, fast).acyclic);
     if (slow.num_groups() > size) continue;
     for (const OpId op : problem.graph().ops()) ASSERT_EQ(fast.group_of(op), slow.group_of(op)) << round;
+  }
+}
+
+TEST(Grouping, AMergeWhoseTimeIsOverMakesAsManyGroupsTheQuickWay) {
+  Random random(12);
+  for (int round = 0; round < 40; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 200});
+    int asked = 0;
+    const int allowed = round % 4;
+    const Grouping grouping = Groupings().Make("merge(size=12)", problem, [&] { return asked++ >= allowed; });
+    EXPECT_LE(grouping.num_groups(), 12U);
+    EXPECT_GT(grouping.num_groups(), 1U);
+    EXPECT_TRUE(MakeQuotient(problem, grouping).acyclic);
   }
 }
 
@@ -161,7 +174,7 @@ TEST(Grouping, MergeWithABalanceMakesNoGroupOfMostOfTheWork) {
   }
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
   const auto largest = [&](const char* name) {
-    const Grouping grouping = Groupings().Make(name, problem);
+    const Grouping grouping = Groupings().Make(name, problem, {});
     EXPECT_EQ(grouping.num_groups(), 8U) << name;
     EXPECT_TRUE(MakeQuotient(problem, grouping).acyclic);
     size_t ops = 0;
@@ -187,7 +200,7 @@ TEST(Grouping, GroupsTheForwardOpsOfATrainingGraphAndItsBackwardOpsFollow) {
   options.constraints.colocate = {{OpId{0}, OpId{5}}, {OpId{1}, OpId{4}}, {OpId{2}, OpId{3}}};
   const Problem problem = testing::UnitProblem(builder.Build(), 2, std::move(options));
   for (const char* name : {"colocation", "chain", "merge(size=1)"}) {
-    const Grouping grouping = Groupings().Make(name, problem);
+    const Grouping grouping = Groupings().Make(name, problem, {});
     EXPECT_EQ(std::vector<OpId>(grouping.ops_of(GroupId{0}).begin(), grouping.ops_of(GroupId{0}).end()),
               (std::vector<OpId>{OpId{0}, OpId{1}, OpId{2}}))
         << name;
@@ -197,7 +210,7 @@ TEST(Grouping, GroupsTheForwardOpsOfATrainingGraphAndItsBackwardOpsFollow) {
   }
   // Backward ops that nothing ties to a forward op are ops like others.
   const Problem untied = testing::UnitProblem(Graph(problem.graph()), 2);
-  EXPECT_EQ(Groupings().Make("merge(size=1)", untied).num_groups(), 1U);
+  EXPECT_EQ(Groupings().Make("merge(size=1)", untied, {}).num_groups(), 1U);
 }
 
 TEST(Grouping, AQuotientAddsUpWhatItsGroupsHave) {
@@ -205,7 +218,7 @@ TEST(Grouping, AQuotientAddsUpWhatItsGroupsHave) {
   for (int round = 0; round < 30; ++round) {
     const Problem problem = testing::RandomProblem(random, {.ops = 25, .devices = 3});
     const Graph& graph = problem.graph();
-    const Grouping grouping = Groupings().Make("colocation(rule=code)", problem);
+    const Grouping grouping = Groupings().Make("colocation(rule=code)", problem, {});
     const Quotient quotient = MakeQuotient(problem, grouping);
     double in_groups = 0, in_ops = 0;
     for (const double time : quotient.time) in_groups += time;
@@ -267,7 +280,7 @@ TEST(Grouping, AGroupedProblemDemandsWhatTheGroupsSayAndKeepsItsOwnConstraints) 
     const Problem plain = testing::RandomProblem(random, {.ops = 30, .devices = 3, .forbidden = 0.2});
     const Problem problem =
         plain.With({.colocate = {{OpId{1}, OpId{4}}}, .separate = {{OpId{2}, OpId{9}}, {OpId{3}, OpId{7}}}});
-    const Grouping grouping = Groupings().Make("merge(size=6)", problem);
+    const Grouping grouping = Groupings().Make("merge(size=6)", problem, {});
     size_t dropped = 0;
     const Problem grouped = Grouped(problem, grouping, dropped);
     EXPECT_EQ(grouped.constraints().separate, problem.constraints().separate);

@@ -98,8 +98,9 @@ Grouping Fusion(const Problem& problem) {
 // in which every edge points forward: a second path between the ends of an edge lies between them there.
 class Contraction {
  public:
-  explicit Contraction(const Problem& problem)
+  Contraction(const Problem& problem, const StopCheck& stop)
       : problem_(problem),
+        stop_(stop),
         label_(Alone(problem.graph())),
         follows_(Followers(problem)),
         out_(problem.num_ops()),
@@ -129,8 +130,12 @@ class Contraction {
     const double whole = std::accumulate(work_.begin(), work_.end(), 0.0);
     double most = balance > 0 ? balance * whole / static_cast<double>(target) : whole;
     ContractUpTo(most, target);
-    for (; groups_ > target && most < whole; ContractUpTo(most, target)) most *= 2;
-    JoinTheUnconnected(target);
+    for (; groups_ > target && most < whole && !stopped_; ContractUpTo(most, target)) most *= 2;
+    if (stopped_) {
+      JoinNeighbours(target);
+    } else {
+      JoinTheUnconnected(target);
+    }
     std::vector<int32_t> label(problem_.num_ops());
     for (size_t group = 0; group < members_.size(); ++group) {
       for (const OpId op : members_[group]) label[Index(op)] = static_cast<int32_t>(group);
@@ -153,7 +158,11 @@ class Contraction {
     for (size_t group = 0; group < out_.size(); ++group) {
       for (const auto& [to, weight] : out_[group]) heap_.push({weight, static_cast<int32_t>(group), to});
     }
-    while (groups_ > target && !heap_.empty()) {
+    for (int64_t step = 0; groups_ > target && !heap_.empty(); ++step) {
+      if (step % 64 == 0 && stop_ && stop_()) {
+        stopped_ = true;
+        return;
+      }
       const Edge edge = heap_.top();
       heap_.pop();
       const auto found = out(edge.from).find(edge.to);
@@ -206,27 +215,24 @@ class Contraction {
     }
     return false;
   }
-  bool HasSecondPath(const Edge& edge) { return Reaches(edge.from, edge.to); }
+  bool HasSecondPath(const Edge& edge) {
+    // It would leave `from` and enter `to` by other edges.
+    if (out(edge.from).size() == 1 || in(edge.to).size() == 1) return false;
+    return Reaches(edge.from, edge.to);
+  }
 
-  // Directly after Reaches(from, to) said no.
+  // Directly after HasSecondPath() said no.
   void Contract(int32_t from, int32_t to) {
-    // What `from` reaches moves behind the new group, the rest between the two in front of it.
-    const auto first = static_cast<size_t>(position(from)), last = static_cast<size_t>(position(to));
-    moved_.clear();
-    size_t next = first;
-    for (size_t p = first; p <= last; ++p) {
-      const int32_t group = order_[p];
-      if (group < 0 || group == from || group == to) continue;
-      if (at_[static_cast<size_t>(group)] == round_) {
-        moved_.push_back(group);
-      } else {
-        Put(group, next++);
-      }
+    if (out(from).size() == 1) {
+      // All that feeds either of them lies before `to`.
+      order_[static_cast<size_t>(position(from))] = -1;
+      Put(from, static_cast<size_t>(position(to)));
+    } else if (in(to).size() == 1) {
+      // All that either of them feeds lies behind `from`.
+      order_[static_cast<size_t>(position(to))] = -1;
+    } else {
+      Reorder(from, to);
     }
-    Put(from, next++);
-    for (const int32_t group : moved_) Put(group, next++);
-    for (; next <= last; ++next) order_[next] = -1;
-
     out(from).erase(to);
     in(to).erase(from);
     for (const auto& [group, weight] : out(to)) {
@@ -243,6 +249,25 @@ class Contraction {
     in(to).clear();
     Absorb(from, to);
   }
+
+  void Reorder(int32_t from, int32_t to) {
+    // What `from` reaches moves behind the new group, the rest between the two in front of it.
+    const auto first = static_cast<size_t>(position(from)), last = static_cast<size_t>(position(to));
+    moved_.clear();
+    size_t next = first;
+    for (size_t p = first; p <= last; ++p) {
+      const int32_t group = order_[p];
+      if (group < 0 || group == from || group == to) continue;
+      if (at_[static_cast<size_t>(group)] == round_) {
+        moved_.push_back(group);
+      } else {
+        Put(group, next++);
+      }
+    }
+    Put(from, next++);
+    for (const int32_t group : moved_) Put(group, next++);
+    for (; next <= last; ++next) order_[next] = -1;
+  }
   void Put(int32_t group, size_t place) {
     order_[place] = group;
     position(group) = static_cast<int32_t>(place);
@@ -255,6 +280,22 @@ class Contraction {
     from.clear();
     work(group) += work(other);
     --groups_;
+  }
+
+  // When there is no time for more: runs of the order of the groups, with equal shares of the work.
+  void JoinNeighbours(size_t target) {
+    const double share = std::accumulate(work_.begin(), work_.end(), 0.0) / static_cast<double>(target);
+    size_t left = target;
+    int32_t run = -1;
+    for (const int32_t group : order_) {
+      if (group < 0 || members_[static_cast<size_t>(group)].empty() || follows_[static_cast<size_t>(group)] != 0) continue;
+      if (run < 0 || (work(run) + work(group) > share && left > 1)) {
+        left -= run < 0 ? 0 : 1;
+        run = group;
+      } else {
+        Absorb(run, group);
+      }
+    }
   }
 
   // Groups without edges: the two with the least work, again and again.
@@ -277,6 +318,7 @@ class Contraction {
   }
 
   const Problem& problem_;
+  const StopCheck& stop_;
   std::vector<int32_t> label_;
   std::vector<uint8_t> follows_;                     // by op
   std::vector<std::map<int32_t, double>> out_, in_;  // by group: other group, weight
@@ -288,6 +330,7 @@ class Contraction {
   std::priority_queue<Edge> heap_;
   std::vector<int32_t> stack_, moved_;
   size_t groups_ = 0;
+  bool stopped_ = false;
 };
 
 Grouping AtRandom(const Problem& problem, size_t groups, uint64_t seed) {
@@ -310,7 +353,7 @@ void RegisterGroupings(GroupingCatalog& catalog) {
                        .sentence =
                            "paper: only if no other op consumes its output; code: always, as in the released code",
                        .choices = {"paper", "code"}}}},
-      [](const Params& params, const Problem& problem) {
+      [](const Params& params, const Problem& problem, const StopCheck&) {
         return Colocation(problem, params.Text("rule") == "paper", 0);
       });
   catalog.Add(
@@ -319,12 +362,12 @@ void RegisterGroupings(GroupingCatalog& catalog) {
        .source = "-",
        .parameters = {Whole("most", "0", "ops in a group at most; 0 for any number, which is colocation(rule=paper)",
                             0)}},
-      [](const Params& params, const Problem& problem) { return Colocation(problem, true, params.Int("most")); });
+      [](const Params& params, const Problem& problem, const StopCheck&) { return Colocation(problem, true, params.Int("most")); });
   catalog.Add({.name = "fusion",
                .sentence = "what runtimes fuse: element-wise ops and normalisations join the op that feeds them",
                .source = "as in Moirai (arXiv 2312.04025), reduced to classes of ops",
                .parameters = {}},
-              [](const Params&, const Problem& problem) { return Fusion(problem); });
+              [](const Params&, const Problem& problem, const StopCheck&) { return Fusion(problem); });
   catalog.Add(
       {.name = "merge",
        .sentence = "merge-and-colocate: contracts the edge with most bytes, without cycles, down to a number of groups",
@@ -337,15 +380,15 @@ void RegisterGroupings(GroupingCatalog& catalog) {
                            "the most work in a group, as a multiple of the mean (doubled while too many groups are "
                            "left); 0: no limit, which ends with one large group",
                            0, 1e9)}},
-      [](const Params& params, const Problem& problem) {
-        return Contraction(problem).Shrink(static_cast<size_t>(params.Int("size")), params.Real("balance"));
+      [](const Params& params, const Problem& problem, const StopCheck& stop) {
+        return Contraction(problem, stop).Shrink(static_cast<size_t>(params.Int("size")), params.Real("balance"));
       });
   catalog.Add({.name = "random",
                .sentence = "each op in a random group: the baseline that other groupings should beat",
                .source = "-",
                .parameters = {Whole("groups", "50", "how many groups, at most", 1),
                               Whole("seed", "1", "seed of the random numbers", 0)}},
-              [](const Params& params, const Problem& problem) {
+              [](const Params& params, const Problem& problem, const StopCheck&) {
                 return AtRandom(problem, static_cast<size_t>(params.Int("groups")),
                                 static_cast<uint64_t>(params.Int("seed")));
               });

@@ -114,7 +114,8 @@ size_t Calendar::num_gaps() const {
   return count;
 }
 
-PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, bool insertion)
+PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, bool insertion,
+                                 std::optional<DeviceId> io_host)
     : problem_(problem),
       contention_(contention == Contention::kLinks ? Contention::kPorts : contention),
       insertion_(insertion),
@@ -122,11 +123,19 @@ PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, 
       start_(problem.num_ops(), 0),
       end_(problem.num_ops(), 0),
       arrival_(problem.graph().num_tensors() * problem.num_devices(), kForever),
+      input_arrival_(io_host ? problem.graph().num_inputs() * problem.num_devices() : 0, kForever),
+      io_host_(io_host),
       devices_(DeviceCalendars(problem)),
       egress_(PortCalendars(problem, false)),
       ingress_(PortCalendars(problem, true)),
       resident_bytes_(problem.num_devices(), 0),
-      parameter_there_(problem.graph().num_parameters() * problem.num_devices(), 0) {}
+      parameter_there_(problem.graph().num_parameters() * problem.num_devices(), 0) {
+  if (!io_host) return;
+  for (const InputId input : problem.graph().inputs()) {
+    arrival(true, static_cast<int32_t>(input), *io_host) = 0;
+    resident_bytes_[Index(*io_host)] += problem.graph().input_bytes(input);
+  }
+}
 
 // The first instant from `request` on at which both ports are free for `length`, the transfers that the op at hand has
 // been promised already counted in.
@@ -157,11 +166,22 @@ double PartialSchedule::Arrival(TensorId tensor, DeviceId to) {
   const DeviceId from = device(producer);
   const double request = end_[Index(producer)];
   if (from == to) return request;
-  const double known = arrival_[Index(tensor) * problem_.num_devices() + Index(to)];
+  const auto id = static_cast<int32_t>(tensor);
+  const double known = arrival(false, id, to);
+  return known < kForever ? known : Send(false, id, from, to, request, problem_.transfer_time(tensor, from, to));
+}
+
+double PartialSchedule::InputArrival(InputId input, DeviceId to) {
+  const auto id = static_cast<int32_t>(input);
+  const double known = arrival(true, id, to);
   if (known < kForever) return known;
-  const double length = problem_.transfer_time(tensor, from, to);
+  return Send(true, id, *io_host_, to, 0, problem_.transfer_time(problem_.graph().input_bytes(input), *io_host_, to));
+}
+
+// Promised to the op at hand; its end.
+double PartialSchedule::Send(bool is_input, int32_t id, DeviceId from, DeviceId to, double request, double length) {
   const double start = contention_ == Contention::kNone ? request : FirstStart(from, to, request, length);
-  wanted_.push_back({tensor, from, to, start, start + length});
+  wanted_.push_back({is_input, id, from, to, start, start + length});
   return start + length;
 }
 
@@ -170,6 +190,10 @@ PartialSchedule::Slot PartialSchedule::Find(OpId op, DeviceId device) {
   const double length = problem_.op_time(op, device);
   if (length == kCannotRun) return {kCannotRun, kCannotRun};
   double ready = 0;
+  if (io_host_) {
+    for (const InputId input : problem_.graph().graph_inputs_of(op))
+      ready = std::max(ready, InputArrival(input, device));
+  }
   const std::span<const TensorId> inputs = problem_.graph().inputs_of(op);
   if (contention_ == Contention::kNone || inputs.size() < 2) {
     for (const TensorId tensor : inputs) ready = std::max(ready, Arrival(tensor, device));
@@ -194,10 +218,10 @@ PartialSchedule::Slot PartialSchedule::Place(OpId op, DeviceId device) {
   const Slot slot = Find(op, device);
   BERTH_CHECK(slot.start < kCannotRun, "op {} cannot run on device {}", Index(op), Index(device));
   for (const Transfer& transfer : wanted_) {
-    arrival_[Index(transfer.tensor) * problem_.num_devices() + Index(device)] = transfer.end;
+    arrival(transfer.is_input, transfer.id, device) = transfer.end;
     if (contention_ != Contention::kNone) egress_[Index(transfer.from)].Book(transfer.start, transfer.end);
     if (contention_ == Contention::kPorts) ingress_[Index(device)].Book(transfer.start, transfer.end);
-    transfers_.push_back(transfer);
+    if (!transfer.is_input) transfers_.push_back(transfer);
   }
   devices_[Index(device)].Book(slot.start, slot.end);
   device_[Index(op)] = static_cast<int32_t>(device);
@@ -220,6 +244,12 @@ int64_t PartialSchedule::added_bytes(OpId op, DeviceId to) const {
         device(graph.producer(tensor)) == to || arrival_[Index(tensor) * problem_.num_devices() + Index(to)] < kForever;
     if (!there) bytes += graph.tensor_bytes(tensor);
   }
+  if (io_host_) {
+    for (const InputId input : graph.graph_inputs_of(op)) {
+      const bool there = input_arrival_[Index(input) * problem_.num_devices() + Index(to)] < kForever;
+      if (!there) bytes += graph.input_bytes(input);
+    }
+  }
   for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t)
     bytes += graph.tensor_bytes(MakeId<TensorId>(t));
   return bytes;
@@ -235,7 +265,7 @@ Sequence PartialSchedule::InOrder() const {
   order.resize(transfers_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](size_t i) { return std::tuple(transfers_[i].start, transfers_[i].end, i); });
-  for (const size_t i : order) sequence.transfers.emplace_back(transfers_[i].tensor, transfers_[i].to);
+  for (const size_t i : order) sequence.transfers.emplace_back(TensorId{transfers_[i].id}, transfers_[i].to);
   return sequence;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,10 +50,12 @@ class Calendar {
 // A schedule of some of the ops, grown one op at a time after its producers. Ops may be inserted into idle gaps of a
 // device (HEFT's rule, Topcuoglu et al. 2002, section 4.2). Under Contention::kEgress and kPorts transfers take the
 // first gap that their ports have, and are booked when the op is placed; kLinks is treated as kPorts. A tensor that is
-// on a device already is not sent again. Graph inputs are everywhere.
+// on a device already is not sent again. Graph inputs are sent from `io_host` when an op first needs them elsewhere;
+// without one they are everywhere.
 class PartialSchedule {
  public:
-  PartialSchedule(const Problem& problem, Contention contention, bool insertion = true);
+  PartialSchedule(const Problem& problem, Contention contention, bool insertion = true,
+                  std::optional<DeviceId> io_host = {});
 
   struct Slot {
     double start;
@@ -70,24 +73,31 @@ class PartialSchedule {
   double end(OpId op) const { return end_[Index(op)]; }
   double makespan() const { return makespan_; }
 
-  // Bytes of parameters, and of tensors produced or copied, that lie on a device: an upper estimate of its peak, but
-  // for workspace.
+  // Bytes of parameters, and of tensors and inputs produced or copied, that lie on a device: an upper estimate of its
+  // peak, but for workspace.
   int64_t resident_bytes(DeviceId device) const { return resident_bytes_[Index(device)]; }
   // What placing the op there would add to it.
   int64_t added_bytes(OpId op, DeviceId device) const;
 
-  // All ops and transfers in the order of their starts. An evaluator that keeps this order ends no later than
-  // makespan().
+  // All ops, and all transfers of tensors to ops, in the order of their starts. An evaluator that keeps this order ends
+  // no later than makespan(), where graph inputs are everywhere. With a host it sends inputs in the order of their
+  // numbers, which need not be the order here, and outputs return after makespan().
   Sequence InOrder() const;
 
  private:
   struct Transfer {
-    TensorId tensor;
+    bool is_input;
+    int32_t id;  // of a tensor, or of a graph input
     DeviceId from, to;
     double start, end;
   };
 
   double Arrival(TensorId tensor, DeviceId to);
+  double InputArrival(InputId input, DeviceId to);
+  double Send(bool is_input, int32_t id, DeviceId from, DeviceId to, double request, double length);
+  double& arrival(bool is_input, int32_t id, DeviceId to) {
+    return (is_input ? input_arrival_ : arrival_)[static_cast<size_t>(id) * problem_.num_devices() + Index(to)];
+  }
   double FirstStart(DeviceId from, DeviceId to, double request, double length) const;
 
   const Problem& problem_;
@@ -96,7 +106,9 @@ class PartialSchedule {
   double makespan_ = 0;
   std::vector<int32_t> device_;
   std::vector<double> start_, end_;
-  std::vector<double> arrival_;  // tensor x device: when it is there; infinity when it is not sent
+  std::vector<double> arrival_;        // tensor x device: when it is there; infinity when it is not sent
+  std::vector<double> input_arrival_;  // the same of graph inputs
+  std::optional<DeviceId> io_host_;
   std::vector<Calendar> devices_, egress_, ingress_;
   std::vector<int64_t> resident_bytes_;
   std::vector<uint8_t> parameter_there_;  // parameter x device

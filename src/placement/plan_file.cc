@@ -212,6 +212,7 @@ std::string WritePlanFile(const PlanFile& file) {
       {"model",
        {{"name", file.model},
         {"shapes", file.shapes},
+        {"batch", file.batch},
         {"format", file.format},
         {"mode", file.mode},
         {"optimizer", file.optimizer},
@@ -262,6 +263,7 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
   JsonObject model = top.Object("model");
   file.model = model.Text("name");
   file.shapes = Texts(model, "shapes");
+  file.batch = model.Text("batch");
   file.format = model.Text("format");
   file.mode = model.Text("mode");
   file.optimizer = model.Text("optimizer");

@@ -22,6 +22,7 @@ struct PlanFile {
   // The strings of which the problem was made, as they were given.
   std::string model;
   std::vector<std::string> shapes;  // "input=32,3,224,224"
+  std::string batch;                // "8", or empty
   std::string format;
   std::string cluster;
   // The machines themselves, as a device file: the plan's own copy. Empty where the model's file describes them.

@@ -86,7 +86,7 @@ class Verifier {
   }
   static MoveKey KeyOf(const TransferRun& move) { return {!move.is_input, static_cast<int32_t>(move.tensor), move.to}; }
   DeviceId Home(const MoveKey& key) const {
-    return key.is_tensor ? device(graph_.producer(TensorId{key.id})) : DeviceId{0};
+    return key.is_tensor ? device(graph_.producer(TensorId{key.id})) : facts_.io_host.value();
   }
   std::span<const OpId> Consumers(const MoveKey& key) const {
     return key.is_tensor ? graph_.consumers(TensorId{key.id}) : graph_.input_consumers(InputId{key.id});
@@ -136,9 +136,9 @@ class Verifier {
     };
     for (const TensorId t : graph_.tensors()) {
       for (const OpId op : graph_.consumers(t)) add({true, static_cast<int32_t>(t), device(op)});
-      if (facts_.io_on_host && graph_.is_output(t)) add({true, static_cast<int32_t>(t), DeviceId{0}});
+      if (facts_.io_host && graph_.is_output(t)) add({true, static_cast<int32_t>(t), *facts_.io_host});
     }
-    if (facts_.io_on_host) {
+    if (facts_.io_host) {
       for (const InputId input : graph_.inputs()) {
         for (const OpId op : graph_.input_consumers(input)) add({false, static_cast<int32_t>(input), device(op)});
       }
@@ -182,7 +182,7 @@ class Verifier {
   }
 
   void CheckArrivals() {
-    if (facts_.io_on_host) {
+    if (facts_.io_host) {
       for (const InputId input : graph_.inputs()) {
         for (const OpId op : graph_.input_consumers(input)) {
           double& ready = input_ready_[op];
@@ -500,7 +500,7 @@ class Verifier {
       for (auto it = move_of_.lower_bound({is_tensor, id, DeviceId{0}});
            it != move_of_.end() && it->first.is_tensor == is_tensor && it->first.id == id; ++it) {
         to = std::max(to, it->second->end);
-        const bool is_result = is_output && facts_.io_on_host && it->first.to == DeviceId{0};
+        const bool is_result = is_output && it->first.to == facts_.io_host;
         Hold(changes, it->first.to, it->second->start, is_result ? finish : LastUse(it->first), BytesOf(it->first));
       }
       Hold(changes, home, from, is_output ? finish : to, BytesOf({is_tensor, id, home}));
@@ -509,7 +509,7 @@ class Verifier {
       const OpRun& made = run(graph_.producer(t));
       hold_all(true, static_cast<int32_t>(t), made.start, made.end, graph_.is_output(t));
     }
-    if (facts_.io_on_host) {
+    if (facts_.io_host) {
       for (const InputId input : graph_.inputs()) hold_all(false, static_cast<int32_t>(input), 0, 0, false);
     }
     return changes;

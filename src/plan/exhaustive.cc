@@ -19,7 +19,8 @@ class PrefixBound {
       : problem_(evaluator.problem()),
         graph_(problem_.graph()),
         devices_(problem_.num_devices()),
-        facts_(evaluator.facts()) {
+        facts_(evaluator.facts()),
+        host_(facts_.io_host) {
     end_.resize(graph_.num_ops());
     load_.resize(devices_);
     least_.resize(graph_.num_ops() + 1, 0);
@@ -48,9 +49,17 @@ class PrefixBound {
   }
 
  private:
+  double TimeFromHost(InputId input, DeviceId to) const {
+    return to == *host_ ? 0 : problem_.transfer_time(graph_.input_bytes(input), *host_, to);
+  }
+  double TimeToHost(TensorId tensor, DeviceId from) const {
+    return host_ && from != *host_ && graph_.is_output(tensor) ? problem_.transfer_time(tensor, from, *host_) : 0;
+  }
+
   double Tail(OpId op, DeviceId p) const {
     double tail = 0;
     for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
+      tail = std::max(tail, TimeToHost(MakeId<TensorId>(t), p));
       for (const OpId consumer : graph_.consumers(MakeId<TensorId>(t))) {
         double least = kCannotRun;
         for (const DeviceId q : problem_.cluster().ids()) {
@@ -64,6 +73,9 @@ class PrefixBound {
   }
 
   double Serial(std::span<const DeviceId> device, size_t count) const {
+    const auto any_on = [&](std::span<const OpId> ops, DeviceId q) {
+      return std::ranges::any_of(ops, [&](OpId op) { return Index(op) < count && device[Index(op)] == q; });
+    };
     double time = least_[count];
     for (size_t v = 0; v < count; ++v) {
       const auto op = MakeId<OpId>(v);
@@ -72,10 +84,15 @@ class PrefixBound {
         const auto tensor = MakeId<TensorId>(t);
         for (const DeviceId q : problem_.cluster().ids()) {
           if (q == device[v]) continue;
-          const bool sent = std::ranges::any_of(graph_.consumers(tensor),
-                                                [&](OpId c) { return Index(c) < count && device[Index(c)] == q; });
-          if (sent) time += problem_.transfer_time(tensor, device[v], q);
+          const bool returned = q == host_ && graph_.is_output(tensor);
+          if (returned || any_on(graph_.consumers(tensor), q)) time += problem_.transfer_time(tensor, device[v], q);
         }
+      }
+    }
+    if (!host_) return time;
+    for (const InputId input : graph_.inputs()) {
+      for (const DeviceId q : problem_.cluster().ids()) {
+        if (any_on(graph_.input_consumers(input), q)) time += TimeFromHost(input, q);
       }
     }
     return time;
@@ -89,6 +106,9 @@ class PrefixBound {
       const auto op = MakeId<OpId>(v);
       const DeviceId here = device[v];
       double start = 0;
+      if (host_) {
+        for (const InputId input : graph_.graph_inputs_of(op)) start = std::max(start, TimeFromHost(input, here));
+      }
       for (const TensorId tensor : graph_.inputs_of(op)) {
         const size_t u = Index(graph_.producer(tensor));
         start = std::max(start, end_[u] + (device[u] == here ? 0 : problem_.transfer_time(tensor, device[u], here)));
@@ -105,6 +125,7 @@ class PrefixBound {
   const Graph& graph_;
   size_t devices_;
   EvaluatorFacts facts_;
+  std::optional<DeviceId> host_;  // of inputs and outputs
   std::vector<double> end_, load_, least_, tail_;
 };
 
@@ -115,9 +136,12 @@ class Walk {
       : search_(search),
         units_(units),
         bound_(search.evaluator()),
-        orders_(search.problem(), with_orders ? search.evaluator().facts().contention : Contention::kNone),
+        orders_(search.problem(), with_orders ? search.evaluator().facts().contention : Contention::kNone,
+                search.evaluator().facts().io_host),
         class_of_(std::move(class_of)),
         with_orders_(with_orders),
+        first_come_too_(with_orders && search.evaluator().facts().io_host &&
+                        search.evaluator().facts().contention != Contention::kNone),
         whole_(RatesOf(search.evaluator()).whole),
         device_(search.problem().num_ops(), kNowhere),
         used_(search.problem().num_devices(), 0) {}
@@ -182,6 +206,7 @@ class Walk {
   // Orders are compared by time alone: of one placement, the shortest is the best by any objective. Where memory is
   // limited a longer one might fit and a shorter one not: then the search is not complete.
   void EvaluateOrders() {
+    if (first_come_too_) EvaluatePlacement();
     const bool fits = search_.has_best() && search_.best_score().feasible;
     // A run that takes longer than this costs more than the best, whatever its devices take besides.
     const double below = !fits || whole_ == 0 ? kCannotRun : search_.best_score().value() / whole_;
@@ -202,6 +227,7 @@ class Walk {
   OrderSearch orders_;
   std::vector<DeviceId> class_of_;
   bool with_orders_;
+  bool first_come_too_;  // no sequence can state all that a first-come run does
   double whole_;  // what a time unit of the whole run costs at least
   std::vector<DeviceId> device_;
   std::vector<int> used_;  // units per device
@@ -211,7 +237,9 @@ class Walk {
 };
 
 // The oracle for tiny problems. space=placement: every placement, scored as it is. space=order: every placement, and
-// for each every order of its ops, and of its transfers where they queue: the true optimum of parallel execution.
+// for each every order of its ops, and of its transfers where they queue: the true optimum of parallel execution. Where
+// transfers queue and inputs and outputs are on a host, it is the best of all that sequences can state, in which inputs
+// go first and outputs last on each port, and of all first-come runs; priorities are not tried and may beat both.
 // Devices that are interchangeable are used in order, and what cannot become better than the best so far is left out
 // (bounds are lower bounds, so that nothing is lost).
 class ExhaustivePlanner : public NamedPlanner {
@@ -239,8 +267,8 @@ class ExhaustivePlanner : public NamedPlanner {
       }
     }
     const EvaluatorFacts& facts = evaluator.facts();
-    if (WithOrders(evaluator) && (facts.io_on_host || facts.contention == Contention::kLinks)) {
-      return "space=order works neither with io=host nor with contention=links";
+    if (WithOrders(evaluator) && facts.contention == Contention::kLinks) {
+      return "space=order does not work with contention=links";
     }
     return std::nullopt;
   }
@@ -267,12 +295,12 @@ class ExhaustivePlanner : public NamedPlanner {
     return orders_ && facts.model == EvaluatorFacts::Model::kParallel && facts.uses_priorities;
   }
 
-  // First-come transfers that are requested together start by the number of their destination: there a swap of equal
-  // devices may change the score.
+  // First-come transfers that are requested together start by the number of their destination, and so do graph inputs
+  // on their way from the host in any order: there a swap of equal devices may change the score.
   std::vector<DeviceId> ClassesFor(const Evaluator& evaluator) const {
     const EvaluatorFacts& facts = evaluator.facts();
     const bool numbered = facts.model == EvaluatorFacts::Model::kParallel && facts.contention != Contention::kNone &&
-                          !WithOrders(evaluator);
+                          (!WithOrders(evaluator) || (facts.io_host && evaluator.problem().graph().num_inputs() > 0));
     if (!numbered) return InterchangeableDevices(evaluator);
     const auto ids = evaluator.problem().cluster().ids();
     return {ids.begin(), ids.end()};
@@ -292,7 +320,8 @@ void RegisterExhaustive(PlannerCatalog& catalog) {
        .parameters = {{.name = "space",
                        .type = ParameterType::kChoice,
                        .default_value = "placement",
-                       .sentence = "placement: all placements, first come first served; order: all orders as well",
+                       .sentence = "placement: all placements, first come first served; order: all orders that a "
+                                   "sequence can state as well",
                        .choices = {"placement", "order"}},
                       {.name = "limit",
                        .type = ParameterType::kReal,

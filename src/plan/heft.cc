@@ -58,9 +58,10 @@ class ListScheduler {
   const std::vector<double>& rank() const { return rank_; }
 
   // With `mind_memory` only devices that would hold everything ever put there, while there is such a device.
-  PartialSchedule Run(Contention contention, bool insertion, bool mind_memory) {
+  PartialSchedule Run(const EvaluatorFacts& facts, Contention contention, bool insertion, bool mind_memory) {
     const Graph& graph = problem_.graph();
-    PartialSchedule schedule(problem_, contention, insertion);
+    PartialSchedule schedule(problem_, contention, insertion, facts.io_host);
+    io_host_ = facts.io_host;
     device_.assign(graph.num_ops(), DeviceId{-1});
     kept_apart_ = true;
     std::vector<size_t> missing(graph.num_ops());
@@ -100,6 +101,7 @@ class ListScheduler {
     for (const DeviceId device : problem_.cluster().ids()) {
       if (!units_.Fits(device_, unit, device)) continue;
       std::pair<int64_t, double> cost{0, schedule.Find(op, device).end};
+      cost.second += ReturnTime(op, device);
       if (!ahead_.empty()) cost.second += ahead_[Index(op) * problem_.num_devices() + Index(device)];
       if (mind_memory) {
         const int64_t needed = schedule.resident_bytes(device) + schedule.added_bytes(op, device);
@@ -115,8 +117,20 @@ class ListScheduler {
     return units_.fastest(unit);
   }
 
+  // Until its outputs are back on the host, if there is one.
+  double ReturnTime(OpId op, DeviceId device) const {
+    if (!io_host_ || device == *io_host_) return 0;
+    double time = 0;
+    for (size_t t = problem_.graph().first_output(op); t < problem_.graph().end_output(op); ++t) {
+      const auto tensor = MakeId<TensorId>(t);
+      if (problem_.graph().is_output(tensor)) time = std::max(time, problem_.transfer_time(tensor, device, *io_host_));
+    }
+    return time;
+  }
+
   const Units& units_;
   const Problem& problem_;
+  std::optional<DeviceId> io_host_;
   std::vector<double> rank_;
   std::vector<double> ahead_;  // op x device; empty with the upward rank
   std::vector<DeviceId> device_;
@@ -159,14 +173,13 @@ class HeftPlanner : public NamedPlanner {
  private:
   void EvaluateRun(Search& search, const Units& units, ListScheduler& scheduler, bool mind_memory) const {
     const EvaluatorFacts& facts = search.evaluator().facts();
-    const PartialSchedule schedule = scheduler.Run(ContentionFor(facts), insertion_, mind_memory);
+    const PartialSchedule schedule = scheduler.Run(facts, ContentionFor(facts), insertion_, mind_memory);
     Plan plan{.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device())};
     const auto evaluate = [&] {
       if (!search.Done()) search.Evaluate(plan);
     };
     const bool ordered = facts.uses_priorities && facts.model == EvaluatorFacts::Model::kParallel;
-    // A sequence would have to name the transfers of graph outputs too.
-    if (ordered && scheduler.kept_apart() && !facts.io_on_host && (order_ == "best" || order_ == "sequence")) {
+    if (ordered && scheduler.kept_apart() && (order_ == "best" || order_ == "sequence")) {
       plan.sequence = schedule.InOrder();
       evaluate();
       plan.sequence.reset();

@@ -15,8 +15,6 @@
 namespace berth {
 namespace {
 
-constexpr DeviceId kHost{0}, kOther{1};
-
 // A flow network in whole numbers: times are multiplied by a power of two such that no placement worth having costs
 // more than 2^56. A double has 53 bits, so that what is lost is below the rounding of the sum that a cut stands for,
 // and the algorithm's comparisons with zero are exact.
@@ -103,18 +101,24 @@ class CutNetwork {
 };
 
 // Where one thing happens after another the objective is a sum over ops and transfers: per time unit, what they cost.
+// The host, on the source's side, is where graph inputs start and outputs return to; any of the two where they are
+// everywhere.
 struct CutRates {
-  explicit CutRates(const Evaluator& evaluator) {
+  explicit CutRates(const Evaluator& evaluator)
+      : io(evaluator.facts().io_host.has_value()), host(evaluator.facts().io_host.value_or(DeviceId{0})) {
     const ObjectiveRates rates = RatesOf(evaluator);
     for (size_t d = 0; d < 2; ++d) computing[d] = rates.computing[d] + rates.whole;
     sending = rates.whole;
   }
   double computing[2];  // by device
   double sending;
+  bool io;
+  DeviceId host;
+  DeviceId other{1 - static_cast<int32_t>(host)};
 };
 
 // Serial execution without overheads: ops, and transfers of tensors and, with io on the host, of inputs and outputs.
-double SerialCost(const Problem& problem, const CutRates& rates, bool io_on_host, std::span<const DeviceId> device) {
+double SerialCost(const Problem& problem, const CutRates& rates, std::span<const DeviceId> device) {
   const Graph& graph = problem.graph();
   double cost = 0;
   for (const OpId op : graph.ops()) {
@@ -126,15 +130,15 @@ double SerialCost(const Problem& problem, const CutRates& rates, bool io_on_host
   };
   for (const TensorId tensor : graph.tensors()) {
     const DeviceId from = device[Index(graph.producer(tensor))];
-    const DeviceId to = from == kHost ? kOther : kHost;
-    const bool returned = io_on_host && to == kHost && graph.is_output(tensor);
+    const DeviceId to = from == rates.host ? rates.other : rates.host;
+    const bool returned = rates.io && to == rates.host && graph.is_output(tensor);
     if (returned || any_on(graph.consumers(tensor), to)) {
       cost += rates.sending * problem.transfer_time(tensor, from, to);
     }
   }
   for (const InputId input : graph.inputs()) {
-    if (!io_on_host || !any_on(graph.input_consumers(input), kOther)) continue;
-    cost += rates.sending * problem.transfer_time(graph.input_bytes(input), kHost, kOther);
+    if (!rates.io || !any_on(graph.input_consumers(input), rates.other)) continue;
+    cost += rates.sending * problem.transfer_time(graph.input_bytes(input), rates.host, rates.other);
   }
   return cost;
 }
@@ -161,14 +165,13 @@ class MinCutPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     const Problem& problem = request.problem;
     const Units units(problem);
-    Plan plan{.device = units.AllOn(kHost)};
     const EvaluatorFacts& facts = request.evaluator.facts();
-    const bool io = facts.io_on_host;
     const CutRates rates(request.evaluator);
+    Plan plan{.device = units.AllOn(rates.host)};
     const double most =
-        std::min(SerialCost(problem, rates, io, plan.device), SerialCost(problem, rates, io, units.AllOn(kOther)));
-    const double least = Cut(units, rates, io, most, plan.device);
-    const double cost = SerialCost(problem, rates, io, plan.device);
+        std::min(SerialCost(problem, rates, plan.device), SerialCost(problem, rates, units.AllOn(rates.other)));
+    const double least = Cut(units, rates, most, plan.device);
+    const double cost = SerialCost(problem, rates, plan.device);
     BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
 
     Search search(request);
@@ -194,16 +197,16 @@ class MinCutPlanner : public NamedPlanner {
   }
 
   // Writes the placement of a minimum cut and returns what it costs.
-  static double Cut(const Units& units, const CutRates& rates, bool io_on_host, double most,
-                    std::span<DeviceId> placement) {
+  static double Cut(const Units& units, const CutRates& rates, double most, std::span<DeviceId> placement) {
     const Problem& problem = units.problem();
     const Graph& graph = problem.graph();
+    const DeviceId host = rates.host, other = rates.other;
     CutNetwork network(most);
     std::vector<size_t> node(units.size());
     for (size_t unit = 0; unit < units.size(); ++unit) {
       node[unit] = network.AddNode();
-      network.AddTerminal(node[unit], rates.computing[1] * units.time(unit, kOther),
-                          rates.computing[0] * units.time(unit, kHost));
+      network.AddTerminal(node[unit], rates.computing[Index(other)] * units.time(unit, other),
+                          rates.computing[Index(host)] * units.time(unit, host));
     }
     const auto add_nodes = [&](std::span<const OpId> ops, std::vector<size_t>& nodes) {
       for (const OpId op : ops) nodes.push_back(node[units.unit_of(op)]);
@@ -213,28 +216,28 @@ class MinCutPlanner : public NamedPlanner {
       consumers.clear();
       add_nodes(graph.consumers(tensor), consumers);
       const size_t producer = node[units.unit_of(graph.producer(tensor))];
-      if (io_on_host && graph.is_output(tensor)) {
-        if (problem.constraints().forbids(tensor, kOther, kHost)) {
+      if (rates.io && graph.is_output(tensor)) {
+        if (problem.constraints().forbids(tensor, other, host)) {
           // Results return all the same; that costs what it costs.
-          std::vector<size_t> host = {network.source()};
-          AddTensor(network, producer, host, 0, rates.sending * problem.transfer_time(tensor, kOther, kHost));
+          std::vector<size_t> returned = {network.source()};
+          AddTensor(network, producer, returned, 0, rates.sending * problem.transfer_time(tensor, other, host));
         } else {
           consumers.push_back(network.source());
         }
       }
-      AddTensor(network, producer, consumers, SentIn(problem, rates, tensor, kHost, kOther),
-                SentIn(problem, rates, tensor, kOther, kHost));
+      AddTensor(network, producer, consumers, SentIn(problem, rates, tensor, host, other),
+                SentIn(problem, rates, tensor, other, host));
     }
     for (const InputId input : graph.inputs()) {
-      if (!io_on_host) break;
+      if (!rates.io) break;
       consumers.clear();
       add_nodes(graph.input_consumers(input), consumers);
       AddTensor(network, network.source(), consumers,
-                rates.sending * problem.transfer_time(graph.input_bytes(input), kHost, kOther), 0);
+                rates.sending * problem.transfer_time(graph.input_bytes(input), host, other), 0);
     }
     const double least = network.Solve();
     for (size_t unit = 0; unit < units.size(); ++unit) {
-      units.Put(placement, unit, network.OnSourceSide(node[unit]) ? kHost : kOther);
+      units.Put(placement, unit, network.OnSourceSide(node[unit]) ? host : other);
     }
     return least;
   }

@@ -51,10 +51,10 @@ std::unique_ptr<const Evaluator> MakeEvaluator(const Problem& problem, const std
   return WithObjective(evaluators.Make(name, problem), objectives.Make(objective));
 }
 
-const std::vector<std::string> kEvaluators = {"parallel(contention=none)",
-                                              "parallel(contention=ports)",
-                                              "serial",
-                                              "serial(subgraph_overhead=0.25)",
+const std::vector<std::string> kEvaluators = {"parallel(contention=none,io=everywhere)",
+                                              "parallel(contention=ports,io=everywhere)",
+                                              "serial(io=everywhere)",
+                                              "serial(subgraph_overhead=0.25,io=everywhere)",
                                               "placeto",
                                               "pipeline",
                                               "pieces(q=2)"};
@@ -149,7 +149,7 @@ Problem TwoOps(double idle_watts, double busy_watts) {
 
 TEST(Energy, IsBusyWattsWhileComputingAndIdleWattsElse) {
   const Problem problem = TwoOps(2, 50);
-  const auto evaluator = MakeEvaluator(problem, "parallel", "energy");
+  const auto evaluator = MakeEvaluator(problem, "parallel(io=everywhere)", "energy");
   const auto joules = [&](int a, int b) {
     const std::vector<DeviceId> device = {DeviceId{a}, DeviceId{b}};
     const Timeline timeline = evaluator->Trace({.device = device});
@@ -163,7 +163,7 @@ TEST(Energy, IsBusyWattsWhileComputingAndIdleWattsElse) {
 
 TEST(Objective, LatencyLeavesTheEvaluatorAsItIs) {
   const Problem problem = TwoOps(2, 50);
-  const auto evaluator = MakeEvaluator(problem, "parallel", "latency");
+  const auto evaluator = MakeEvaluator(problem, "parallel(io=everywhere)", "latency");
   EXPECT_EQ(evaluator->facts().objective.name, "latency");
   const std::vector<DeviceId> device(2, DeviceId{1});
   const Score score = evaluator->Trace({.device = device}).score;
@@ -175,16 +175,16 @@ TEST(Objective, LatencyLeavesTheEvaluatorAsItIs) {
 TEST(Objective, DecidesWhichPlanIsBest) {
   // The fast device is the faster one, and the thirstier.
   const Problem problem = TwoOps(1, 100);
-  EXPECT_EQ(PlanWith(*MakeEvaluator(problem, "serial", "latency"), "exhaustive").plan.device,
+  EXPECT_EQ(PlanWith(*MakeEvaluator(problem, "serial(io=everywhere)", "latency"), "exhaustive").plan.device,
             std::vector(2, DeviceId{1}));
-  EXPECT_EQ(PlanWith(*MakeEvaluator(problem, "serial", "energy"), "exhaustive").plan.device,
+  EXPECT_EQ(PlanWith(*MakeEvaluator(problem, "serial(io=everywhere)", "energy"), "exhaustive").plan.device,
             std::vector(2, DeviceId{0}));
 }
 
 TEST(Objective, OfWeightsIsOneForTheBestSingleDevice) {
   const Problem problem = TwoOps(2, 50);
   const auto score = [&](const std::string& objective, int device) {
-    const auto evaluator = MakeEvaluator(problem, "parallel", objective);
+    const auto evaluator = MakeEvaluator(problem, "parallel(io=everywhere)", objective);
     const std::vector<DeviceId> all(2, DeviceId{device});
     return evaluator->Trace({.device = all}).score.value();
   };
@@ -205,14 +205,14 @@ TEST(Objective, RefusesWhatTheEvaluatorDoesNotSay) {
     }
     return std::string();
   };
-  EXPECT_THAT(message(problem, "parallel", "throughput"), HasSubstr("name the evaluator pipeline"));
+  EXPECT_THAT(message(problem, "parallel(io=everywhere)", "throughput"), HasSubstr("name the evaluator pipeline"));
   EXPECT_THAT(message(problem, "pipeline", "latency"), HasSubstr("ask for throughput"));
   EXPECT_THAT(message(problem, "pipeline", "weighted(latency=1,energy=1)"), HasSubstr("ask for throughput"));
-  EXPECT_THAT(message(problem, "serial", "weighted"), HasSubstr("all weights are 0"));
-  EXPECT_THAT(message(testing::Chain(2, 2), "serial", "energy"),
+  EXPECT_THAT(message(problem, "serial(io=everywhere)", "weighted"), HasSubstr("all weights are 0"));
+  EXPECT_THAT(message(testing::Chain(2, 2), "serial(io=everywhere)", "energy"),
               HasSubstr("the energy of device d0 of uniform is not known"));
-  EXPECT_THAT(message(TwoOps(50, 2), "serial", "energy"), HasSubstr("2 W busy and 50 W idle"));
-  EXPECT_THAT(message(problem, "serial", "joules"), HasSubstr("no objective"));
+  EXPECT_THAT(message(TwoOps(50, 2), "serial(io=everywhere)", "energy"), HasSubstr("2 W busy and 50 W idle"));
+  EXPECT_THAT(message(problem, "serial(io=everywhere)", "joules"), HasSubstr("no objective"));
 }
 
 TEST(Objective, ScoresTracesAndSessionsAgreeToTheLastBit) {
@@ -277,7 +277,7 @@ TEST(Objective, BoundCountsTheTimeBetweenSubgraphs) {
     const Problem problem(two.shared_graph(), two.shared_cluster(),
                           {.time = {length, kCannotRun, length, kCannotRun}, .source = "given"},
                           {.seconds_per_unit = 0.5});
-    const auto evaluator = MakeEvaluator(problem, fmt::format("serial(subgraph_overhead={})", overhead), "energy");
+    const auto evaluator = MakeEvaluator(problem, fmt::format("serial(subgraph_overhead={},io=everywhere)", overhead), "energy");
     const double joules = SlowBest(*evaluator);
     EXPECT_NEAR(joules, length * (5 + 2) + overhead * (1 + 2), 1e-12);
     EXPECT_NEAR(LowerBound(*evaluator).value(), joules, 1e-9 * joules);
@@ -287,7 +287,7 @@ TEST(Objective, BoundCountsTheTimeBetweenSubgraphs) {
 TEST(Objective, BoundOfOneDeviceIsTheEnergyItself) {
   Random random(13);
   const Problem problem = WithWatts(testing::RandomProblem(random, {.ops = 9, .devices = 1}), random);
-  for (const std::string name : {"serial", "parallel"}) {
+  for (const std::string name : {"serial(io=everywhere)", "parallel(io=everywhere)"}) {
     const auto evaluator = MakeEvaluator(problem, name, "energy");
     const double joules = PlanWith(*evaluator, "single").score.value();
     EXPECT_NEAR(LowerBound(*evaluator).value(), joules, 1e-9 * joules);
@@ -300,7 +300,7 @@ TEST(Objective, OfWeightsLiesBetweenTimeAndEnergy) {
   for (int round = 0; round < 10; ++round) {
     const Problem problem =
         WithWatts(testing::RandomProblem(random, {.ops = 7, .devices = 2, .zero_lengths = false}), random);
-    for (const std::string name : {"parallel(contention=none)", "serial"}) {
+    for (const std::string name : {"parallel(contention=none,io=everywhere)", "serial(io=everywhere)"}) {
       double time = 0, joules = kCannotRun;
       std::vector<double> busy(2);
       for (const std::string objective : {"latency", "weighted(latency=1,energy=0.2)", "weighted(latency=1,energy=1)",
@@ -350,7 +350,7 @@ TEST(Objective, MinimumCutsAreExactForSerialEnergyToo) {
     const Problem problem = WithWatts(
         testing::RandomProblem(random, {.ops = 7, .devices = 2, .ties = round % 2 == 0, .forbidden = 0.1}), random);
     for (const std::string objective : {"energy", "weighted(latency=1,energy=0.3)", "weighted(latency=2)"}) {
-      for (const std::string name : {"serial", "serial(io=host)"}) {
+      for (const std::string name : {"serial(io=everywhere)", "serial(io=d0)", "serial(io=d1)"}) {
         const auto evaluator = MakeEvaluator(problem, name, objective);
         const PlanResult cut = PlanWith(*evaluator, "mincut");
         optimal += cut.optimal ? 1 : 0;
@@ -367,7 +367,7 @@ TEST(Objective, OrdersAreSearchedByTimeWhateverTheObjective) {
   for (int round = 0; round < 6; ++round) {
     const Problem problem =
         WithWatts(testing::RandomProblem(random, {.ops = 5, .devices = 2, .zero_lengths = false}), random);
-    const auto evaluator = MakeEvaluator(problem, "parallel(contention=ports)", "energy");
+    const auto evaluator = MakeEvaluator(problem, "parallel(contention=ports,io=everywhere)", "energy");
     const PlanResult placed = PlanWith(*evaluator, "exhaustive"),
                      ordered = PlanWith(*evaluator, "exhaustive(space=order)");
     EXPECT_TRUE(ordered.optimal);
@@ -381,11 +381,11 @@ TEST(MemoryRule, IsNamedByTheEvaluator) {
   const auto rule = [&](const std::string& name) {
     return MemoryRule(MakeEvaluator(problem, name, "energy")->facts());
   };
-  EXPECT_EQ(rule("parallel"), "berth");
-  EXPECT_EQ(rule("serial"), "berth");
+  EXPECT_EQ(rule("parallel(io=everywhere)"), "berth");
+  EXPECT_EQ(rule("serial(io=everywhere)"), "berth");
   EXPECT_EQ(rule("placeto"), "placeto");
   EXPECT_EQ(rule("pieces"), "msr");
-  EXPECT_EQ(rule("serial(memory=false)"), "none");
+  EXPECT_EQ(rule("serial(memory=false,io=everywhere)"), "none");
 }
 
 }  // namespace

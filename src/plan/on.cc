@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
+#include "base/units.h"
 #include "placement/grouping.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -27,18 +30,31 @@ class OnPlanner : public NamedPlanner {
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (const auto own = NamedPlanner::Refuses(problem, evaluator)) return own;
+    // Groups only make a problem smaller: who answers the whole of it answers it in groups, which take their time.
+    if (!planner_->Refuses(problem, evaluator)) return std::nullopt;
     size_t dropped = 0;
-    return planner_->Refuses(Grouped(problem, groupings_.Make(group_, problem), dropped), evaluator);
+    return planner_->Refuses(Grouped(problem, groupings_.Make(group_, problem, {}), dropped), evaluator);
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
-    const Grouping grouping = groupings_.Make(group_, request.problem);
+    const Stopwatch watch;
+    // Groups that were made in half of the time are better than no search on them.
+    bool stopped = false;
+    const StopCheck stop = [&] {
+      const std::atomic<bool>* cancelled = request.budget.cancelled;
+      stopped = watch.seconds() > request.budget.seconds / 2 || (cancelled != nullptr && cancelled->load());
+      return stopped;
+    };
+    const Grouping grouping = groupings_.Make(group_, request.problem, stop);
     size_t dropped = 0;
     const Problem grouped = Grouped(request.problem, grouping, dropped);
+    Budget rest = request.budget;
+    const double grouping_seconds = watch.seconds();
+    rest.seconds = std::max(0.0, rest.seconds - grouping_seconds);
     const bool may_start = request.start != nullptr && !FindViolation(grouped, request.start->view());
     const PlanRequest inner{.problem = grouped,
                             .evaluator = request.evaluator,
-                            .budget = request.budget,
+                            .budget = rest,
                             .random = request.random,
                             .progress = request.progress,
                             .start = may_start ? request.start : nullptr};
@@ -47,6 +63,9 @@ class OnPlanner : public NamedPlanner {
     result.optimal = result.optimal && grouped.constraints().colocate == request.problem.constraints().colocate;
     std::string note = fmt::format("{} in {}", Counted(static_cast<int64_t>(request.problem.num_ops()), "op"),
                                    Counted(static_cast<int64_t>(grouping.num_groups()), "group"));
+    // A fast machine's notes need no clock, so that equal runs print equal pages.
+    if (stopped) note += fmt::format(", which the clock cut short after {}", ToString(Seconds{grouping_seconds}));
+    result.wall_seconds += grouping_seconds;
     if (dropped > 0) note += fmt::format("; constraints split {} of them", dropped);
     result.note = result.note.empty() ? note : note + "; " + result.note;
     return result;

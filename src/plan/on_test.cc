@@ -25,7 +25,7 @@ class On : public ::testing::Test {
   }
 
   PlanResult Run(const Problem& problem, std::string_view planner) {
-    const auto evaluator = evaluators_.Make("parallel(contention=ports)", problem);
+    const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
     return planners_.MakePlanner(planner)->MakePlan(
         {.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
   }
@@ -41,12 +41,12 @@ TEST_F(On, PlacesEachGroupOnOneDeviceAndScoresTheWholeGraph) {
     const Problem problem = testing::RandomProblem(random, {.ops = 30, .devices = 3});
     for (const char* group : {"colocation(rule=code)", "chain(most=4)", "fusion", "merge(size=5)"}) {
       const PlanResult result = Run(problem, fmt::format("on(group={},planner=local_search)", group));
-      const Grouping grouping = groupings_.Make(group, problem);
+      const Grouping grouping = groupings_.Make(group, problem, {});
       for (const OpId op : problem.graph().ops()) {
         const OpId first = grouping.ops_of(grouping.group_of(op)).front();
         ASSERT_EQ(result.plan.device[Index(op)], result.plan.device[Index(first)]) << group;
       }
-      const auto evaluator = evaluators_.Make("parallel(contention=ports)", problem);
+      const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
       EXPECT_EQ(evaluator->Trace(result.plan.view()).score, result.score);
       EXPECT_THAT(result.note, HasSubstr(fmt::format("30 ops in {} groups", grouping.num_groups())));
     }

@@ -1,6 +1,7 @@
 #include "plan/order_search.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 
@@ -12,15 +13,31 @@ constexpr double kMargin = 1 - 1e-12;  // bounds add in another order than sched
 
 }  // namespace
 
-OrderSearch::OrderSearch(const Problem& problem, Contention contention) : problem_(problem), contention_(contention) {
+OrderSearch::OrderSearch(const Problem& problem, Contention contention, std::optional<DeviceId> io_host)
+    : problem_(problem), contention_(contention), io_host_(io_host) {
   BERTH_CHECK(contention != Contention::kLinks, "shared media have no order");
+}
+
+void OrderSearch::Follows(size_t before, size_t after, double lag) {
+  activities_[before].successors.emplace_back(after, lag);
+  ++activities_[after].producers;
+}
+
+size_t OrderSearch::AddTransfer(size_t producer, TensorId tensor, DeviceId from, DeviceId to) {
+  const size_t devices = problem_.num_devices(), transfer = activities_.size();
+  Activity& activity = activities_.emplace_back();
+  activity.length = problem_.transfer_time(tensor, from, to);
+  activity.transfer = {tensor, to};
+  activity.resource[0] = devices + Index(from);
+  activity.resource[1] = contention_ == Contention::kPorts ? 2 * devices + Index(to) : activity.resource[0];
+  Follows(producer, transfer, 0);
+  return transfer;
 }
 
 // The first activities are the ops, with their numbers. Transfers are activities only where they queue: else they are
 // the time between an op and its consumers.
 void OrderSearch::MakeActivities(std::span<const DeviceId> device) {
   const Graph& graph = problem_.graph();
-  const size_t devices = problem_.num_devices();
   activities_.assign(graph.num_ops(), {});
   for (const OpId op : graph.ops()) {
     Activity& activity = activities_[Index(op)];
@@ -28,50 +45,108 @@ void OrderSearch::MakeActivities(std::span<const DeviceId> device) {
     activity.length = problem_.op_time(op, device[Index(op)]);
     activity.resource[0] = activity.resource[1] = Index(device[Index(op)]);
   }
-  const auto follows = [&](size_t before, size_t after, double lag) {
-    activities_[before].successors.emplace_back(after, lag);
-    ++activities_[after].producers;
+  for (const TensorId tensor : graph.tensors()) {
+    const size_t producer = Index(graph.producer(tensor));
+    const DeviceId from = device[producer];
+    std::vector<size_t> transfer_to(problem_.num_devices(), kNoResource);
+    for (const OpId consumer : graph.consumers(tensor)) {
+      const DeviceId to = device[Index(consumer)];
+      if (from == to) {
+        Follows(producer, Index(consumer), 0);
+      } else if (!queues()) {
+        Follows(producer, Index(consumer), problem_.transfer_time(tensor, from, to));
+      } else {
+        size_t& transfer = transfer_to[Index(to)];
+        if (transfer == kNoResource) transfer = AddTransfer(producer, tensor, from, to);
+        Follows(transfer, Index(consumer), 0);
+      }
+    }
+  }
+  if (io_host_) AddReturns(device);
+  SetTails();
+}
+
+// Outputs that only the host wants: each after all that a sequence names on one of its ports, and after those of
+// smaller numbers.
+void OrderSearch::AddReturns(std::span<const DeviceId> device) {
+  const Graph& graph = problem_.graph();
+  const auto share_port = [&](size_t a, size_t b) {
+    return activities_[a].resource[0] == activities_[b].resource[0] ||
+           activities_[a].resource[1] == activities_[b].resource[1];
   };
   for (const TensorId tensor : graph.tensors()) {
     const size_t producer = Index(graph.producer(tensor));
     const DeviceId from = device[producer];
-    std::vector<size_t> transfer_to(devices, kNoResource);
-    for (const OpId consumer : graph.consumers(tensor)) {
-      const DeviceId to = device[Index(consumer)];
-      if (from == to) {
-        follows(producer, Index(consumer), 0);
-        continue;
-      }
-      const double length = problem_.transfer_time(tensor, from, to);
-      if (contention_ == Contention::kNone) {
-        follows(producer, Index(consumer), length);
-        continue;
-      }
-      size_t& transfer = transfer_to[Index(to)];
-      if (transfer == kNoResource) {
-        transfer = activities_.size();
-        Activity& activity = activities_.emplace_back();
-        activity.length = length;
-        activity.transfer = {tensor, to};
-        activity.resource[0] = devices + Index(from);
-        activity.resource[1] = contention_ == Contention::kPorts ? 2 * devices + Index(to) : activity.resource[0];
-        follows(producer, transfer, 0);
-      }
-      follows(transfer, Index(consumer), 0);
+    const bool wanted_there =
+        std::ranges::any_of(graph.consumers(tensor), [&](OpId op) { return device[Index(op)] == *io_host_; });
+    if (!graph.is_output(tensor) || from == *io_host_ || wanted_there) continue;
+    if (!queues()) {
+      double& time = activities_[producer].return_time;
+      time = std::max(time, problem_.transfer_time(tensor, from, *io_host_));
+      continue;
+    }
+    const size_t last = AddTransfer(producer, tensor, from, *io_host_);
+    activities_[last].named = false;
+    for (size_t before = graph.num_ops(); before < last; ++before) {
+      if (share_port(before, last)) Follows(before, last, 0);
     }
   }
-  // Backwards over the ops, each after its consumers and the transfers to them.
+}
+
+// Backwards over the ops, each after its consumers and the transfers to them. What returns to the host follows
+// transfers, and nothing follows it but its like.
+void OrderSearch::SetTails() {
   const auto set_tail = [&](Activity& activity) {
+    activity.tail = activity.return_time;
     for (const auto& [next, lag] : activity.successors) {
       activity.tail = std::max(activity.tail, lag + activities_[next].length + activities_[next].tail);
     }
   };
-  for (size_t v = graph.num_ops(); v-- > 0;) {
+  const size_t ops = problem_.num_ops();
+  for (size_t a = activities_.size(); a-- > ops;) {
+    if (!activities_[a].named) set_tail(activities_[a]);
+  }
+  for (size_t v = ops; v-- > 0;) {
     for (const auto& [next, lag] : activities_[v].successors) {
-      if (next >= graph.num_ops()) set_tail(activities_[next]);
+      if (next >= ops && activities_[next].named) set_tail(activities_[next]);
     }
     set_tail(activities_[v]);
   }
+}
+
+// Nothing is appended yet; graph inputs are on their way from the host, one after another where they queue.
+OrderSearch::State OrderSearch::Beginning(std::span<const DeviceId> device) const {
+  const Graph& graph = problem_.graph();
+  const size_t devices = problem_.num_devices();
+  State state{.free = std::vector<double>(3 * devices, 0),
+              .work_left = std::vector<double>(devices, 0),
+              .release = std::vector<double>(activities_.size(), 0),
+              .missing = {}};
+  for (const Activity& activity : activities_) {
+    state.missing.push_back(activity.producers);
+    if (activity.op != OpId{-1}) state.work_left[activity.resource[0]] += activity.length;
+  }
+  if (!io_host_) return state;
+  for (const InputId input : graph.inputs()) {
+    std::set<DeviceId> destinations;
+    for (const OpId op : graph.input_consumers(input)) destinations.insert(device[Index(op)]);
+    destinations.erase(*io_host_);
+    for (const DeviceId to : destinations) {
+      double end = problem_.transfer_time(graph.input_bytes(input), *io_host_, to);
+      if (queues()) {
+        // Its other port is free: all that has used it came from the host too.
+        double& leaving = state.free[devices + Index(*io_host_)];
+        end += leaving;
+        leaving = end;
+        if (contention_ == Contention::kPorts) state.free[2 * devices + Index(to)] = end;
+      }
+      for (const OpId op : graph.input_consumers(input)) {
+        double& release = state.release[Index(op)];
+        if (device[Index(op)] == to) release = std::max(release, end);
+      }
+    }
+  }
+  return state;
 }
 
 double OrderSearch::Start(const State& state, size_t activity) const {
@@ -86,11 +161,9 @@ void OrderSearch::Extend(const State& state) {
     return;
   }
   if (order_.size() == activities_.size()) {
-    double makespan = 0;
-    for (size_t d = 0; d < problem_.num_devices(); ++d) makespan = std::max(makespan, state.free[d]);
-    if (makespan >= best_) return;
-    best_ = makespan;
-    result_ = Result{.sequence = MakeSequence(), .makespan = makespan};
+    if (state.finish >= best_) return;
+    best_ = state.finish;
+    result_ = Result{.sequence = MakeSequence(), .makespan = state.finish};
     return;
   }
   // What could start only after something else could have started and ended may as well wait for it.
@@ -123,6 +196,7 @@ void OrderSearch::Extend(const State& state) {
       --next.missing[follower];
     }
     next.last_start = start;
+    next.finish = std::max(state.finish, end + activity.return_time);
     next.bound = std::max(state.bound, end + activity.tail);
     order_.push_back(a);
     appended_[a] = 1;
@@ -136,6 +210,7 @@ Sequence OrderSearch::MakeSequence() const {
   Sequence sequence;
   for (const size_t a : order_) {
     const Activity& activity = activities_[a];
+    if (!activity.named) continue;
     if (activity.op == OpId{-1}) {
       sequence.transfers.push_back(activity.transfer);
     } else {
@@ -148,14 +223,7 @@ Sequence OrderSearch::MakeSequence() const {
 std::optional<OrderSearch::Result> OrderSearch::Best(std::span<const DeviceId> device, double below,
                                                      const std::function<bool()>& stop) {
   MakeActivities(device);
-  State state{.free = std::vector<double>(3 * problem_.num_devices(), 0),
-              .work_left = std::vector<double>(problem_.num_devices(), 0),
-              .release = std::vector<double>(activities_.size(), 0),
-              .missing = {}};
-  for (const Activity& activity : activities_) {
-    state.missing.push_back(activity.producers);
-    if (activity.op != OpId{-1}) state.work_left[activity.resource[0]] += activity.length;
-  }
+  const State state = Beginning(device);
   best_ = below;
   result_.reset();
   stop_ = &stop;

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
+#include "plan/units.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -62,21 +65,68 @@ struct Trial {
   }
 };
 
-// Every placement, one after another.
-double SlowBest(const Problem& problem, const Evaluator& evaluator) {
-  const auto workspace = evaluator.NewWorkspace();
+// Every placement that breaks no rule, one after another.
+template <typename Visit>
+void ForEachPlacement(const Problem& problem, Visit visit) {
   std::vector<DeviceId> device(problem.num_ops(), DeviceId{0});
-  double best = kCannotRun;
   for (;;) {
-    if (!FindViolation(problem, {.device = device})) {
-      const Score score = evaluator.ScorePlan({.device = device}, *workspace);
-      if (score.feasible) best = std::min(best, score.time);
-    }
+    if (!FindViolation(problem, {.device = device})) visit(device);
     size_t v = 0;
     while (v < device.size() && Index(device[v]) + 1 == problem.num_devices()) device[v++] = DeviceId{0};
-    if (v == device.size()) return best;
+    if (v == device.size()) return;
     device[v] = MakeId<DeviceId>(Index(device[v]) + 1);
   }
+}
+
+double SlowBest(const Problem& problem, const Evaluator& evaluator) {
+  const auto workspace = evaluator.NewWorkspace();
+  double best = kCannotRun;
+  ForEachPlacement(problem, [&](const std::vector<DeviceId>& device) {
+    const Score score = evaluator.ScorePlan({.device = device}, *workspace);
+    if (score.feasible) best = std::min(best, score.time);
+  });
+  return best;
+}
+
+// Every sequence of one placement: every order of its ops, and of the transfers that a sequence names.
+double SlowBestSequence(const Problem& problem, const Evaluator& evaluator, const std::vector<DeviceId>& device) {
+  const auto workspace = evaluator.NewWorkspace();
+  Random any(1);
+  Sequence sequence = testing::RandomSequence(problem, device, any);
+  std::ranges::sort(sequence.ops);
+  std::ranges::sort(sequence.transfers);
+  double best = kCannotRun;
+  do {
+    do {
+      best = std::min(best, evaluator.ScorePlan({.device = device, .sequence = &sequence}, *workspace).time);
+    } while (std::ranges::next_permutation(sequence.transfers).found);
+  } while (std::ranges::next_permutation(sequence.ops).found);
+  return best;
+}
+
+// The same problem on devices of which all but the given ones are equal to device `like`.
+Problem WithEqualDevices(const Problem& problem, size_t like, const std::vector<size_t>& but) {
+  const auto source = [&](size_t d) { return std::ranges::count(but, d) > 0 ? d : like; };
+  const Cluster& cluster = problem.cluster();
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  OpTimes times{.time = {}, .source = "equal"};
+  for (const DeviceId id : cluster.ids()) {
+    devices.push_back(cluster.device(MakeId<DeviceId>(source(Index(id)))));
+    devices.back().name = cluster.device(id).name;
+    for (const DeviceId to : cluster.ids()) {
+      const size_t from = source(Index(id)), target = source(Index(to));
+      // Between equal devices: as from and to the first of the others.
+      links.push_back(from == target ? cluster.link(MakeId<DeviceId>(but.front()), MakeId<DeviceId>(like))
+                                     : cluster.link(MakeId<DeviceId>(from), MakeId<DeviceId>(target)));
+    }
+  }
+  for (const OpId op : problem.graph().ops()) {
+    for (const DeviceId id : cluster.ids())
+      times.time.push_back(problem.op_time(op, MakeId<DeviceId>(source(Index(id)))));
+  }
+  return Problem(problem.shared_graph(), std::make_shared<const Cluster>("equal", std::move(devices), std::move(links)),
+                 std::move(times));
 }
 
 // Every order of the ops of one placement that a first-come runtime could be made to keep by priorities.
@@ -113,7 +163,7 @@ Problem Classic() {
 
 TEST(Heft, FindsThePublishedScheduleOfItsPaper) {
   const Problem problem = Classic();
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   EXPECT_EQ(run("heft(order=sequence)").score.time, 80);
   EXPECT_LE(run("heft").score.time, 80);
   EXPECT_LE(LowerBound(*run.evaluator).time, 73);
@@ -121,7 +171,7 @@ TEST(Heft, FindsThePublishedScheduleOfItsPaper) {
 
 TEST(Heft, SaysWhyEachOpIsWhereItIs) {
   const Problem problem = Classic();
-  const Plan plan = Trial(problem, "parallel")("heft").plan;
+  const Plan plan = Trial(problem, "parallel(io=everywhere)")("heft").plan;
   for (const OpId op : problem.graph().ops()) EXPECT_FALSE(plan.cause_of(op).empty());
 }
 
@@ -129,7 +179,11 @@ TEST(Heft, KeepsItsScheduleWhenTheEvaluatorKeepsTheOrder) {
   Random random(3);
   for (int round = 0; round < 40; ++round) {
     const Problem problem = RandomProblem(random, {.ties = round % 2 == 0, .forbidden = 0.1});
-    for (const char* evaluator : {"parallel", "parallel(contention=egress)", "parallel(contention=ports)"}) {
+    const std::string last = fmt::format("parallel(contention=ports,io=d{})", problem.num_devices() - 1);
+    for (const std::string evaluator :
+         {std::string("parallel(io=everywhere)"), std::string("parallel(contention=egress,io=everywhere)"),
+          std::string("parallel(contention=ports,io=everywhere)"), std::string("parallel(contention=egress,io=d0)"),
+          last}) {
       for (const char* planner : {"heft(order=sequence)", "heft(order=sequence,rank=optimistic)",
                                   "heft(order=sequence,insertion=false)", "heft(order=sequence,contention=none)"}) {
         const PlanResult result = Trial(problem, evaluator)(planner);
@@ -149,7 +203,7 @@ TEST(Heft, LeavesDevicesThatWouldOverflow) {
   Problem::Options options;
   options.memory_limits = {130, 130};
   const Problem problem = testing::UnitProblem(builder.Build(), 2, std::move(options));
-  EXPECT_TRUE(Trial(problem, "parallel")("heft").score.feasible);
+  EXPECT_TRUE(Trial(problem, "parallel(io=everywhere)")("heft").score.feasible);
 }
 
 TEST(MinCut, EqualsExhaustiveOnEverySmallProblem) {
@@ -158,7 +212,7 @@ TEST(MinCut, EqualsExhaustiveOnEverySmallProblem) {
     const bool ties = round % 2 == 0;
     const Problem problem = RandomProblem(
         random, {.ops = 1 + random.Below(11), .devices = 2, .ties = ties, .forbidden = round % 3 == 0 ? 0.2 : 0});
-    for (const char* evaluator : {"serial", "serial(io=host)"}) {
+    for (const char* evaluator : {"serial(io=everywhere)", "serial(io=d0)", "serial(io=d1)"}) {
       const Trial run(problem, evaluator);
       const PlanResult cut = run("mincut"), best = run("exhaustive");
       EXPECT_TRUE(cut.optimal && best.optimal);
@@ -179,7 +233,7 @@ TEST(MinCut, KeepsTogetherWhatMustBe) {
       for (const double t : free.op_times(op)) times.time.push_back(t);
     }
     const Problem problem(free.shared_graph(), free.shared_cluster(), std::move(times), std::move(options));
-    const Trial run(problem, "serial");
+    const Trial run(problem, "serial(io=everywhere)");
     const PlanResult cut = run("mincut"), best = run("exhaustive");
     EXPECT_EQ(FindViolation(problem, cut.plan.view()), std::nullopt);
     EXPECT_NEAR(cut.score.time, best.score.time, 1e-12 * best.score.time);
@@ -200,15 +254,15 @@ TEST(MinCut, PaysATensorOnceHoweverManyConsumers) {
   }
   const Problem problem(std::make_shared<const Graph>(builder.Build()),
                         std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
-  EXPECT_EQ(Trial(problem, "serial")("mincut").score.time, 1 + 30 + 10);
+  EXPECT_EQ(Trial(problem, "serial(io=everywhere)")("mincut").score.time, 1 + 30 + 10);
 }
 
 TEST(MinCut, SaysWhenItIsOnlyAStart) {
   const Problem problem = testing::Chain(4, 2);
-  EXPECT_FALSE(Trial(problem, "serial(subgraph_overhead=0.5)")("mincut").optimal);
-  EXPECT_FALSE(Trial(problem, "parallel")("mincut").optimal);
+  EXPECT_FALSE(Trial(problem, "serial(subgraph_overhead=0.5,io=everywhere)")("mincut").optimal);
+  EXPECT_FALSE(Trial(problem, "parallel(io=everywhere)")("mincut").optimal);
   const Problem three = testing::Chain(4, 3);
-  EXPECT_THAT(*Planners().MakePlanner("mincut")->Refuses(three, *MakeEvaluator("serial", three)),
+  EXPECT_THAT(*Planners().MakePlanner("mincut")->Refuses(three, *MakeEvaluator("serial(io=everywhere)", three)),
               HasSubstr("the cluster has 3"));
 }
 
@@ -220,8 +274,12 @@ TEST(Exhaustive, FindsWhatTryingEverythingFinds) {
                                                    .ties = round % 2 == 0,
                                                    .memory_limits = round % 3 == 0,
                                                    .forbidden = 0.1});
-    for (const char* evaluator : {"parallel", "parallel(contention=ports)", "parallel(contention=egress,io=host)",
-                                  "parallel(contention=links)", "serial", "serial(subgraph_overhead=0.3)"}) {
+    const std::string last = fmt::format("io=d{})", problem.num_devices() - 1);
+    for (const std::string& evaluator : std::vector<std::string>{
+             "parallel(io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(contention=egress,io=d0)",
+             "parallel(contention=links,io=everywhere)", "serial(io=everywhere)",
+             "serial(subgraph_overhead=0.3,io=everywhere)", "parallel(" + last, "parallel(contention=ports," + last,
+             "parallel(contention=links," + last, "serial(" + last, "serial(subgraph_overhead=0.3," + last}) {
       const Trial run(problem, evaluator);
       const PlanResult result = run("exhaustive");
       const double slow = SlowBest(problem, *run.evaluator);
@@ -235,7 +293,7 @@ TEST(Exhaustive, FindsWhatTryingEverythingFinds) {
 
 TEST(Exhaustive, UsesEqualDevicesInOrder) {
   const Problem problem = testing::ForkJoin(4, 3);
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   const PlanResult result = run("exhaustive");
   EXPECT_EQ(result.score.time, SlowBest(problem, *run.evaluator));
   EXPECT_LE(result.evaluations, 122);  // 3^6 placements are (3^5 + 1) / 2 up to swaps
@@ -248,7 +306,7 @@ TEST(Exhaustive, UsesEqualDevicesInOrderWhereSomeTensorsAreConstant) {
   for (const size_t v : {0, 2}) builder.Consume(builder.AddTensor(v, 1), v + 1);
   builder.MarkConstant(1);
   const Problem problem = testing::UnitProblem(builder.Build(), 3);
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   const PlanResult result = run("exhaustive");
   EXPECT_EQ(result.score.time, SlowBest(problem, *run.evaluator));
   EXPECT_LE(result.evaluations, 15);  // 3^4 placements are 14 up to swaps
@@ -258,7 +316,7 @@ TEST(Exhaustive, FindsTheBestOrder) {
   Random random(7);
   for (int round = 0; round < 25; ++round) {
     const Problem problem = RandomProblem(random, {.ops = 1 + random.Below(5), .devices = 2, .ties = round % 2 == 0});
-    for (const char* evaluator : {"parallel", "parallel(contention=egress)", "parallel(contention=ports)"}) {
+    for (const char* evaluator : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
       const Trial run(problem, evaluator);
       const PlanResult ordered = run("exhaustive(space=order)"), placed = run("exhaustive");
       EXPECT_TRUE(ordered.optimal);
@@ -271,6 +329,57 @@ TEST(Exhaustive, FindsTheBestOrder) {
       }
     }
   }
+}
+
+TEST(Exhaustive, FindsTheBestOrderWithInputsOnAHost) {
+  Random random(9);
+  for (int round = 0; round < 16; ++round) {
+    const Problem problem =
+        RandomProblem(random, {.ops = 1 + random.Below(4), .devices = 2 + random.Below(2), .ties = round % 2 == 0});
+    const size_t host = random.Below(problem.num_devices());
+    for (const char* contention : {"none", "egress", "ports"}) {
+      const Trial run(problem, fmt::format("parallel(contention={},io=d{})", contention, host));
+      SCOPED_TRACE(run.evaluator->name());
+      double slow = SlowBest(problem, *run.evaluator);
+      ForEachPlacement(problem, [&](const std::vector<DeviceId>& device) {
+        slow = std::min(slow, SlowBestSequence(problem, *run.evaluator, device));
+      });
+      const PlanResult ordered = run("exhaustive(space=order)");
+      EXPECT_TRUE(ordered.optimal);
+      EXPECT_NEAR(ordered.score.time, slow, 1e-12 * slow);
+      EXPECT_GE(ordered.score.time, LowerBound(*run.evaluator).time);
+    }
+  }
+}
+
+// Of four devices two are equal to the first; the host is like them or not, and is not the first.
+TEST(Exhaustive, UsesEqualDevicesInOrderBesideTheHost) {
+  Random random(10);
+  int64_t fewer = 0;
+  for (int round = 0; round < 12; ++round) {
+    const Problem any = RandomProblem(random, {.ops = 4, .devices = 4, .ties = round % 2 == 0});
+    const Problem problem = WithEqualDevices(any, 0, {2});
+    for (const char* host : {"d1", "d2", "d3"}) {
+      for (const char* evaluator : {"parallel(contention=none,io={})", "serial(io={})", "parallel(contention=ports,io={})"}) {
+        const Trial run(problem, fmt::format(fmt::runtime(evaluator), host));
+        const PlanResult result = run("exhaustive");
+        SCOPED_TRACE(run.evaluator->name());
+        EXPECT_EQ(result.score.time, SlowBest(problem, *run.evaluator));
+        fewer += result.evaluations < 256 ? 1 : 0;
+      }
+    }
+    const auto classes = [&](const std::string& name) {
+      return InterchangeableDevices(*MakeEvaluator(name, problem));
+    };
+    using ::testing::ElementsAre;
+    const DeviceId a{0}, b{1}, c{2}, d{3};
+    EXPECT_THAT(classes("serial(io=everywhere)"), ElementsAre(a, a, c, a));
+    EXPECT_THAT(classes("serial(io=d0)"), ElementsAre(a, b, c, b));
+    EXPECT_THAT(classes("serial(io=d1)"), ElementsAre(a, b, c, a));
+    EXPECT_THAT(classes("serial(io=d2)"), ElementsAre(a, a, c, a));
+    EXPECT_THAT(classes("serial(io=d3)"), ElementsAre(a, a, c, d));
+  }
+  EXPECT_GT(fewer, 0);
 }
 
 TEST(Exhaustive, FindsAnOrderThatNoFirstComeRunFinds) {
@@ -288,7 +397,7 @@ TEST(Exhaustive, FindsAnOrderThatNoFirstComeRunFinds) {
   times.time[1] = times.time[3] = times.time[4] = kCannotRun;
   const Problem problem(std::make_shared<const Graph>(builder.Build()),
                         std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   EXPECT_EQ(run("exhaustive").score.time, 9);
   EXPECT_EQ(run("exhaustive(space=order)").score.time, 6);
   EXPECT_EQ(run("heft").score.time, 6);
@@ -297,14 +406,14 @@ TEST(Exhaustive, FindsAnOrderThatNoFirstComeRunFinds) {
 TEST(Exhaustive, RefusesWhatIsTooLarge) {
   const Problem problem = testing::Chain(40, 2);
   const auto planner = Planners().MakePlanner("exhaustive");
-  EXPECT_THAT(*planner->Refuses(problem, *MakeEvaluator("serial", problem)), HasSubstr("more than 1e+08 plans"));
+  EXPECT_THAT(*planner->Refuses(problem, *MakeEvaluator("serial(io=everywhere)", problem)), HasSubstr("more than 1e+08 plans"));
 }
 
 TEST(OneCut, TriesEveryCutOfEveryPair) {
   Random random(8);
   for (int round = 0; round < 20; ++round) {
     const Problem problem = RandomProblem(random, {.ops = 12, .devices = 3});
-    for (const char* name : {"parallel(contention=ports)", "serial"}) {
+    for (const char* name : {"parallel(contention=ports,io=everywhere)", "serial(io=everywhere)"}) {
       const Trial run(problem, name);
       const auto workspace = run.evaluator->NewWorkspace();
       double best = kCannotRun;
@@ -337,7 +446,7 @@ TEST(OneCut, RefinesAGridWhenTheBudgetIsSmall) {
   }
   const Problem problem(std::make_shared<const Graph>(builder.Build()),
                         std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
-  const PlanResult result = Trial(problem, "serial")("one_cut", 60);
+  const PlanResult result = Trial(problem, "serial(io=everywhere)")("one_cut", 60);
   EXPECT_EQ(result.score.time, 1001);
   EXPECT_LE(result.evaluations, 60);
 }
@@ -348,7 +457,7 @@ TEST(Single, TriesEveryDeviceAndFallsBackWhereOneCannotRun) {
   const Problem problem(std::make_shared<const Graph>(builder.Build()),
                         std::make_shared<const Cluster>(testing::UniformCluster(2)),
                         {.time = {5, 1, 5, 1, 5, kCannotRun}, .source = "test"});
-  const Trial run(problem, "serial");
+  const Trial run(problem, "serial(io=everywhere)");
   EXPECT_EQ(run("single").score.time, 7);
   EXPECT_EQ(run("single(device=0)").score.time, 15);
   EXPECT_EQ(run("single(device=d1)").plan.cause_of(OpId{2}), "may not run on d1");
@@ -357,8 +466,8 @@ TEST(Single, TriesEveryDeviceAndFallsBackWhereOneCannotRun) {
 
 TEST(RandomPlanner, DrawsAsOftenAsTheBudgetAllows) {
   const Problem problem = testing::Chain(5, 3);
-  EXPECT_EQ(Trial(problem, "serial")("random").evaluations, 100);
-  EXPECT_EQ(Trial(problem, "serial")("random(bias=true)", 7).evaluations, 7);
+  EXPECT_EQ(Trial(problem, "serial(io=everywhere)")("random").evaluations, 100);
+  EXPECT_EQ(Trial(problem, "serial(io=everywhere)")("random(bias=true)", 7).evaluations, 7);
 }
 
 class SearchQuality : public ::testing::TestWithParam<const char*> {};
@@ -368,7 +477,7 @@ TEST_P(SearchQuality, FindsTheOptimumOfSmallProblems) {
   int found = 0, rounds = 20;
   for (int round = 0; round < rounds; ++round) {
     const Problem problem = RandomProblem(random, {.ops = 9, .devices = 2});
-    for (const char* evaluator : {"serial", "parallel(contention=ports)"}) {
+    for (const char* evaluator : {"serial(io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
       const Trial run(problem, evaluator);
       const double best = run("exhaustive").score.time;
       const double score = run(GetParam(), 2000).score.time;
@@ -385,7 +494,7 @@ INSTANTIATE_TEST_SUITE_P(Searches, SearchQuality,
 
 TEST(LocalSearch, BeginsWhereTheRequestSays) {
   const Problem problem = testing::Chain(6, 2);
-  const Trial run(problem, "serial");
+  const Trial run(problem, "serial(io=everywhere)");
   const Plan start{.device = std::vector<DeviceId>(6, DeviceId{1})};
   const PlanResult result = Planners()
                                 .MakePlanner("local_search")
@@ -408,7 +517,7 @@ TEST(Searches, KeepApartWhatMustBe) {
     for (const double t : free.op_times(op)) times.time.push_back(t);
   }
   const Problem problem(free.shared_graph(), free.shared_cluster(), std::move(times), std::move(options));
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   const double best = SlowBest(problem, *run.evaluator);
   EXPECT_EQ(run("exhaustive").score.time, best);
   for (const char* planner : {"single", "round_robin", "random", "heft", "local_search", "annealing"}) {
@@ -430,7 +539,7 @@ TEST(Searches, RefuseConstraintsThatContradictOneAnother) {
   options.constraints.separate = {{OpId{0}, OpId{1}}, {OpId{1}, OpId{2}}, {OpId{0}, OpId{2}}};
   const Problem problem(free.shared_graph(), free.shared_cluster(),
                         {.time = std::vector<double>(8, 1), .source = "unit"}, std::move(options));
-  const auto evaluator = MakeEvaluator("parallel", problem);
+  const auto evaluator = MakeEvaluator("parallel(io=everywhere)", problem);
   for (const char* planner : {"single", "heft", "random", "local_search", "exhaustive"}) {
     EXPECT_THAT(Planners().MakePlanner(planner)->Refuses(problem, *evaluator).value_or("nothing"),
                 HasSubstr("separate"))
@@ -440,7 +549,7 @@ TEST(Searches, RefuseConstraintsThatContradictOneAnother) {
 
 TEST(BestOf, NamesTheWinnerAndItsRefusals) {
   const Problem problem = testing::ForkJoin(4, 3);
-  const Trial run(problem, "parallel");
+  const Trial run(problem, "parallel(io=everywhere)");
   const PlanResult result = run("best_of(heft,mincut)");
   EXPECT_THAT(result.note, HasSubstr("; mincut refused: it places on two devices, the cluster has 3"));
   EXPECT_EQ(Planners().MakePlanner("best_of(heft,local_search(restarts=1))")->name(),
@@ -451,8 +560,8 @@ TEST(BestOf, NamesTheWinnerAndItsRefusals) {
 TEST(BestOf, GivesWhatIsLeftToTheLast) {
   Random random(11);
   const Problem problem = RandomProblem(random, {.ops = 30, .devices = 2});
-  EXPECT_EQ(Trial(problem, "parallel")("best_of", 500).evaluations, 500);
-  EXPECT_EQ(Trial(problem, "parallel")("best_of", 1).evaluations, 1);
+  EXPECT_EQ(Trial(problem, "parallel(io=everywhere)")("best_of", 500).evaluations, 500);
+  EXPECT_EQ(Trial(problem, "parallel(io=everywhere)")("best_of", 1).evaluations, 1);
 }
 
 TEST(Fixed, ReadsAListOfDevices) {
@@ -460,7 +569,7 @@ TEST(Fixed, ReadsAListOfDevices) {
   const std::string path = std::filesystem::temp_directory_path() / fmt::format("berth-fixed-{}.txt", ::getpid());
   const auto run = [&](std::string_view text) {
     WriteFile(path, text);
-    return Trial(problem, "serial")(fmt::format("fixed(file=\"{}\")", path)).plan.device;
+    return Trial(problem, "serial(io=everywhere)")(fmt::format("fixed(file=\"{}\")", path)).plan.device;
   };
   const std::vector<DeviceId> expected = {DeviceId{0}, DeviceId{1}, DeviceId{1}};
   EXPECT_EQ(run("0,1,1"), expected);

@@ -163,14 +163,15 @@ std::vector<DeviceId> Units::Draw(Random& random, std::span<const double> weight
 std::vector<DeviceId> InterchangeableDevices(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   const Cluster& cluster = problem.cluster();
-  const bool named = evaluator.facts().io_on_host || problem.has_explicit_transfers() ||
-                     evaluator.facts().model == EvaluatorFacts::Model::kMeasured;
+  const bool named =
+      problem.has_explicit_transfers() || evaluator.facts().model == EvaluatorFacts::Model::kMeasured;
+  const std::optional<DeviceId> host = evaluator.facts().io_host;
   std::vector<uint8_t> has_rules(problem.num_devices(), 0);
   for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
     has_rules[Index(from)] = has_rules[Index(to)] = 1;
   }
   const auto equal = [&](DeviceId a, DeviceId b) {
-    if (has_rules[Index(a)] != 0 || has_rules[Index(b)] != 0) return false;
+    if (a == host || b == host || has_rules[Index(a)] != 0 || has_rules[Index(b)] != 0) return false;
     if (cluster.class_of(a) != cluster.class_of(b) || problem.memory_limit(a) != problem.memory_limit(b)) return false;
     return std::ranges::all_of(problem.graph().ops(),
                                [&](OpId op) { return problem.op_time(op, a) == problem.op_time(op, b); });

@@ -72,7 +72,8 @@ class Units {
 };
 
 // Devices that may be swapped without changing any score of this problem under this evaluator: per device the smallest
-// one.
+// one. The host of inputs and outputs is like no other. (Where transfers queue, those of one request start by the
+// number of their destination: a swap may then change the score a little.)
 std::vector<DeviceId> InterchangeableDevices(const Evaluator& evaluator);
 
 }  // namespace berth

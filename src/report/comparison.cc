@@ -116,7 +116,10 @@ bool ClearlyLess(double a, double b) { return a < b * (1 - 5e-4); }
 std::string_view Superlative(const Objective& objective) { return objective.is_time() ? "fastest" : "best"; }
 
 std::string DescribeGap(const Objective& objective, const PlanReport& report) {
-  if (!(report.bound.value() > 0)) return "No lower bound is known for this evaluator.";
+  if (!(report.bound.value() > 0)) {
+    return report.bound.reason.empty() ? "No lower bound is known for this evaluator."
+                                       : fmt::format("Lower bound: {}.", report.bound.reason);
+  }
   if (report.gap() < 5e-4) {
     return fmt::format("No plan is {}: this one is at the lower bound ({}).", BetterWord(objective),
                        report.bound.reason);
@@ -135,7 +138,6 @@ const ComparisonRow* Comparison::best_simple() const {
 Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow> rows,
                           std::vector<std::pair<std::string, std::string>> refusals) {
   BERTH_CHECK(!rows.empty());
-  const Problem& problem = evaluator.problem();
   std::stable_sort(rows.begin(), rows.end(), [](const ComparisonRow& a, const ComparisonRow& b) {
     return Better(a.report.timeline.score, b.report.timeline.score);
   });
@@ -149,16 +151,7 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
                         .refusals = std::move(refusals),
                         .single_device_time = {},
                         .objective = evaluator.facts().objective};
-  const auto workspace = evaluator.NewWorkspace();
-  for (const DeviceId device : problem.cluster().ids()) {
-    const std::vector<DeviceId> all(problem.num_ops(), device);
-    double time = kCannotRun;
-    if (!FindViolation(problem, {.device = all})) {
-      const Score score = evaluator.ScorePlan({.device = all}, *workspace);
-      if (score.feasible) time = score.time;
-    }
-    comparison.single_device_time.push_back(time);
-  }
+  comparison.single_device_time = SingleDeviceTimes(evaluator);
   return comparison;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "report/model_page.h"
 #include "report/notes.h"
 #include "report/objective_text.h"
 
@@ -39,6 +40,16 @@ Json QuantityJson(const Quantity& quantity) {
   return json;
 }
 
+// Null where there is none.
+Json DoubtfulJson(const Graph& graph, Certainty certainty) {
+  const auto doubtful = FindDoubtful(graph, certainty);
+  if (!doubtful) return {};
+  return {{"ops", doubtful->ops},
+          {"share_of_ops", doubtful->share_of_ops},
+          {"share_of_work", doubtful->share_of_work},
+          {"first_op", graph.op_name(doubtful->first)}};
+}
+
 // JSON knows no infinity.
 Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
@@ -70,6 +81,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"costs", problem.cost_source()},
           {"planner", report.planner},
           {"evaluator", evaluator.name()},
+          {"unknown_shapes", DoubtfulJson(problem.graph(), Certainty::kUnknown)},
           {"feasible", score.feasible},
           {"infeasible_because", report.timeline.infeasible_because},
           {"score_seconds", seconds(score.time)},
@@ -130,12 +142,7 @@ Json ComparisonJson(const Evaluator& evaluator, const Comparison& comparison) {
   Json json = PlanJson(evaluator, comparison.winner().report);
   const ComparisonRow* simple = comparison.best_simple();
   json["best_simple"] = simple == nullptr ? Json() : Json(simple->report.planner);
-  Json singles = Json::object();
-  for (const DeviceId device : problem.cluster().ids()) {
-    singles[DeviceName(problem, device)] =
-        FiniteOrNull(problem.ToSeconds(comparison.single_device_time[Index(device)]).value);
-  }
-  json["single_device_seconds"] = std::move(singles);
+  json["single_device_seconds"] = SinglesJson(problem, comparison.single_device_time);
   Json results = Json::array();
   for (const ComparisonRow& row : comparison.rows) {
     Json result = PlanJson(evaluator, row.report);
@@ -223,7 +230,11 @@ Json GraphJson(const Graph& graph) {
   }
   Json inputs = Json::array();
   for (const InputId input : graph.inputs()) {
-    inputs.push_back({{"name", graph.input_name(input)}, {"bytes", graph.input_bytes(input)}});
+    const bool stated = !graph.input_type(input).empty();
+    inputs.push_back({{"name", graph.input_name(input)},
+                      {"bytes", graph.input_bytes(input)},
+                      {"shape", stated ? Json(graph.input_shape(input)) : Json()},
+                      {"type", stated ? Json(graph.input_type(input)) : Json()}});
   }
   const double ops = static_cast<double>(graph.num_ops());
   return {{"model", graph.name()},
@@ -235,12 +246,34 @@ Json GraphJson(const Graph& graph) {
           {"parameter_bytes", graph.total_parameter_bytes()},
           {"tensor_bytes", graph.total_tensor_bytes()},
           {"average_degree", ops > 0 ? static_cast<double>(graph.num_edges()) / ops : 0},
+          {"unknown_shapes", DoubtfulJson(graph, Certainty::kUnknown)},
+          {"estimated_shapes", DoubtfulJson(graph, Certainty::kEstimated)},
           {"op_types", std::move(op_types)},
           {"op_type_details", std::move(details)},
           {"costed_by_bytes_only", std::move(costed_by_bytes)},
           {"inputs", std::move(inputs)},
           {"fingerprint", fmt::format("{:016x}", graph.structural_fingerprint())},
           {"notes", graph.notes()}};
+}
+
+Json SinglesJson(const Problem& problem, const std::vector<double>& times) {
+  Json singles = Json::object();
+  for (const DeviceId device : problem.cluster().ids()) {
+    singles[DeviceName(problem, device)] = FiniteOrNull(problem.ToSeconds(times[Index(device)]).value);
+  }
+  return singles;
+}
+
+Json TypeTimesJson(const Problem& problem) {
+  Json types = Json::object();
+  for (const TypeTimes& type : TimesByType(problem)) {
+    Json devices = Json::object();
+    for (const DeviceId device : problem.cluster().ids()) {
+      devices[DeviceName(problem, device)] = FiniteOrNull(type.seconds[Index(device)]);
+    }
+    types[std::string(type.op_type)] = std::move(devices);
+  }
+  return types;
 }
 
 Json ClusterJson(const Cluster& cluster) {

@@ -28,6 +28,11 @@ Json ComparisonJson(const Evaluator& evaluator, const Comparison& comparison);
 // PlanJson with a list of ops: their cause, and the score with only that op moved, per other device.
 Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const Explanation& explanation);
 Json GraphJson(const Graph& graph);
+// Seconds by device of everything on it alone: {"cpu": 0.012, "npu": null}; null where it cannot run the whole model.
+Json SinglesJson(const Problem& problem, const std::vector<double>& times);
+// Seconds by op type and device, the sum over its ops: {"Conv": {"cpu": 0.012, "gpu": null}, ...}; null where a device
+// cannot run one of them.
+Json TypeTimesJson(const Problem& problem);
 Json ClusterJson(const Cluster& cluster);
 
 }  // namespace berth

@@ -134,7 +134,8 @@ class Checker {
                           .reason = {}};
     if (!(report_.bound.value() > 0) && gap > 0) {
       result.text = "not known";
-      result.reason = "no lower bound is known for this execution model";
+      result.reason = report_.bound.reason.empty() ? "no lower bound is known for this execution model"
+                                                   : "lower bound: " + report_.bound.reason;
       return result;
     }
     result.text =

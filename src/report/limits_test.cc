@@ -37,7 +37,7 @@ struct Trial {
   std::unique_ptr<Evaluator> evaluator;
   PlanReport report;
 
-  explicit Trial(const std::string& name = "parallel") {
+  explicit Trial(const std::string& name = "parallel(io=everywhere)") {
     EvaluatorCatalog catalog("evaluator");
     RegisterParallel(catalog);
     RegisterPipeline(catalog);
@@ -88,7 +88,7 @@ TEST(Limits, OfMemoryNameWhatFillsThePeak) {
   EXPECT_THAT(missed.reason, AllOf(HasSubstr("weight"), HasSubstr("middle")));
   EXPECT_EQ(CheckLimits(*trial.evaluator, trial.report, {.memory = {{.device = "", .bytes = 6}}}).size(), 3);
   EXPECT_THROW(trial({.memory = {{.device = "three", .bytes = 6}}}), Error);
-  EXPECT_THROW(Trial("parallel(memory=false)")({.memory = {{.device = "", .bytes = 6}}}), Error);
+  EXPECT_THROW(Trial("parallel(memory=false,io=everywhere)")({.memory = {{.device = "", .bytes = 6}}}), Error);
 }
 
 TEST(Limits, OfTransfersNameTheLargest) {

@@ -1,11 +1,14 @@
 #include "report/plan_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "report/notes.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -22,6 +25,49 @@ std::string Traffic(int64_t transfers, int64_t bytes) {
   return transfers == 0 ? "-" : fmt::format("{} ({})", Count(transfers), ToString(Bytes{bytes}));
 }
 
+// "gpu 8.10 ms, cpu 11.9 ms": the fastest first, of devices that take the same time the first.
+std::string DescribeSingles(const Problem& problem, const std::vector<double>& times) {
+  std::vector<std::pair<double, std::string>> sorted;
+  std::vector<std::string> unable;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const double time = times[Index(device)];
+    if (!std::isfinite(time)) {
+      unable.push_back(DeviceName(problem, device));
+    } else if (std::ranges::find(sorted, time, &std::pair<double, std::string>::first) == sorted.end()) {
+      sorted.emplace_back(time, DeviceName(problem, device));
+    }
+  }
+  std::ranges::stable_sort(sorted, {}, &std::pair<double, std::string>::first);
+  constexpr size_t kShown = 6;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i) {
+    parts.push_back(fmt::format("{} {}", sorted[i].second, ToString(problem.ToSeconds(sorted[i].first))));
+  }
+  if (sorted.size() > kShown) parts.push_back(fmt::format("{} slower ones", sorted.size() - kShown));
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (!unable.empty()) {
+    if (unable.size() > kShown) unable = {fmt::format("{} devices", unable.size())};
+    text += fmt::format("{}the whole model does not run on {}", text.empty() ? "" : "; ", JoinAnd(unable));
+  }
+  return text;
+}
+
+// What the plan gains over the best single device, and what any could.
+std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, const PlanReport& report) {
+  const std::vector<double>& times = report.single_device_time;
+  const auto best = std::ranges::min_element(times);
+  const double time = report.timeline.score.time;
+  if (!std::isfinite(*best) || !(time > 0)) return "no single device runs the whole model";
+  const std::string name = DeviceName(problem, MakeId<DeviceId>(static_cast<size_t>(best - times.begin())));
+  const double bound = objective.is_time() ? report.bound.time : 0;
+  const std::string most = bound > 0 ? fmt::format("; no plan has more than {}", Factor(*best / bound)) : "";
+  if (time >= *best * (1 - 5e-4)) {
+    return fmt::format("none: {} alone is {} this plan{}", name, time <= *best * (1 + 5e-4) ? "as fast as" : "faster than",
+                       most);
+  }
+  return fmt::format("{} over {} alone, the fastest single device{}", Factor(*best / time), name, most);
+}
+
 }  // namespace
 
 PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound) {
@@ -31,6 +77,11 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   report.summary = Summarize(evaluator.problem(), report.timeline);
   report.result = std::move(result);
   report.bound = bound;
+  if (FindDoubtful(evaluator.problem().graph(), Certainty::kUnknown)) {
+    // What is proven of guessed sizes is proven of another model.
+    report.bound = {.time = 0, .reason = "none is claimed, because sizes of the model are unknown"};
+    report.result.optimal = false;
+  }
   if (report.timeline.score.feasible && !std::isfinite(report.timeline.score.value())) {
     throw Error("{}: {} is more than a number can hold; correct what the model, the cluster or the options say",
                 evaluator.problem().graph().name(), evaluator.facts().objective.name);
@@ -42,6 +93,22 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
     report.bound.reason = fmt::format("proven by {}", report.planner);
   }
   return report;
+}
+
+std::vector<double> SingleDeviceTimes(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  const auto workspace = evaluator.NewWorkspace();
+  std::vector<double> times;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const std::vector<DeviceId> all(problem.num_ops(), device);
+    double time = kCannotRun;
+    if (!FindViolation(problem, {.device = all})) {
+      const Score score = evaluator.ScorePlan({.device = all}, *workspace);
+      if (score.feasible) time = score.time;
+    }
+    times.push_back(time);
+  }
+  return times;
 }
 
 std::string DescribeEnd(SearchEnd ended) {
@@ -62,10 +129,14 @@ std::string DescribeProblem(const Problem& problem) {
     devices.resize(5);
     devices.push_back(fmt::format("{} more", more));
   }
-  return fmt::format("{}: {}, {}, {} of weights; on {}: {}", Legible(graph.name()),
+  const auto unknown = FindDoubtful(graph, Certainty::kUnknown);
+  return fmt::format("{}: {}, {}, {} of weights; on {}: {}{}", Legible(graph.name()),
                      Counted(static_cast<int64_t>(graph.num_ops()), "op"), WithPrefix(graph.total_flops(), "FLOP"),
                      ToString(Bytes{graph.total_parameter_bytes()}), Legible(problem.cluster().name()),
-                     JoinAnd(devices));
+                     JoinAnd(devices),
+                     unknown ? fmt::format("; GUESSED: the sizes of {} are unknown, so all times are guesses",
+                                           DescribeDoubtful(graph, *unknown))
+                             : "");
 }
 
 std::string PeakShare(const Problem& problem, const Timeline& timeline, DeviceId device) {
@@ -142,6 +213,10 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += Field("time", fmt::format("{}{}{}", seconds(score.time),
                                     objective.name == "throughput" ? " per sample of a full pipeline" : "",
                                     score.feasible ? "" : " (DOES NOT FIT)"));
+  if (!report.single_device_time.empty() && problem.num_devices() > 1) {
+    text += Field("one device", DescribeSingles(problem, report.single_device_time));
+    text += Field("speed-up", DescribeSpeedUp(problem, objective, report));
+  }
   if (!objective.is_time()) {
     text += Field("objective",
                   fmt::format("{}: {}{}", objective.name, ObjectiveText(problem, objective, score.value()),
@@ -154,7 +229,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
                                                                                Percent(report.most_saved())),
                                              report.bound.reason));
   } else {
-    text += Field("lower bound", "none is known for this evaluator");
+    text += Field("lower bound", report.bound.reason.empty() ? "none is known for this evaluator" : report.bound.reason);
   }
   text += Field("energy",
                 report.summary.joules > 0 ? JoulesText(report.summary.joules) : "not known: the cluster has no watts");

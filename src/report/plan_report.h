@@ -23,6 +23,7 @@ struct PlanReport {
   Timeline timeline;
   RunSummary summary;
   Bound bound;
+  std::vector<double> single_device_time{};  // as SingleDeviceTimes gives them, or empty where nobody asked
 
   // How far the objective is above its lower bound.
   double gap() const { return Gap(timeline.score.value(), bound.value()); }
@@ -31,6 +32,10 @@ struct PlanReport {
 
 // Traces result.plan. `bound` is the problem's, which reports of one problem share; a proof of optimality sharpens it.
 PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound);
+
+// What everything on one device takes, by device, in time units; kCannotRun where it cannot run it or lacks the memory.
+// One evaluation per device that differs from those before it.
+std::vector<double> SingleDeviceTimes(const Evaluator& evaluator);
 
 // What should be said of a search that was cut short, or that another run may end elsewhere; empty when all is well.
 std::string DescribeEnd(SearchEnd ended);

@@ -41,7 +41,7 @@ TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {
   Random random(11);
   for (int i = 0; i < 60; ++i) {
     const Problem problem = testing::RandomProblem(random, {.ties = i % 2 == 0});
-    for (const char* name : {"parallel(contention=none)", "parallel(contention=ports)", "parallel(io=host)"}) {
+    for (const char* name : {"parallel(contention=none,io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(io=host)"}) {
       const auto evaluator = catalog.Make(name, problem);
       const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
       const Timeline timeline = evaluator->Trace({.device = device});
@@ -60,7 +60,7 @@ TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {
 TEST(Summary, CountsWhatEachDeviceDoes) {
   const Problem problem = testing::Chain(3, 2);
   const EvaluatorCatalog catalog = Simulators();
-  const auto evaluator = catalog.Make("parallel", problem);
+  const auto evaluator = catalog.Make("parallel(io=everywhere)", problem);
   const PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{1}, DeviceId{1}});
   const RunSummary& summary = report.summary;
   EXPECT_EQ(summary.makespan, 4);
@@ -80,7 +80,7 @@ TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {
   Random random(5);
   for (int i = 0; i < 10; ++i) {
     const Problem problem = testing::RandomProblem(random, {.ops = 20, .forbidden = 0.2});
-    const auto evaluator = catalog.Make("parallel(contention=ports)", problem);
+    const auto evaluator = catalog.Make("parallel(contention=ports,io=everywhere)", problem);
     const auto workspace = evaluator->NewWorkspace();
     const Plan plan{.device = testing::RandomPlacement(problem, random)};
     std::vector<OpId> ops;
@@ -127,7 +127,7 @@ TEST(Explanation, AMoveIsAllowedWhereItsPlacementIs) {
     }
     const Problem problem = free.With(rules);
     ASSERT_EQ(FindViolation(problem, plan.view()), std::nullopt);
-    const auto evaluator = catalog.Make("serial", problem);
+    const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
     const auto all = problem.graph().ops();
     const Explanation explanation = Explain(*evaluator, plan, std::vector<OpId>(all.begin(), all.end()));
     for (const auto& [moved_op, alternatives] : explanation.ops) {
@@ -145,7 +145,7 @@ TEST(Explanation, AMoveIsAllowedWhereItsPlacementIs) {
 TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
   const Problem problem = testing::ForkJoin(4, 2);
   const EvaluatorCatalog catalog = Simulators();
-  const auto evaluator = catalog.Make("parallel(contention=none)", problem);
+  const auto evaluator = catalog.Make("parallel(contention=none,io=everywhere)", problem);
   const DeviceId a{0}, b{1};
   std::vector<ComparisonRow> rows;
   rows.push_back({.report = Report(*evaluator, "one", {a, a, a, a, a, a}), .simple = true});
@@ -170,7 +170,7 @@ TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
 TEST(Comparison, AProofSharpensTheBoundOfAll) {
   const Problem problem = testing::ForkJoin(4, 2);
   const EvaluatorCatalog catalog = Simulators();
-  const auto evaluator = catalog.Make("serial", problem);
+  const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
   const DeviceId a{0}, b{1};
   PlanResult proven;
   proven.plan.device.assign(6, a);
@@ -190,7 +190,7 @@ TEST(Json, NamesThatAreNotUtf8AreStillJson) {
   builder.AddOp("x\xfe\"", "T", {});
   const Problem problem = testing::UnitProblem(builder.Build(), 1);
   const EvaluatorCatalog catalog = Simulators();
-  const auto evaluator = catalog.Make("parallel", problem);
+  const auto evaluator = catalog.Make("parallel(io=everywhere)", problem);
   const PlanReport report = Report(*evaluator, "given", {DeviceId{0}});
   EXPECT_EQ(Json::parse(DumpJson(SimulationJson(*evaluator, report))).at("score_seconds"), 1.0);
   EXPECT_EQ(Json::parse(DumpJson(GraphJson(problem.graph()))).at("ops"), 1);

@@ -59,9 +59,9 @@ TEST(Workspace, AllocatesInItsFirstCallOnly) {
   for (const std::vector<Plan>& plans :
        {Plans(problem, false, false), Plans(problem, true, false), Plans(problem, false, true)}) {
     for (const std::string name :
-         {"parallel", "parallel(contention=egress)", "parallel(contention=ports)", "parallel(contention=ports,io=host)",
-          "parallel(contention=links)", "parallel(contention=links,io=host)", "serial(subgraph_overhead=1)",
-          "serial(io=host)"}) {
+         {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=d1)",
+          "parallel(contention=links,io=everywhere)", "parallel(contention=links,io=d4)", "serial(subgraph_overhead=1,io=everywhere)",
+          "serial(io=d2)"}) {
       SCOPED_TRACE(name);
       const auto evaluator = catalog.Make(name, problem);
       const auto workspace = evaluator->NewWorkspace();

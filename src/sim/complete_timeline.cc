@@ -1,6 +1,7 @@
 #include "sim/complete_timeline.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -32,11 +33,11 @@ struct Source {
 
 class SpanCollector {
  public:
-  SpanCollector(const Problem& problem, const Timeline& timeline, double finish, bool io_on_host)
+  SpanCollector(const Problem& problem, const Timeline& timeline, double finish, std::optional<DeviceId> io_host)
       : graph_(problem.graph()),
         timeline_(timeline),
         finish_(finish),
-        io_on_host_(io_on_host),
+        io_host_(io_host),
         spans_(problem.num_devices()),
         last_use_(problem.num_devices()) {}
 
@@ -82,12 +83,12 @@ class SpanCollector {
       while (next != transfers.cend() && next->is_input == is_input && static_cast<int32_t>(next->tensor) == id) ++next;
       return std::span(first, next);
     };
-    if (io_on_host_) {
+    if (io_host_) {
       for (const InputId input : graph_.inputs()) {
         const auto id = static_cast<int32_t>(input);
         AddSource({.holder = {Kind::kInput, id, graph_.input_bytes(input)},
                    .is_output = false,
-                   .made = {.device = DeviceId{0}, .start = 0, .end = 0},
+                   .made = {.device = *io_host_, .start = 0, .end = 0},
                    .consumers = graph_.input_consumers(input),
                    .transfers = transfers_of(true, id)});
       }
@@ -119,7 +120,7 @@ class SpanCollector {
     MemoryHolder copy = source.holder;
     if (copy.kind == Kind::kTensor) copy.kind = Kind::kCopy;
     for (const TransferRun& transfer : source.transfers) {
-      const bool is_result = source.is_output && io_on_host_ && transfer.to == DeviceId{0};
+      const bool is_result = source.is_output && transfer.to == io_host_;
       Add(transfer.to, transfer.start, is_result ? finish_ : last_use_[Index(transfer.to)], copy);
     }
   }
@@ -127,7 +128,7 @@ class SpanCollector {
   const Graph& graph_;
   const Timeline& timeline_;
   double finish_;
-  bool io_on_host_;
+  std::optional<DeviceId> io_host_;
   std::vector<std::vector<Span>> spans_;
   std::vector<double> last_use_;  // scratch, per device
 };
@@ -219,8 +220,8 @@ void CompleteTimeline(const Evaluator& evaluator, double finish, Timeline& timel
     return std::tuple(a.start, !a.is_input, a.tensor, a.to) < std::tuple(b.start, !b.is_input, b.tensor, b.to);
   });
   if (!evaluator.facts().tracks_memory || timeline.score.time == kCannotRun) return;
-  const bool io_on_host = evaluator.facts().io_on_host;
-  for (const std::vector<Span>& spans : SpanCollector(evaluator.problem(), timeline, finish, io_on_host).Collect()) {
+  SpanCollector collector(evaluator.problem(), timeline, finish, evaluator.facts().io_host);
+  for (const std::vector<Span>& spans : collector.Collect()) {
     timeline.memory.push_back(Sweep(spans));
   }
   timeline.infeasible_because = WhyMemoryLacks(evaluator.problem(), timeline.memory);

@@ -9,17 +9,17 @@
 
 namespace berth {
 
-FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
+FlatProblem::FlatProblem(const Problem& problem, std::optional<DeviceId> io_host)
     : problem_(&problem),
-      io_on_host_(io_on_host),
+      io_host_(io_host ? static_cast<int32_t>(*io_host) : -1),
       num_ops_(static_cast<int32_t>(problem.num_ops())),
       num_devices_(static_cast<int32_t>(problem.num_devices())),
-      num_inputs_(io_on_host ? static_cast<int32_t>(problem.graph().num_inputs()) : 0),
+      num_inputs_(io_host ? static_cast<int32_t>(problem.graph().num_inputs()) : 0),
       latency_(problem.latency().data()),
       bandwidth_(problem.bandwidth().data()) {
   const Graph& graph = problem.graph();
   size_t edges = graph.num_edges();
-  if (io_on_host) {
+  if (io_host) {
     for (const InputId input : graph.inputs()) edges += graph.input_consumers(input).size();
   }
   constexpr size_t kMost = std::numeric_limits<int32_t>::max();
@@ -34,7 +34,7 @@ FlatProblem::FlatProblem(const Problem& problem, bool io_on_host)
     for (const OpId op : consumers) consumers_.push_back(static_cast<int32_t>(op));
   };
   consumers_.reserve(edges);
-  if (io_on_host) {
+  if (io_host) {
     for (const InputId input : graph.inputs()) {
       add(-1, graph.input_bytes(input), false, Sending::kByLinks, graph.input_consumers(input));
     }

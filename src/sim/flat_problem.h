@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,8 +10,8 @@
 
 namespace berth {
 
-// A Problem with 32-bit indices in few arrays. With io_on_host graph inputs are tensors too, that device 0 holds from
-// the start: they come first in the numbering, and the tensors of the graph follow.
+// A Problem with 32-bit indices in few arrays. With a host for inputs and outputs, graph inputs are tensors too, which
+// the host holds from the start: they come first in the numbering, and the tensors of the graph follow.
 class FlatProblem {
  public:
   // What sending a tensor takes: latency and bytes, nothing (a constant), or a time that a data set gives.
@@ -23,7 +24,7 @@ class FlatProblem {
     Sending sending;
   };
 
-  FlatProblem(const Problem& problem, bool io_on_host);
+  FlatProblem(const Problem& problem, std::optional<DeviceId> io_host);
 
   const Problem& problem() const { return *problem_; }
   int32_t num_ops() const { return num_ops_; }
@@ -32,7 +33,9 @@ class FlatProblem {
   // How many of the tensors, the first ones, are graph inputs.
   int32_t num_inputs() const { return num_inputs_; }
   size_t num_edges() const { return consumers_.size(); }
-  bool io_on_host() const { return io_on_host_; }
+  // The device where graph inputs start and outputs return to; -1 where they are everywhere.
+  int32_t io_host() const { return io_host_; }
+  bool has_io_host() const { return io_host_ >= 0; }
 
   const Tensor& tensor(int32_t t) const { return tensors_[static_cast<size_t>(t)]; }
   std::span<const int32_t> consumers(int32_t t) const {
@@ -56,6 +59,11 @@ class FlatProblem {
   }
   // -1 for a graph input.
   int32_t producer(int32_t t) const { return producer_[static_cast<size_t>(t)]; }
+  // Where a tensor is made, or a graph input lies.
+  int32_t HomeOf(int32_t t, std::span<const DeviceId> device) const {
+    const int32_t u = producer(t);
+    return u < 0 ? io_host_ : static_cast<int32_t>(device[static_cast<size_t>(u)]);
+  }
 
   // Memory that an op takes when it starts, its workspace and its outputs, and the workspace that it gives back at its
   // end.
@@ -106,7 +114,7 @@ class FlatProblem {
   void NumberMedia();
 
   const Problem* problem_;
-  bool io_on_host_;
+  int32_t io_host_;
   bool memory_may_lack_ = false;
   int32_t num_ops_, num_devices_, num_inputs_;
   std::vector<Tensor> tensors_;  // one more than there are

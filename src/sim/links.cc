@@ -65,7 +65,7 @@ void Links::Reset(const FlatProblem& flat, std::span<const int32_t> edges, Slots
     }
   }
   // At most one transfer per edge, and one per output: space for all of any plan.
-  const size_t most = flat.num_edges() + (flat.io_on_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
+  const size_t most = flat.num_edges() + (flat.has_io_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
   items_.reserve(most);
   items_.resize(total);
   media_.resize(flat.num_media());

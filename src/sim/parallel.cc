@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
+#include "sim/io.h"
 #include "sim/parallel_run.h"
 #include "sim/parallel_session.h"
 #include "sim/simulators.h"
@@ -17,7 +18,7 @@ namespace {
 class Parallel : public Evaluator {
  public:
   Parallel(const Problem& problem, std::string name, const EvaluatorFacts& facts)
-      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_on_host) {}
+      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_host) {}
 
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
@@ -156,20 +157,17 @@ void RegisterParallel(EvaluatorCatalog& catalog) {
                  "what transfers compete for: nothing; the sender's port, or the ports of both ends, one at a time; "
                  "or the bandwidth of the links, shared equally within a domain of the device file",
              .choices = {"none", "egress", "ports", "links"}},
-            {.name = "io",
-             .type = ParameterType::kChoice,
-             .default_value = "everywhere",
-             .sentence = "where graph inputs are and outputs stay: on every device, or on device 0 (the host)",
-             .choices = {"everywhere", "host"}},
+            IoParameter(),
             {.name = "memory",
              .type = ParameterType::kBool,
              .default_value = "true",
              .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
       [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
-        return std::make_unique<Parallel>(problem, params.canonical(),
+        const Io io(params, problem);
+        return std::make_unique<Parallel>(problem, io.NameWithIo(params),
                                           EvaluatorFacts{.model = EvaluatorFacts::Model::kParallel,
                                                          .contention = ParseContention(params.Text("contention")),
-                                                         .io_on_host = params.Text("io") == "host",
+                                                         .io_host = io.host(),
                                                          .tracks_memory = params.Bool("memory"),
                                                          .uses_priorities = true});
       });

@@ -195,8 +195,8 @@ class Run {
       if (op.missing == 0) BecomesReady(v, op.device);
     }
     for (int32_t t = 0; t < flat_.num_inputs(); ++t) {
-      if constexpr (kMemory) work_.memory.Arriving(t, 0, 0);
-      Publish(t, 0);
+      if constexpr (kMemory) work_.memory.Arriving(t, flat_.io_host(), 0);
+      Publish(t, flat_.io_host());
     }
   }
 
@@ -286,9 +286,9 @@ class Run {
     }
     if (flat_.tensor(t).is_output) {
       if constexpr (kMemory) work_.memory.Hold(t, from);
-      if (flat_.io_on_host() && from != 0) {
-        if constexpr (kMemory) work_.memory.Hold(t, 0);
-        Send(t, from, 0);
+      if (flat_.has_io_host() && from != flat_.io_host()) {
+        if constexpr (kMemory) work_.memory.Hold(t, flat_.io_host());
+        Send(t, from, flat_.io_host());
       }
     }
     if constexpr (kMemory) work_.memory.Drop(t, from, now_);

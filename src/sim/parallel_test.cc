@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,24 +35,33 @@ std::vector<DeviceId> Devices(std::initializer_list<int> numbers) {
 // --- Fast against slow ----------------------------------------------------------------------------------------------
 
 struct Rules {
-  std::string name;
   Contention contention;
-  bool io_on_host;
+  std::optional<DeviceId> host;  // of graph inputs and outputs
+
+  std::unique_ptr<Evaluator> MakeOn(const Problem& problem) const {
+    static constexpr const char* kNames[] = {"none", "egress", "ports", "links"};
+    const std::string where = host ? problem.cluster().device(*host).name : "everywhere";
+    return Make(fmt::format("parallel(contention={},io={})", kNames[static_cast<size_t>(contention)], where), problem);
+  }
 };
 
-const std::vector<Rules>& AllRules() {
-  static const std::vector<Rules> rules = {{"parallel(contention=none)", Contention::kNone, false},
-                                           {"parallel(contention=egress)", Contention::kEgress, false},
-                                           {"parallel(contention=ports)", Contention::kPorts, false},
-                                           {"parallel(contention=none,io=host)", Contention::kNone, true},
-                                           {"parallel(contention=egress,io=host)", Contention::kEgress, true},
-                                           {"parallel(contention=ports,io=host)", Contention::kPorts, true}};
+// Inputs and outputs everywhere, on the first device, and on the last.
+std::vector<Rules> AllRules(const Problem& problem, std::initializer_list<Contention> contentions) {
+  std::vector<Rules> rules;
+  for (const Contention contention : contentions) {
+    rules.push_back({contention, {}});
+    rules.push_back({contention, DeviceId{0}});
+    if (problem.num_devices() > 1) rules.push_back({contention, MakeId<DeviceId>(problem.num_devices() - 1)});
+  }
   return rules;
+}
+std::vector<Rules> AllRules(const Problem& problem) {
+  return AllRules(problem, {Contention::kNone, Contention::kEgress, Contention::kPorts});
 }
 
 void ExpectSlowAndFastAgree(const Problem& problem, const PlanView& plan, const Rules& rules) {
-  SCOPED_TRACE(rules.name);
-  const auto evaluator = Make(rules.name, problem);
+  const auto evaluator = rules.MakeOn(problem);
+  SCOPED_TRACE(evaluator->name());
   const auto workspace = evaluator->NewWorkspace();
   std::vector<double> starts(problem.num_ops());
   const Score score = evaluator->ScorePlan(plan, *workspace, starts);
@@ -59,7 +69,7 @@ void ExpectSlowAndFastAgree(const Problem& problem, const PlanView& plan, const 
   EXPECT_EQ(score, timeline.score);
   EXPECT_THAT(Verify(*evaluator, plan, timeline), IsEmpty());
 
-  testing::SlowRun slow(problem, plan, rules.contention, rules.io_on_host);
+  testing::SlowRun slow(problem, plan, rules.contention, rules.host);
   if (!slow.Simulate()) {
     EXPECT_EQ(score, (Score{.time = kCannotRun, .feasible = false}));
     EXPECT_THAT(timeline.infeasible_because, HasSubstr("sequence contradicts itself"));
@@ -96,7 +106,7 @@ void CompareOnRandomProblems(uint64_t seed, bool ties) {
     const Sequence sequence = testing::RandomSequence(problem, device, draw);
     Sequence shuffled = sequence;
     draw.Shuffle(std::span(shuffled.transfers));
-    for (const Rules& rules : AllRules()) {
+    for (const Rules& rules : AllRules(problem)) {
       ExpectSlowAndFastAgree(problem, {.device = device}, rules);
       ExpectSlowAndFastAgree(problem, {.device = device, .priority = priority}, rules);
       ExpectSlowAndFastAgree(problem, {.device = device, .sequence = &sequence}, rules);
@@ -112,7 +122,7 @@ TEST(Parallel, KeepsMoreThanSixtyFourDevicesApart) {
   Random random(3);
   const Problem problem = testing::RandomProblem(random, {.ops = 150, .devices = 70});
   const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
-  for (const Rules& rules : AllRules()) ExpectSlowAndFastAgree(problem, {.device = device}, rules);
+  for (const Rules& rules : AllRules(problem)) ExpectSlowAndFastAgree(problem, {.device = device}, rules);
 }
 
 // The simulator's clocks and the slow one's remainders round differently.
@@ -126,10 +136,10 @@ TEST(Parallel, SharesLinksLikeTheSlowSimulator) {
     const Problem problem =
         testing::RandomProblem(draw, {.domains = true, .memory_limits = k % 2 == 1, .constants = k % 3 == 2 ? 0.3 : 0});
     const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
-    const bool io_on_host = draw.Chance(0.5);
+    const std::vector<Rules> all = AllRules(problem, {Contention::kLinks});
+    const Rules& rules = all[draw.Below(all.size())];
     const PlanView plan{.device = device};
-    const auto evaluator =
-        Make(io_on_host ? "parallel(contention=links,io=host)" : "parallel(contention=links)", problem);
+    const auto evaluator = rules.MakeOn(problem);
     const auto workspace = evaluator->NewWorkspace();
     std::vector<double> starts(problem.num_ops());
     const Score score = evaluator->ScorePlan(plan, *workspace, starts);
@@ -137,7 +147,7 @@ TEST(Parallel, SharesLinksLikeTheSlowSimulator) {
     EXPECT_EQ(score, timeline.score);
     EXPECT_THAT(Verify(*evaluator, plan, timeline), IsEmpty());
 
-    testing::SlowRun slow(problem, plan, Contention::kLinks, io_on_host);
+    testing::SlowRun slow(problem, plan, Contention::kLinks, rules.host);
     ASSERT_TRUE(slow.Simulate());
     ExpectNear(score.time, slow.time(), slow.time());
     for (size_t v = 0; v < starts.size(); ++v) ExpectNear(starts[v], slow.starts()[v], slow.time());
@@ -156,7 +166,7 @@ TEST(Parallel, KeepsNineDigitsOverManyTransfersOnOneMedium) {
   Random random(10);
   const Problem problem = testing::RandomProblem(random, {.ops = 4000, .devices = 6, .domains = true});
   const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
-  const auto evaluator = Make("parallel(contention=links)", problem);
+  const auto evaluator = Make("parallel(contention=links,io=everywhere)", problem);
   EXPECT_THAT(Verify(*evaluator, {.device = device}, evaluator->Trace({.device = device})), IsEmpty());
 }
 
@@ -164,7 +174,7 @@ TEST(Parallel, KeepsNineDigitsOverManyTransfersOnOneMedium) {
 
 TEST(Parallel, RunsAChainOnOneDeviceWithoutTransfers) {
   const Problem problem = testing::Chain(4, 2);
-  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 0, 0, 0})});
+  const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = Devices({0, 0, 0, 0})});
   EXPECT_EQ(timeline.score.time, 4);
   EXPECT_THAT(timeline.transfers, IsEmpty());
 }
@@ -172,7 +182,7 @@ TEST(Parallel, RunsAChainOnOneDeviceWithoutTransfers) {
 TEST(Parallel, SendsATensorOncePerDestination) {
   // The fork on device 0, all four branches on device 1, the join on 0 again: one transfer there, four back.
   const Problem problem = testing::ForkJoin(4, 2);
-  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 1, 1, 1, 1, 0})});
+  const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = Devices({0, 1, 1, 1, 1, 0})});
   ASSERT_EQ(timeline.transfers.size(), 5u);
   EXPECT_EQ(timeline.transfers[0],
             (TransferRun{.tensor = TensorId{0}, .from = DeviceId{0}, .to = DeviceId{1}, .start = 1, .end = 2}));
@@ -184,8 +194,8 @@ TEST(Parallel, QueuesAtTheSendersPortUnderEgress) {
   // Branches on devices 1 and 2: both copies leave device 0.
   const Problem problem = testing::ForkJoin(2, 3);
   const std::vector<DeviceId> device = Devices({0, 1, 2, 0});
-  EXPECT_EQ(Make("parallel(contention=none)", problem)->Trace({.device = device}).score.time, 5);
-  EXPECT_EQ(Make("parallel(contention=egress)", problem)->Trace({.device = device}).score.time, 6);
+  EXPECT_EQ(Make("parallel(contention=none,io=everywhere)", problem)->Trace({.device = device}).score.time, 5);
+  EXPECT_EQ(Make("parallel(contention=egress,io=everywhere)", problem)->Trace({.device = device}).score.time, 6);
 }
 
 TEST(Parallel, QueuesAtTheReceiversPortUnderPorts) {
@@ -197,8 +207,8 @@ TEST(Parallel, QueuesAtTheReceiversPortUnderPorts) {
   for (const size_t op : {0, 1}) builder.Consume(builder.AddTensor(op, 1), 2);
   const Problem problem = testing::UnitProblem(builder.Build(), 3);
   const std::vector<DeviceId> device = Devices({0, 1, 2});
-  EXPECT_EQ(Make("parallel(contention=egress)", problem)->Trace({.device = device}).score.time, 3);
-  EXPECT_EQ(Make("parallel(contention=ports)", problem)->Trace({.device = device}).score.time, 4);
+  EXPECT_EQ(Make("parallel(contention=egress,io=everywhere)", problem)->Trace({.device = device}).score.time, 3);
+  EXPECT_EQ(Make("parallel(contention=ports,io=everywhere)", problem)->Trace({.device = device}).score.time, 4);
 }
 
 TEST(Parallel, SharesABusEquallyAndGivesItAllToTheLast) {
@@ -217,7 +227,7 @@ TEST(Parallel, SharesABusEquallyAndGivesItAllToTheLast) {
     const Problem problem(std::make_shared<const Graph>(graph),
                           std::make_shared<const Cluster>("bus", devices, std::vector<Link>(9, link)),
                           {.time = std::vector<double>(9, 1.0), .measured = {}, .source = "test"});
-    return Make("parallel(contention=links)", problem)->Trace({.device = Devices({0, 1, 2})});
+    return Make("parallel(contention=links,io=everywhere)", problem)->Trace({.device = Devices({0, 1, 2})});
   };
   const Timeline shared = end_with("bus");
   EXPECT_EQ(shared.transfers[0].start, 1);
@@ -231,7 +241,7 @@ TEST(Parallel, SharesABusEquallyAndGivesItAllToTheLast) {
 TEST(Parallel, StartsTheOpOfLargerPriority) {
   const Problem problem = testing::ForkJoin(2, 1);
   std::vector<double> starts(4);
-  const auto evaluator = Make("parallel", problem);
+  const auto evaluator = Make("parallel(io=everywhere)", problem);
   const auto workspace = evaluator->NewWorkspace();
   const std::vector<double> priority{0, 1, 2, 0};
   evaluator->ScorePlan({.device = Devices({0, 0, 0, 0})}, *workspace, starts);
@@ -245,7 +255,7 @@ TEST(Parallel, WaitsForTheNextOfASequence) {
   const Problem problem = testing::Chain(2, 1);
   const std::vector<DeviceId> device = Devices({0, 0});
   const Sequence backwards{.ops = {OpId{1}, OpId{0}}, .transfers = {}};
-  const Timeline timeline = Make("parallel", problem)->Trace({.device = device, .sequence = &backwards});
+  const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = device, .sequence = &backwards});
   EXPECT_FALSE(timeline.score.feasible);
   EXPECT_EQ(timeline.score.time, kCannotRun);
   EXPECT_EQ(timeline.infeasible_because, "the sequence contradicts itself at op op1: it can never start");
@@ -255,7 +265,7 @@ TEST(Parallel, NamesTheOpThatADeviceCannotRun) {
   const Problem unit = testing::Chain(2, 2);
   const Problem problem(unit.shared_graph(), unit.shared_cluster(),
                         {.time = {1, 1, 1, kCannotRun}, .measured = {}, .source = "test"});
-  const Timeline timeline = Make("parallel", problem)->Trace({.device = Devices({0, 1})});
+  const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = Devices({0, 1})});
   EXPECT_FALSE(timeline.score.feasible);
   EXPECT_EQ(timeline.infeasible_because, "op op1 cannot run on d1");
 }
@@ -266,8 +276,10 @@ TEST(Parallel, FetchesInputsFromAndReturnsOutputsToTheHost) {
   builder.AddTensor(0, 3, "y", true);
   builder.UseInput(builder.AddInput(2, "x"), 0);
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
-  EXPECT_EQ(Make("parallel", problem)->Trace({.device = Devices({1})}).score.time, 1);
+  EXPECT_EQ(Make("parallel(io=everywhere)", problem)->Trace({.device = Devices({1})}).score.time, 1);
   EXPECT_EQ(Make("parallel(io=host)", problem)->Trace({.device = Devices({0})}).score.time, 1);
+  EXPECT_EQ(Make("parallel(io=d1)", problem)->Trace({.device = Devices({1})}).score.time, 1);
+  EXPECT_EQ(Make("parallel(io=d1)", problem)->Trace({.device = Devices({0})}).score.time, 2 + 1 + 3);
   const Timeline timeline = Make("parallel(io=host)", problem)->Trace({.device = Devices({1})});
   EXPECT_EQ(timeline.score.time, 2 + 1 + 3);
   ASSERT_EQ(timeline.transfers.size(), 2u);
@@ -282,7 +294,7 @@ TEST(Parallel, SaysWhatFillsADeviceThatIsTooSmall) {
   builder.Consume(builder.AddTensor(0, 40, "t"), 1);
   builder.UseParameter(builder.AddParameter(100, "w"), 0);
   const Problem problem = testing::UnitProblem(builder.Build(), 2, {.memory_limits = {120, 1000}});
-  const auto evaluator = Make("parallel", problem);
+  const auto evaluator = Make("parallel(io=everywhere)", problem);
   const Timeline timeline = evaluator->Trace({.device = Devices({0, 1})});
   EXPECT_EQ(timeline.score, (Score{.time = 42, .feasible = false, .excess_bytes = 30}));
   EXPECT_EQ(timeline.infeasible_because,
@@ -290,7 +302,7 @@ TEST(Parallel, SaysWhatFillsADeviceThatIsTooSmall) {
   EXPECT_EQ(timeline.memory[0].peak_time, 0);
   EXPECT_THAT(timeline.memory[0].steps, ElementsAre(MemoryStep{0, 150}, MemoryStep{1, 140}, MemoryStep{41, 100}));
   EXPECT_THAT(timeline.memory[1].steps, ElementsAre(MemoryStep{1, 40}, MemoryStep{41, 41}, MemoryStep{42, 0}));
-  EXPECT_TRUE(Make("parallel(memory=false)", problem)->Trace({.device = Devices({0, 1})}).score.feasible);
+  EXPECT_TRUE(Make("parallel(memory=false,io=everywhere)", problem)->Trace({.device = Devices({0, 1})}).score.feasible);
 }
 
 TEST(Parallel, RefusesWhatItDoesNotKnow) {
@@ -299,14 +311,75 @@ TEST(Parallel, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(Make("parallel(contenton=ports)", problem), Error);
 }
 
-TEST(Parallel, NamesItselfWithoutDefaults) {
+// Devices of these kinds, named like them with their number; one op that reads an input and makes an output.
+Problem OneOpOn(const std::vector<std::string>& kinds) {
+  GraphBuilder builder("one");
+  builder.AddOp("op", "Op", {});
+  builder.AddTensor(0, 3, "y", true);
+  builder.UseInput(builder.AddInput(2, "x"), 0);
+  const Problem unit = testing::UnitProblem(builder.Build(), kinds.size());
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  for (const DeviceId id : unit.cluster().ids()) {
+    devices.push_back(unit.cluster().device(id));
+    devices.back().kind = kinds[Index(id)];
+    devices.back().name = fmt::format("{}{}", kinds[Index(id)], Index(id));
+    for (const DeviceId to : unit.cluster().ids()) links.push_back(unit.cluster().link(id, to));
+  }
+  return Problem(unit.shared_graph(), std::make_shared<const Cluster>("some", std::move(devices), std::move(links)),
+                 {.time = std::vector<double>(kinds.size(), 1), .measured = {}, .source = "test"});
+}
+
+TEST(Parallel, NamesItselfWithoutDefaultsButSaysWhereInputsAre) {
   const Problem problem = testing::Chain(2, 2);
-  EXPECT_EQ(Make("parallel(memory=true, contention=ports)", problem)->name(), "parallel(contention=ports)");
+  EXPECT_EQ(Make("parallel(memory=true, contention=ports,io=everywhere)", problem)->name(),
+            "parallel(contention=ports,io=everywhere)");
+  EXPECT_EQ(Make("parallel(memory=false,contention=ports)", problem)->name(),
+            "parallel(contention=ports,io=host,memory=false)");
+}
+
+TEST(Io, IsOnTheFirstCpuWhereThereIsOne) {
+  const Problem gpus = OneOpOn({"gpu", "gpu"}), mixed = OneOpOn({"gpu", "npu", "cpu", "cpu"});
+  EXPECT_EQ(Make("parallel", gpus)->name(), "parallel(io=everywhere)");
+  EXPECT_EQ(Make("parallel(io=auto)", gpus)->facts().io_host, std::nullopt);
+  for (const char* name : {"parallel", "parallel(io=auto)", "parallel(io=host)"}) {
+    EXPECT_EQ(Make(name, mixed)->name(), "parallel(io=host)");
+    EXPECT_EQ(Make(name, mixed)->facts().io_host, DeviceId{2});
+  }
+  EXPECT_EQ(Make("parallel(io=everywhere)", mixed)->facts().io_host, std::nullopt);
+}
+
+TEST(Io, IsOnTheDeviceThatIsNamed) {
+  const Problem mixed = OneOpOn({"gpu", "gpu", "cpu"});
+  EXPECT_EQ(Make("parallel(io=gpu1)", mixed)->facts().io_host, DeviceId{1});
+  EXPECT_EQ(Make("parallel(io=gpu1)", mixed)->name(), "parallel(io=gpu1)");
+  EXPECT_EQ(Make("parallel(io=1)", mixed)->name(), "parallel(io=gpu1)");
+  const Problem spaced = OneOpOn({"my gpu", "gpu"});
+  const std::string name = Make("parallel(io=0)", spaced)->name();
+  EXPECT_EQ(name, "parallel(io=\"my gpu0\")");
+  EXPECT_EQ(Make(name, spaced)->facts().io_host, DeviceId{0});
+}
+
+TEST(Io, RefusesWhatIsNotThere) {
+  const auto message = [](const char* name, const Problem& problem) {
+    try {
+      Make(name, problem);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message("parallel(io=host)", OneOpOn({"gpu", "gpu"})),
+            "io=host: cluster some has no device of kind cpu; name the device where inputs start, like io=gpu0, or write "
+            "io=everywhere");
+  EXPECT_EQ(message("parallel(io=gpu9)", OneOpOn({"gpu", "cpu"})),
+            "io=gpu9: cluster some has no device 'gpu9' (did you mean gpu0?); it has gpu0, cpu1; or write io=everywhere, "
+            "io=host or io=auto");
 }
 
 TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
   const Problem problem = testing::Chain(3, 2);
-  const auto evaluator = Make("parallel", problem);
+  const auto evaluator = Make("parallel(io=everywhere)", problem);
   const auto session = evaluator->NewSession({.device = Devices({0, 1, 0})});
   EXPECT_EQ(session->score().time, 5);
   EXPECT_EQ(session->Try(OpId{0}, DeviceId{1}).time, 4);
@@ -331,11 +404,10 @@ void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options
     const Problem problem = testing::RandomProblem(draw, some);
     std::vector<double> priority;
     for (size_t v = 0; priorities && v < problem.num_ops(); ++v) priority.push_back(static_cast<double>(draw.Below(8)));
-    for (const char* const name :
-         {"parallel(contention=none)", "parallel(contention=egress)", "parallel(contention=ports)",
-          "parallel(contention=links)", "parallel(contention=ports,io=host)", "parallel(contention=links,io=host)"}) {
-      SCOPED_TRACE(name);
-      const auto evaluator = Make(name, problem);
+    for (const Rules& rules : AllRules(
+             problem, {Contention::kNone, Contention::kEgress, Contention::kPorts, Contention::kLinks})) {
+      const auto evaluator = rules.MakeOn(problem);
+      SCOPED_TRACE(evaluator->name());
       const auto workspace = evaluator->NewWorkspace();
       std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
       const auto session = evaluator->NewSession({.device = device, .priority = priority});

@@ -17,7 +17,7 @@ PlanTables::PlanTables(const FlatProblem& flat, std::span<const DeviceId> device
   }
   for (size_t d = 0; d < devices_; ++d) first_op_[d + 1] += first_op_[d];
   for (int32_t t = 0; t < flat.num_inputs(); ++t) {
-    for (const int32_t c : flat.consumers(t)) ++EdgesBetween(0, this->device(c));
+    for (const int32_t c : flat.consumers(t)) ++EdgesBetween(flat.io_host(), this->device(c));
   }
   for (int32_t v = 0; v < flat.num_ops(); ++v) AddOutputs(v, 1);
   const Graph& graph = flat.problem().graph();
@@ -28,14 +28,15 @@ PlanTables::PlanTables(const FlatProblem& flat, std::span<const DeviceId> device
 
 int32_t PlanTables::HomeOf(int32_t tensor) const {
   const int32_t producer = flat_.producer(tensor);
-  return producer < 0 ? 0 : device(producer);
+  return producer < 0 ? flat_.io_host() : device(producer);
 }
 
 void PlanTables::AddOutputs(int32_t op, int32_t sign) {
   const int32_t from = device(op);
   for (const int32_t c : flat_.users_of(op)) EdgesBetween(from, device(c)) += sign;
-  // With io_on_host any tensor might be a result.
-  if (flat_.io_on_host()) EdgesBetween(from, 0) += sign * (flat_.first_output(op + 1) - flat_.first_output(op));
+  // Any tensor might be a result.
+  if (!flat_.has_io_host()) return;
+  EdgesBetween(from, flat_.io_host()) += sign * (flat_.first_output(op + 1) - flat_.first_output(op));
 }
 
 void PlanTables::AddUser(ParameterId parameter, size_t device) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
+#include "sim/io.h"
 #include "sim/memory_level.h"
 #include "sim/simulators.h"
 
@@ -77,13 +78,13 @@ class SerialRun {
     work_.last_sent.assign(static_cast<size_t>(flat_.num_devices()), -1);
     now_ = 0;
     for (int32_t t = 0; t < flat_.num_inputs(); ++t) {
-      if (memory_ != nullptr) memory_->Arriving(t, 0, now_);
+      if (memory_ != nullptr) memory_->Arriving(t, flat_.io_host(), now_);
       Publish(t);
     }
     for (int32_t v = 0; v < flat_.num_ops(); ++v) RunOp(v);
-    if (flat_.io_on_host()) {
+    if (flat_.has_io_host()) {
       for (int32_t t = flat_.num_inputs(); t < flat_.num_tensors(); ++t) {
-        if (flat_.tensor(t).is_output) Bring(t, 0);
+        if (flat_.tensor(t).is_output) Bring(t, flat_.io_host());
       }
     }
     if (memory_ != nullptr) memory_->Finish(now_, score);
@@ -92,8 +93,7 @@ class SerialRun {
 
  private:
   int32_t device(int32_t op) const { return static_cast<int32_t>(plan_.device[static_cast<size_t>(op)]); }
-  // Where a tensor is made; graph inputs are on the host.
-  int32_t Home(int32_t t) const { return flat_.producer(t) < 0 ? 0 : device(flat_.producer(t)); }
+  int32_t Home(int32_t t) const { return flat_.HomeOf(t, plan_.device); }
 
   // Ascending.
   void FindDestinations(int32_t t, int32_t from) {
@@ -105,7 +105,7 @@ class SerialRun {
       work_.destinations.push_back(to);
     };
     for (const int32_t c : flat_.consumers(t)) add(device(c));
-    if (flat_.io_on_host() && flat_.tensor(t).is_output) add(0);
+    if (flat_.has_io_host() && flat_.tensor(t).is_output) add(flat_.io_host());
     std::sort(work_.destinations.begin(), work_.destinations.end());
   }
 
@@ -150,7 +150,7 @@ class SerialRun {
     for (size_t k = 0; k < work_.destinations.size(); ++k) memory_->Hold(t, from);
     if (flat_.tensor(t).is_output) {
       memory_->Hold(t, from);
-      if (flat_.io_on_host() && from != 0) memory_->Hold(t, 0);
+      if (flat_.has_io_host() && from != flat_.io_host()) memory_->Hold(t, flat_.io_host());
     }
     memory_->Drop(t, from, now_);
   }
@@ -190,7 +190,7 @@ class SerialRun {
 class Serial : public Evaluator {
  public:
   Serial(const Problem& problem, std::string name, const EvaluatorFacts& facts)
-      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_on_host) {}
+      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_host) {}
 
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
@@ -254,23 +254,19 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
                        .sentence = "seconds for each subgraph that the plan cuts the graph into",
                        .least = 0,
                        .most = 1e9},
-                      {.name = "io",
-                       .type = ParameterType::kChoice,
-                       .default_value = "everywhere",
-                       .sentence =
-                           "where graph inputs are and outputs stay: on every device, or on device 0 (the host)",
-                       .choices = {"everywhere", "host"}},
+                      IoParameter(),
                       {.name = "memory",
                        .type = ParameterType::kBool,
                        .default_value = "true",
                        .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
       [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+        const Io io(params, problem);
         const EvaluatorFacts facts{.model = EvaluatorFacts::Model::kSerial,
                                    .subgraph_overhead = params.Real("subgraph_overhead") / problem.seconds_per_unit(),
-                                   .io_on_host = params.Text("io") == "host",
+                                   .io_host = io.host(),
                                    .tracks_memory = params.Bool("memory"),
                                    .uses_priorities = false};
-        return std::make_unique<Serial>(problem, params.canonical(), facts);
+        return std::make_unique<Serial>(problem, io.NameWithIo(params), facts);
       });
 }
 

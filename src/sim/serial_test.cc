@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,23 +23,24 @@ std::unique_ptr<Evaluator> Make(const std::string& name, const Problem& problem)
 }
 
 // The rule of the score, slow and obvious: subgraphs by spreading the smallest number over whatever is joined.
-double SlowScore(const Problem& problem, const std::vector<DeviceId>& device, double overhead, bool io_on_host) {
+double SlowScore(const Problem& problem, const std::vector<DeviceId>& device, double overhead,
+                 std::optional<DeviceId> host) {
   const Graph& graph = problem.graph();
   double total = 0;
   for (const OpId op : graph.ops()) total += problem.op_time(op, device[Index(op)]);
   for (const InputId input : graph.inputs()) {
     std::set<DeviceId> to;
     for (const OpId op : graph.input_consumers(input)) to.insert(device[Index(op)]);
-    to.erase(DeviceId{0});
-    if (!io_on_host) to.clear();
-    for (const DeviceId d : to) total += problem.transfer_time(graph.input_bytes(input), DeviceId{0}, d);
+    if (!host) break;
+    to.erase(*host);
+    for (const DeviceId d : to) total += problem.transfer_time(graph.input_bytes(input), *host, d);
   }
   std::vector<size_t> phase(graph.num_ops()), part(graph.num_ops());
   for (const TensorId t : graph.tensors()) {
     const DeviceId from = device[Index(graph.producer(t))];
     std::set<DeviceId> to;
     for (const OpId op : graph.consumers(t)) to.insert(device[Index(op)]);
-    if (io_on_host && graph.is_output(t)) to.insert(DeviceId{0});
+    if (host && graph.is_output(t)) to.insert(*host);
     to.erase(from);
     for (const DeviceId d : to) total += problem.transfer_time(t, from, d);
     for (const OpId op : graph.consumers(t)) {
@@ -70,16 +72,17 @@ TEST(Serial, AgreesWithTheSlowRule) {
     const Problem problem = testing::RandomProblem(draw, {.ties = k % 2 == 0, .memory_limits = k % 3 == 0});
     const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
     for (const double overhead : {0.0, 0.125}) {
-      for (const bool io_on_host : {false, true}) {
-        const std::string name =
-            fmt::format("serial(subgraph_overhead={},io={})", overhead, io_on_host ? "host" : "everywhere");
+      const std::optional<DeviceId> last = MakeId<DeviceId>(problem.num_devices() - 1);
+      for (const std::optional<DeviceId> host : {std::optional<DeviceId>(), std::optional(DeviceId{0}), last}) {
+        const std::string name = fmt::format("serial(subgraph_overhead={},io={})", overhead,
+                                             host ? problem.cluster().device(*host).name : "everywhere");
         SCOPED_TRACE(name);
         const auto evaluator = Make(name, problem);
         const auto workspace = evaluator->NewWorkspace();
         std::vector<double> starts(problem.num_ops());
         const Score score = evaluator->ScorePlan({.device = device}, *workspace, starts);
         const Timeline timeline = evaluator->Trace({.device = device});
-        EXPECT_EQ(score.time, SlowScore(problem, device, overhead, io_on_host));
+        EXPECT_EQ(score.time, SlowScore(problem, device, overhead, host));
         EXPECT_EQ(score, timeline.score);
         for (size_t v = 0; v < starts.size(); ++v) EXPECT_EQ(starts[v], timeline.ops[v].start);
         // Verify adds the memory up by itself, and the score is that of ScorePlan, which counts it as it goes.
@@ -93,8 +96,8 @@ TEST(Serial, AddsEverythingUp) {
   const Problem problem = testing::ForkJoin(2, 2);
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{0}, DeviceId{1}, DeviceId{0}};
   // Four ops, the fork's tensor there, a branch's back; fork with the first branch, the second branch, the join.
-  EXPECT_EQ(Make("serial", problem)->Trace({.device = device}).score.time, 6);
-  const Timeline timeline = Make("serial(subgraph_overhead=0.25)", problem)->Trace({.device = device});
+  EXPECT_EQ(Make("serial(io=everywhere)", problem)->Trace({.device = device}).score.time, 6);
+  const Timeline timeline = Make("serial(subgraph_overhead=0.25,io=everywhere)", problem)->Trace({.device = device});
   EXPECT_EQ(timeline.subgraphs, 3u);
   EXPECT_EQ(timeline.score.time, 6.75);
 }
@@ -103,12 +106,12 @@ TEST(Serial, TakesTheOverheadInSeconds) {
   const Problem unit = testing::Chain(2, 1);
   const Problem problem(unit.shared_graph(), unit.shared_cluster(), {.time = {1, 1}, .measured = {}, .source = "test"},
                         {.seconds_per_unit = 1e-3});
-  EXPECT_EQ(Make("serial(subgraph_overhead=0.004)", problem)->facts().subgraph_overhead, 4);
+  EXPECT_EQ(Make("serial(subgraph_overhead=0.004,io=everywhere)", problem)->facts().subgraph_overhead, 4);
 }
 
 TEST(Serial, IgnoresPrioritiesAndSequences) {
   const Problem problem = testing::ForkJoin(2, 1);
-  const auto evaluator = Make("serial", problem);
+  const auto evaluator = Make("serial(io=everywhere)", problem);
   EXPECT_FALSE(evaluator->facts().uses_priorities);
   const std::vector<DeviceId> device(4, DeviceId{0});
   const std::vector<double> priority{0, 1, 2, 3};
@@ -120,7 +123,7 @@ TEST(Serial, NamesTheOpThatADeviceCannotRun) {
   const Problem problem(unit.shared_graph(), unit.shared_cluster(),
                         {.time = {1, 1, 1, kCannotRun}, .measured = {}, .source = "test"});
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}};
-  const Timeline timeline = Make("serial", problem)->Trace({.device = device});
+  const Timeline timeline = Make("serial(io=everywhere)", problem)->Trace({.device = device});
   EXPECT_FALSE(timeline.score.feasible);
   EXPECT_EQ(timeline.infeasible_because, "op op1 cannot run on d1");
 }

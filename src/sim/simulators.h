@@ -6,7 +6,7 @@
 namespace berth {
 
 void RegisterParallel(
-    EvaluatorCatalog& catalog);  // parallel(contention=none|egress|ports,io=everywhere|host,memory=true)
+    EvaluatorCatalog& catalog);  // parallel(contention=none|egress|ports,io=auto|everywhere|host|DEVICE,memory=true)
 void RegisterSerial(EvaluatorCatalog& catalog);    // serial(subgraph_overhead=0)
 void RegisterPipeline(EvaluatorCatalog& catalog);  // pipeline(overlap=false,passes=sum|max,memory=msr|none)
 void RegisterPieces(EvaluatorCatalog& catalog);    // pieces(q=1,memory=msr|none)

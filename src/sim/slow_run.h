@@ -26,8 +26,8 @@ struct Move {
 
 class SlowRun {
  public:
-  SlowRun(const Problem& problem, const PlanView& plan, Contention contention, bool io_on_host)
-      : problem_(problem), graph_(problem.graph()), plan_(plan), contention_(contention), io_on_host_(io_on_host) {
+  SlowRun(const Problem& problem, const PlanView& plan, Contention contention, std::optional<DeviceId> io_host)
+      : problem_(problem), graph_(problem.graph()), plan_(plan), contention_(contention), io_host_(io_host) {
     if (plan.sequence != nullptr) OrderTransfers();
   }
 
@@ -38,7 +38,7 @@ class SlowRun {
     for (const OpId op : graph_.ops()) {
       if (Missing(op) == 0) ready_[Index(op)] = 0;
     }
-    if (io_on_host_) {
+    if (io_host_) {
       for (const InputId input : graph_.inputs()) Appear(false, static_cast<int32_t>(input));
     }
     while (true) {
@@ -83,9 +83,11 @@ class SlowRun {
   std::span<const OpId> Consumers(const Move& move) const {
     return move.is_tensor ? graph_.consumers(TensorId{move.id}) : graph_.input_consumers(InputId{move.id});
   }
-  int32_t Home(const Move& move) const { return move.is_tensor ? device(graph_.producer(TensorId{move.id})) : 0; }
+  int32_t Home(const Move& move) const {
+    return move.is_tensor ? device(graph_.producer(TensorId{move.id})) : static_cast<int32_t>(io_host_.value());
+  }
   bool IsResult(const Move& move) const {
-    return io_on_host_ && move.is_tensor && move.to == 0 && graph_.is_output(TensorId{move.id});
+    return io_host_ == DeviceId{move.to} && move.is_tensor && graph_.is_output(TensorId{move.id});
   }
 
   // What passes before the link is used, and what using it alone takes: by the words of docs/semantics.md, from the
@@ -104,7 +106,9 @@ class SlowRun {
   std::set<Move> MovesOf(bool is_tensor, int32_t id) const {
     std::set<Move> moves;
     for (const OpId op : Consumers({is_tensor, id, 0})) moves.insert({is_tensor, id, device(op)});
-    if (IsResult({is_tensor, id, 0})) moves.insert({is_tensor, id, 0});
+    if (const Move back{is_tensor, id, static_cast<int32_t>(io_host_.value_or(DeviceId{-1}))}; IsResult(back)) {
+      moves.insert(back);
+    }
     moves.erase({is_tensor, id, Home({is_tensor, id, 0})});
     return moves;
   }
@@ -112,7 +116,7 @@ class SlowRun {
   // The order that ports keep: what no sequence can name goes first (inputs) and last (outputs that only the host
   // wants).
   void OrderTransfers() {
-    if (io_on_host_) {
+    if (io_host_) {
       for (const InputId input : graph_.inputs()) {
         for (const Move& move : MovesOf(false, static_cast<int32_t>(input))) order_.push_back(move);
       }
@@ -131,7 +135,7 @@ class SlowRun {
     int missing = 0;
     for (const TensorId t : graph_.inputs_of(op))
       missing += !there_.contains({true, static_cast<int32_t>(t), device(op)});
-    if (!io_on_host_) return missing;
+    if (!io_host_) return missing;
     for (const InputId input : graph_.inputs()) {
       for (const OpId c : graph_.input_consumers(input)) {
         missing += c == op && !there_.contains({false, static_cast<int32_t>(input), device(op)});
@@ -298,9 +302,9 @@ class SlowRun {
       const size_t u = Index(graph_.producer(t));
       add_source({true, static_cast<int32_t>(t), device(MakeId<OpId>(u))}, start_[u], end_[u], graph_.tensor_bytes(t));
     }
-    if (io_on_host_) {
+    if (io_host_) {
       for (const InputId i : graph_.inputs()) {
-        add_source({false, static_cast<int32_t>(i), 0}, 0, 0, graph_.input_bytes(i));
+        add_source({false, static_cast<int32_t>(i), static_cast<int32_t>(*io_host_)}, 0, 0, graph_.input_bytes(i));
       }
     }
     return held;
@@ -310,7 +314,7 @@ class SlowRun {
   const Graph& graph_;
   const PlanView& plan_;
   Contention contention_;
-  bool io_on_host_;
+  std::optional<DeviceId> io_host_;
   std::vector<Move> order_;
   double now_ = 0;
   std::vector<double> start_, end_;

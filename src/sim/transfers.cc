@@ -6,10 +6,9 @@ void CountEdges(const FlatProblem& flat, const PlanView& plan, std::vector<int32
   const auto devices = static_cast<size_t>(flat.num_devices());
   edges.assign(devices * devices, 0);
   for (int32_t t = 0; t < flat.num_tensors(); ++t) {
-    const int32_t u = flat.producer(t);
-    int32_t* const row = edges.data() + (u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)])) * devices;
+    int32_t* const row = edges.data() + static_cast<size_t>(flat.HomeOf(t, plan.device)) * devices;
     for (const int32_t c : flat.consumers(t)) ++row[Index(plan.device[static_cast<size_t>(c)])];
-    row[0] += flat.io_on_host();
+    if (flat.has_io_host()) ++row[flat.io_host()];
   }
 }
 
@@ -60,6 +59,7 @@ void SequencedPorts::Add(int32_t tensor, int32_t from, int32_t to) {
 
 // The transfers of the tensors first .. last - 1 that no sequence names.
 void SequencedPorts::AddHostTransfers(const PlanView& plan, int32_t first, int32_t last) {
+  const int32_t host = flat_->io_host();
   const auto device = [&](int32_t op) { return static_cast<int32_t>(plan.device[static_cast<size_t>(op)]); };
   for (int32_t t = first; t < last; ++t) {
     const int32_t u = flat_->producer(t);
@@ -69,11 +69,11 @@ void SequencedPorts::AddHostTransfers(const PlanView& plan, int32_t first, int32
       std::sort(seen_.begin(), seen_.end());
       seen_.erase(std::unique(seen_.begin(), seen_.end()), seen_.end());
       for (const int32_t to : seen_) {
-        if (to != 0) Add(t, 0, to);
+        if (to != host) Add(t, host, to);
       }
-    } else if (flat_->tensor(t).is_output && device(u) != 0 &&
-               std::find(seen_.begin(), seen_.end(), 0) == seen_.end()) {
-      Add(t, device(u), 0);
+    } else if (flat_->tensor(t).is_output && device(u) != host &&
+               std::find(seen_.begin(), seen_.end(), host) == seen_.end()) {
+      Add(t, device(u), host);
     }
   }
 }
@@ -83,17 +83,17 @@ void SequencedPorts::Reset(const FlatProblem& flat, const PlanView& plan, Slots&
   moves_.clear();
   first_of_tensor_.assign(static_cast<size_t>(flat.num_tensors()), -1);
   // At most one transfer per edge, and one per output.
-  const size_t most = flat.num_edges() + (flat.io_on_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
+  const size_t most = flat.num_edges() + (flat.has_io_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
   moves_.reserve(most);
   out_items_.reserve(most);
   in_items_.reserve(most);
   seen_.reserve(most + static_cast<size_t>(flat.num_devices()) + 1);
-  if (flat.io_on_host()) AddHostTransfers(plan, 0, flat.num_inputs());
+  if (flat.has_io_host()) AddHostTransfers(plan, 0, flat.num_inputs());
   for (const auto& [tensor, to] : plan.sequence->transfers) {
     const int32_t t = static_cast<int32_t>(tensor) + flat.num_inputs();
     Add(t, static_cast<int32_t>(plan.device[static_cast<size_t>(flat.producer(t))]), static_cast<int32_t>(to));
   }
-  if (flat.io_on_host()) AddHostTransfers(plan, flat.num_inputs(), flat.num_tensors());
+  if (flat.has_io_host()) AddHostTransfers(plan, flat.num_inputs(), flat.num_tensors());
   const auto devices = static_cast<size_t>(flat.num_devices());
   out_.resize(devices);
   in_.resize(devices);

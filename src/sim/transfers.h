@@ -147,7 +147,7 @@ class Unlimited {
     active_.clear();
     waiting_.clear();
     // At most one transfer per edge, and one per output.
-    const size_t most = flat.num_edges() + (flat.io_on_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
+    const size_t most = flat.num_edges() + (flat.has_io_host() ? static_cast<size_t>(flat.num_tensors()) : 0);
     active_.reserve(most);
     waiting_.reserve(most);
   }
@@ -204,9 +204,8 @@ class EgressPorts {
     const auto devices = static_cast<size_t>(flat.num_devices());
     capacity_.assign(devices, 0);
     for (int32_t t = 0; t < flat.num_tensors(); ++t) {
-      const int32_t u = flat.producer(t);
-      const size_t from = u < 0 ? 0 : Index(plan.device[static_cast<size_t>(u)]);
-      capacity_[from] += static_cast<int32_t>(flat.consumers(t).size()) + flat.io_on_host();
+      capacity_[static_cast<size_t>(flat.HomeOf(t, plan.device))] +=
+          static_cast<int32_t>(flat.consumers(t).size()) + flat.has_io_host();
     }
     Prepare(slots);
   }
@@ -398,7 +397,7 @@ class Ports {
 };
 
 // Strictly in the plan's sequence: a port waits for its next transfer even if others could start. A sequence names
-// transfers to consumers; those that only io_on_host makes are put around it: graph inputs before it, and outputs after
+// transfers to consumers; those that only io=host makes are put around it: graph inputs before it, and outputs after
 // it.
 class SequencedPorts {
  public:

@@ -32,7 +32,7 @@ class VerifyTest : public ::testing::Test {
   // With all branches on device 1, the two that wait for the first, and what they send.
   void TraceWithTheLastBranchesSwapped() {
     plan_.device[1] = DeviceId{1};
-    Trace("parallel");
+    Trace("parallel(io=everywhere)");
     std::swap(timeline_.ops[2], timeline_.ops[3]);
     std::swap(timeline_.transfers[2].tensor, timeline_.transfers[3].tensor);
   }
@@ -49,37 +49,37 @@ class VerifyTest : public ::testing::Test {
 };
 
 TEST_F(VerifyTest, FindsAnOpThatIsMissing) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops.pop_back();
   EXPECT_THAT(Faults(), Contains(HasSubstr("the timeline has 4 ops, the graph 5")));
 }
 
 TEST_F(VerifyTest, FindsAnOpOnAnotherDevice) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops[1].device = DeviceId{1};
   EXPECT_THAT(Faults(), Contains(HasSubstr("op branch0 ran on another device")));
 }
 
 TEST_F(VerifyTest, FindsAnOpOfAnotherLength) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops[4].end += 1;
   EXPECT_THAT(Faults(), Contains(HasSubstr("op join runs from 5 to 7")));
 }
 
 TEST_F(VerifyTest, FindsTwoOpsAtOnceOnADevice) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops[3] = timeline_.ops[2];
   EXPECT_THAT(Faults(), Contains(HasSubstr("device d1: op branch2 starts at 2, while op branch1 runs until 3")));
 }
 
 TEST_F(VerifyTest, FindsAnOpBeforeItsInputs) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops[4] = {.device = DeviceId{0}, .start = 4.5, .end = 5.5};
   EXPECT_THAT(Faults(), Contains(HasSubstr("op join starts at 4.5, its last input is there at")));
 }
 
 TEST_F(VerifyTest, FindsAnOpThatWaitsForNothing) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.ops[1] = {.device = DeviceId{0}, .start = 1.5, .end = 2.5};
   EXPECT_THAT(Faults(), Contains(HasSubstr("op branch0 starts at 1.5")));
 }
@@ -100,7 +100,7 @@ TEST_F(VerifyTest, FindsASequenceThatWasNotKept) {
       .ops = {OpId{0}, OpId{1}, OpId{2}, OpId{3}, OpId{4}},
       .transfers = {{TensorId{0}, DeviceId{1}}, {TensorId{2}, DeviceId{0}}, {TensorId{3}, DeviceId{0}}}};
   plan_.sequence = forward;
-  Trace("parallel(contention=ports)");
+  Trace("parallel(contention=ports,io=everywhere)");
   std::swap(plan_.sequence->ops[2], plan_.sequence->ops[3]);
   EXPECT_THAT(Faults(), Contains(HasSubstr("op branch1 starts before its predecessor in the sequence ends")));
   plan_.sequence = forward;
@@ -109,32 +109,32 @@ TEST_F(VerifyTest, FindsASequenceThatWasNotKept) {
 }
 
 TEST_F(VerifyTest, FindsATransferThatIsMissing) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.transfers.erase(timeline_.transfers.begin());
   EXPECT_THAT(Faults(), Contains(HasSubstr("is missing")));
 }
 
 TEST_F(VerifyTest, FindsATransferThatIsMadeTwice) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.transfers.push_back(timeline_.transfers.back());
   EXPECT_THAT(Faults(), Contains(HasSubstr("is not needed, or made twice")));
 }
 
 TEST_F(VerifyTest, FindsATransferOfAnotherLength) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.transfers[0].end += 0.5;
   EXPECT_THAT(Faults(), Contains(HasSubstr("takes 1.5, not 1")));
 }
 
 TEST_F(VerifyTest, FindsATransferBeforeItsProducerEnds) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.transfers[0].start = 0.5;
   timeline_.transfers[0].end = 1.5;
   EXPECT_THAT(Faults(), Contains(HasSubstr("before there is anything to send")));
 }
 
 TEST_F(VerifyTest, FindsATransferThatWaitsForNothing) {
-  for (const std::string name : {"parallel", "parallel(contention=egress)", "parallel(contention=ports)"}) {
+  for (const std::string name : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
     Trace(name);
     timeline_.transfers.back().start += 0.5;
     timeline_.transfers.back().end += 0.5;
@@ -161,18 +161,18 @@ class VerifyPortsTest : public VerifyTest {
 };
 
 TEST_F(VerifyPortsTest, FindsTwoTransfersAtOnceOnAPort) {
-  Trace("parallel(contention=ports)");
+  Trace("parallel(contention=ports,io=everywhere)");
   timeline_.transfers[2].start = timeline_.transfers[1].start;
   timeline_.transfers[2].end = timeline_.transfers[1].end;
   EXPECT_THAT(Faults(), Contains(HasSubstr("incoming port of d2")));
-  Trace("parallel(contention=egress)");
+  Trace("parallel(contention=egress,io=everywhere)");
   for (TransferRun& move : timeline_.transfers) move.start = 1, move.end = 2;
   std::ranges::sort(timeline_.transfers, {}, &TransferRun::tensor);
   EXPECT_THAT(Faults(), Contains(HasSubstr("outgoing port of d0")));
 }
 
 TEST_F(VerifyTest, FindsAScoreThatIsNotTheEnd) {
-  for (const std::string name : {"parallel", "serial"}) {
+  for (const std::string name : {"parallel(io=everywhere)", "serial(io=everywhere)"}) {
     Trace(name);
     timeline_.score.time -= 1;
     EXPECT_THAT(Faults(), Contains(HasSubstr("the score is"))) << name;
@@ -180,20 +180,20 @@ TEST_F(VerifyTest, FindsAScoreThatIsNotTheEnd) {
 }
 
 TEST_F(VerifyTest, FindsSubgraphsThatAreMiscounted) {
-  Trace("serial(subgraph_overhead=0.5)");
+  Trace("serial(subgraph_overhead=0.5,io=everywhere)");
   EXPECT_EQ(timeline_.subgraphs, 4u);  // fork and branch0; branch1; branch2; join
   timeline_.subgraphs = 3;
   EXPECT_THAT(Faults(), Contains(HasSubstr("3 subgraphs are counted, there are 4")));
 }
 
 TEST_F(VerifyTest, FindsThingsAtOnceInSeries) {
-  Trace("serial");
+  Trace("serial(io=everywhere)");
   timeline_.ops[1] = {.device = DeviceId{0}, .start = 0.5, .end = 1.5};
   EXPECT_THAT(Faults(), Contains(HasSubstr("everything: ")));
 }
 
 TEST_F(VerifyTest, FindsMemoryThatDoesNotAddUp) {
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   Timeline whole = timeline_;
   timeline_.memory[0].peak_bytes += 1;
   EXPECT_THAT(Faults(), Contains(HasSubstr("d0 has a peak of")));
@@ -211,7 +211,7 @@ TEST_F(VerifyTest, FindsMemoryThatDoesNotAddUp) {
 TEST_F(VerifyTest, FindsAPlanThatIsWronglyCalledFeasible) {
   problem_ = Problem(problem_.shared_graph(), problem_.shared_cluster(),
                      {.time = std::vector<double>(10, 1), .measured = {}, .source = "unit"}, {.memory_limits = {1, 1}});
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   EXPECT_FALSE(timeline_.score.feasible);
   timeline_.score.feasible = true;
   EXPECT_THAT(Faults(), Contains(HasSubstr("is called feasible")));
@@ -221,7 +221,7 @@ TEST_F(VerifyTest, FindsAPlanThatIsWronglyCalledFeasible) {
 
 TEST_F(VerifyTest, FindsARunWithoutEndThatIsCalledFeasible) {
   plan_.sequence = Sequence{.ops = {OpId{4}, OpId{0}, OpId{1}, OpId{2}, OpId{3}}, .transfers = {}};
-  Trace("parallel");
+  Trace("parallel(io=everywhere)");
   timeline_.score.feasible = true;
   EXPECT_THAT(Faults(), Contains(HasSubstr("a run that never ends is called feasible")));
 }

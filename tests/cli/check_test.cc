@@ -208,7 +208,7 @@ TEST(Instances, BringTheirDevicesCostsAndRule) {
   ExpectMistake({"plan", kSamples + "msr_training.json", "--objective", "latency"}, "use pipeline");
   EXPECT_EQ(
       Answer({"plan", kSamples + "msr_training.json", "--budget", "500evals", "--evaluator", "serial"}).at("evaluator"),
-      "serial");
+      "serial(io=host)");
   ExpectMistake({"plan", kSamples + "msr_training.json", "--cluster", "cpu_gpu"}, "leave --cluster out");
   ExpectMistake({"plan", kSamples + "msr_training.json", "--objective", "energy"}, "watts");
   ExpectMistake({"plan", kSamples + "msr_training.json", "--mode", "training"}, "--mode training");
@@ -220,7 +220,7 @@ TEST(Instances, OfEachDataSetNeedNoCluster) {
     return RunBerth({"plan", kShared + file, "--budget", "500evals", "--json"}).json();
   };
   const json moirai = plan("moirai/moirai_example-1.json");  // whose memory is exactly enough: most plans do not fit
-  EXPECT_EQ(moirai.at("evaluator"), "parallel(contention=ports)");
+  EXPECT_EQ(moirai.at("evaluator"), "parallel(contention=ports,io=everywhere)");
   EXPECT_GE(moirai.at("score_seconds"), 30);  // the published optimum
   const json planted = plan("planted/planted_n50_P2_h0.json");
   EXPECT_THAT(planted.at("evaluator").get<std::string>(), HasSubstr("parallel"));

@@ -427,7 +427,47 @@ TEST(Simulate, AnotherClusterIsAWhatIf) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("berth: warning: "), HasSubstr("what-if")));
   const Outcome serial = RunBerth({"simulate", "--plan", folder / "p.json", "--evaluator", "serial", "--json"});
-  EXPECT_EQ(serial.json().at("evaluator"), "serial");
+  EXPECT_EQ(serial.json().at("evaluator"), "serial(io=host)");
+}
+
+TEST(Io, IsOnTheHostWhereThereIsACpuAndPlansSayIt) {
+  const auto evaluator = [](const std::string& cluster, const std::string& name) {
+    return RunBerth({"plan", kModel, "--cluster", cluster, "--evaluator", name, "--budget", "20evals", "--json"})
+        .json()
+        .at("evaluator")
+        .get<std::string>();
+  };
+  EXPECT_EQ(evaluator("cpu_gpu", "parallel"), "parallel(io=host)");
+  EXPECT_EQ(evaluator("cpu_gpu", "serial(io=everywhere)"), "serial(io=everywhere)");
+  EXPECT_EQ(evaluator("k80x2", "parallel"), "parallel(io=everywhere)");
+  EXPECT_EQ(evaluator("k80x2", "parallel(io=1)"), "parallel(io=gpu1)");
+  const Outcome none = RunBerth({"plan", kModel, "--cluster", "k80x2", "--evaluator", "parallel(io=host)"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("no device of kind cpu"), HasSubstr("io=everywhere")));
+  const Outcome unknown = RunBerth({"plan", kModel, "--cluster", "cpu_gpu", "--evaluator", "parallel(io=gpuu)"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean gpu?"));
+}
+
+TEST(Io, IsEverywhereInAPlanThatDoesNotSayIt) {
+  const Folder folder;
+  ExpectFine(RunBerth({"plan", kModel, "--cluster", "cpu_gpu", "--planner", "single(device=gpu)", "-o", folder / "p.json"}));
+  const std::string plan = Content(folder / "p.json");
+  const std::string said = "parallel(contention=ports,io=host)";
+  ASSERT_THAT(plan, HasSubstr(said));
+  const auto simulate = [&](const std::string& evaluator) {
+    Write(folder / "p.json", std::string(plan).replace(plan.find(said), said.size(), evaluator));
+    return RunBerth({"simulate", "--plan", folder / "p.json", "--json"}).json();
+  };
+  const json host = simulate(said), everywhere = simulate("parallel(contention=ports,io=everywhere)");
+  EXPECT_GT(host.at("score_seconds"), everywhere.at("score_seconds"));
+  for (const auto& [before, now] : std::map<std::string, std::string>{
+           {"parallel(contention=ports)", "parallel(contention=ports,io=everywhere)"},
+           {"parallel", "parallel(io=everywhere)"},
+           {"serial", "serial(io=everywhere)"}}) {
+    EXPECT_EQ(simulate(before).at("evaluator"), now);
+  }
+  EXPECT_EQ(simulate("parallel(contention=ports)").at("score_seconds"), everywhere.at("score_seconds"));
 }
 
 TEST(List, ShowsEverythingThatCanBeNamed) {

@@ -54,7 +54,7 @@ double ScoreOf(const std::string& graph, const std::string& placement, const std
 // Two transfers of 30 us over one link, requested at 1 and 2 us, after a latency of 20 us: both are on the link from 22
 // us on, so the first ends at 21 + 1 + 2 * 29 = 80, the second at 81, and each of their consumers takes 1 us.
 TEST(AnUnrelatedConstant, LeavesTheLatencyOfAllOtherTransfersOffTheSharedLink) {
-  const std::string links = "parallel(contention=links)";
+  const std::string links = "parallel(contention=links,io=everywhere)";
   EXPECT_NEAR(ScoreOf("links_plain.json", "0,0,1,1", links), 82e-6, 1e-15);
   EXPECT_NEAR(ScoreOf("links_const.json", "0,0,1,1,0,0", links), 82e-6, 1e-15);
 }

@@ -104,8 +104,10 @@ std::vector<std::string> PlannerNames() {
 
 std::vector<std::string> EvaluatorNames() {
   return Names(All().evaluators.Names(),
-               {"parallel(contention=egress)", "parallel(contention=ports)", "parallel(contention=ports,io=host)",
-                "parallel(contention=links)", "serial(subgraph_overhead=0.25)", "serial(io=host)"});
+               {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
+                "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=host)",
+                "parallel(contention=egress,io=1)", "parallel(contention=links,io=everywhere)",
+                "serial(subgraph_overhead=0.25,io=everywhere)", "serial(io=host)", "serial(io=1)"});
 }
 
 // One problem under one evaluator, with the best plans of each space where trying all is possible.
@@ -179,6 +181,9 @@ class Court {
       EXPECT_FALSE(result.plan.sequence.has_value()) << "its facts promise no sequence";
     }
     const bool ordered = !result.plan.priority.empty() || result.plan.sequence.has_value();
+    // Where inputs and outputs queue too, priorities can beat every sequence, which keeps these in fixed places.
+    const EvaluatorFacts& judged = evaluator_->facts();
+    if (!result.plan.priority.empty() && judged.io_host && judged.contention != Contention::kNone) return;
     const PlanResult* oracle = Oracle(ordered ? "exhaustive(space=order)" : "exhaustive");
     if (oracle == nullptr || !oracle->optimal || !result.score.feasible) return;
     EXPECT_GE(result.score.time, oracle->score.time * (1 - 1e-12)) << "it beats its oracle";
@@ -270,7 +275,7 @@ TEST(LearnedPlanners, AreThoseThatAreNamedWhereTheyAreMissing) {
     EXPECT_THAT(learned, ::testing::UnorderedElementsAreArray(kLearnedPlanners));
   } else {
     EXPECT_THAT([] { All().planners.MakePlanner("on(planner=hsdag)"); },
-                ::testing::ThrowsMessage<Error>("hsdag needs libtorch, which is not in this build: ./dev setup, then "
+                ::testing::ThrowsMessage<Error>("hsdag needs libtorch, which is not in this build: ./dev build "
                                                 "./dev build"));
   }
 }

@@ -151,10 +151,10 @@ TEST(Constraints, AreKeptByEveryPlannerOrRefused) {
     if (problem == nullptr) continue;
     ++constrained;
     const std::vector<std::string> models = placeto ? std::vector<std::string>{"placeto"}
-                                                    : std::vector<std::string>{"parallel(contention=none)",
-                                                                               "parallel(contention=ports)",
-                                                                               "parallel(contention=egress)",
-                                                                               "serial",
+                                                    : std::vector<std::string>{"parallel(contention=none,io=everywhere)",
+                                                                               "parallel(contention=ports,io=everywhere)",
+                                                                               "parallel(contention=egress,io=everywhere)",
+                                                                               "serial(io=everywhere)",
                                                                                "pipeline",
                                                                                "pieces(q=2)"};
     for (const std::string& model : models) {

@@ -147,7 +147,7 @@ class ReferenceCases : public ::testing::Test {
   void CheckContention(const std::string& contention) {
     ForEachCase([&](const Problem& problem, const Plan& plan, const Json& json) {
       const Json& answer = json["answers"][contention];
-      const std::string name = "parallel(contention=" + contention + ")";
+      const std::string name = "parallel(contention=" + contention + ",io=everywhere)";
       CheckParallel(*catalog_.Make(name, problem), plan, answer);
       CheckScoredPeaks(*catalog_.Make(name, WithoutMemory(problem)), plan, answer);
     });
@@ -165,7 +165,7 @@ TEST_F(ReferenceCases, AgreeWithPortsAtBothEnds) { CheckContention("ports"); }
 TEST_F(ReferenceCases, AgreeInSeries) {
   ForEachCase([&](const Problem& problem, const Plan& plan, const Json& json) {
     const double overhead = json["subgraph_overhead"];
-    const auto serial = catalog_.Make(fmt::format("serial(subgraph_overhead={})", overhead), problem);
+    const auto serial = catalog_.Make(fmt::format("serial(subgraph_overhead={},io=everywhere)", overhead), problem);
     const Timeline timeline = serial->Trace(plan.view());
     EXPECT_EQ(timeline.score.time, json["answers"]["serial"]["score"].get<double>());
     EXPECT_EQ(timeline.subgraphs, json["answers"]["serial"]["subgraphs"].get<size_t>());

@@ -193,7 +193,7 @@ TEST(SimGrid, GivesTheSameMakespans) {
     const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
     for (const bool shared : {false, true}) {
       const auto evaluator =
-          catalogs.evaluators.Make(shared ? "parallel(contention=links)" : "parallel(contention=none)", problem);
+          catalogs.evaluators.Make(shared ? "parallel(contention=links,io=everywhere)" : "parallel(contention=none,io=everywhere)", problem);
       expected.push_back(evaluator->Trace({.device = device}).score.time);
       runs.push_back(
           std::make_unique<SimGridRun>(*zone, "run" + std::to_string(runs.size()) + "_", problem, device, shared));

@@ -46,7 +46,7 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
     Case& made = cases.emplace_back(model, MakeSetup(catalogs, strings));
     size_t dropped = 0;
     made.grouped = std::make_unique<const Problem>(
-        Grouped(*made.setup.problem, catalogs.groupings.Make(family.group, *made.setup.problem), dropped));
+        Grouped(*made.setup.problem, catalogs.groupings.Make(family.group, *made.setup.problem, {}), dropped));
   }
   return cases;
 }

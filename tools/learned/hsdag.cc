@@ -27,7 +27,7 @@ Setup MakeScenario(const Catalogs& catalogs, const Benchmark& benchmark, const s
   strings.model = benchmark.model;
   strings.cluster = cluster;
   strings.costs = fmt::format("calibrated(totals={}ms/{}ms)", benchmark.cpu_ms, benchmark.gpu_ms);
-  strings.evaluator = "serial";
+  strings.evaluator = "serial(io=everywhere)";
   return MakeSetup(catalogs, strings);
 }
 
@@ -166,7 +166,7 @@ void WriteHsdag(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## HSDAG on its three benchmarks\n\n{} evaluations as published. On Inception-V3 {} seeds, {} for the paper's "
       "form; on the others at most 3 and 1. Costs: `calibrated(totals=...)` to the published times of either device, "
-      "evaluator `serial`. Learned rows see the scores of their own placements and no placement of another planner; "
+      "evaluator `serial(io=everywhere)`. Learned rows see the scores of their own placements and no placement of another planner; "
       "our forms also read the problem's op and transfer times, as features, and `hsdag` as its critic's first "
       "guess.\n\n",
       effort.evaluations, effort.seeds, effort.slow_seeds);

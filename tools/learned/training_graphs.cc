@@ -16,7 +16,7 @@ Setup MakeTraining(const Catalogs& catalogs, const std::string& model, const std
   strings.mode = "training";
   strings.optimizer = "sgd";
   strings.cluster = cluster;
-  strings.evaluator = "parallel(contention=egress)";
+  strings.evaluator = "parallel(contention=egress,io=everywhere)";
   return MakeSetup(catalogs, strings);
 }
 
@@ -46,7 +46,7 @@ void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string
   const auto on = [&](const std::string& planner) { return fmt::format("on(group={},planner={})", kGroup, planner); };
   fmt::print(
       "## Placeto's own table: training on two and four GPUs\n\nOne training step (forward, backward, `sgd`) of our "
-      "formulas of the networks, under `parallel(contention=egress)` with roofline costs; all planners place the same "
+      "formulas of the networks, under `parallel(contention=egress,io=everywhere)` with roofline costs; all planners place the same "
       "groups of `{}` with {} evaluations, which are {} episodes. Times in ms, medians of {} seeds. CPU alone "
       "is "
       "`p2_host`, the machine's processor. The contiguous split cuts the ops in order into parts of equal work.\n\n"
