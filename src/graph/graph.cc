@@ -102,9 +102,6 @@ size_t GraphBuilder::AddParameter(int64_t bytes, std::string name) {
   return parameters_.size() - 1;
 }
 
-// Not inline: GCC 12 warns of what it sees of a string that moves into a vector.
-void GraphBuilder::AddNote(std::string note) { notes_.push_back(std::move(note)); }
-
 size_t GraphBuilder::AddInput(int64_t bytes, std::string name) {
   BERTH_CHECK(bytes >= 0);
   inputs_.push_back({0, bytes, ToUtf8(std::move(name)), false});
