@@ -119,7 +119,7 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
       ComparePlanners(setup, catalogs, scene.planners, {.budget = scene.budget, .seed = 1}, cancelled);
   return Wrap(DescribeProblem(*setup.problem) + ".") + "\n" + ComparisonTable(*setup.problem, comparison) + "\n" +
          Verdict(*setup.problem, comparison) + "\n" +
-         Wrap("The same planners with more and more evaluations, above the optimum that mincut proves:") + "\n" +
+         Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") + "\n" +
          Curve(catalogs, setup, comparison, cancelled) + "\n" +
          Wrap(
              "Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
