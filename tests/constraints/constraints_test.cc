@@ -40,7 +40,7 @@ std::vector<std::string> RandomConstraints(Random& random, const Problem& proble
     if (kind == 1) texts.push_back(fmt::format("forbid {},{}={}", a, b, p));
     if (kind == 2 && a != b) texts.push_back(fmt::format("colocate {},{}", a, b));
     if (kind == 3 && a != b) texts.push_back(fmt::format("separate {},{}", a, b));
-    if (kind == 4) texts.push_back(fmt::format("memory {}={}", p, random.Below(20'000)));
+    if (kind == 4) texts.push_back(fmt::format("memory {}={}B", p, random.Below(20'000)));
     if (kind >= 5 && p != q && problem.graph().num_tensors() > 0) {
       texts.push_back(fmt::format("forbid-transfer *={}>{}", p, q));
     }
