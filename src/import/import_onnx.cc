@@ -125,6 +125,10 @@ class Inputs {
             info->name());
       }
     }
+    if (!infos_.empty() && shapes.size() >= infos_.size()) {
+      throw Error("--batch {}: every input of {} has a --shape of its own; leave one of the two out", batch,
+                  walk_.path);
+    }
     if (batch_axis_.empty() && shapes.empty()) {
       std::vector<std::string> names;
       for (const onnx::ValueInfoProto* info : infos_) names.push_back(info->name());

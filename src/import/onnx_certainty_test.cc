@@ -373,6 +373,8 @@ TEST(OnnxCertainty, ASymbolThatNamesTheBatchSaysWhereItIs) {
   EXPECT_THAT(graph.notes(), Contains(HasSubstr("--batch leaves as they are (set them with --shape): mask")));
   EXPECT_THAT(graph.notes(), Contains(HasSubstr("taken as 1 (set them with --shape): time of frames")));
 
+  EXPECT_THAT(MessageFor(model, {.shapes = {{"frames", {50, 4, 20}}, {"mask", {1, 20}}}, .batch = 8}),
+              HasSubstr("every input of test.onnx has a --shape of its own"));
   const Graph both = model.Read({.shapes = {{"frames", {50, 4, 20}}}, .batch = 8});
   EXPECT_THAT(ShapeOf(both, "y"), ElementsAre(50, 4, 20)) << "a shape that is given is the last word";
 }
