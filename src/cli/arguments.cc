@@ -246,7 +246,7 @@ uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t l
   uint64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least) {
-    throw Error("{}: '{}' is no whole number from {} to 2^64 - 1", option, text, least);
+    throw Error("{}: '{}' is no integer from {} to 2^64 - 1", option, text, least);
   }
   return count;
 }

@@ -135,7 +135,7 @@ TEST(Batch, IsPartOfThePlan) {
   const json again = json::parse(RunBerth({"simulate", "--plan", plan, "--json"}).out);
   EXPECT_EQ(again.at("score_seconds"), json::parse(planned.out).at("score_seconds"));
   EXPECT_THAT(RunBerth({"plan", "resnet50", "--batch", "0"}).err,
-              MatchesRegex("berth: --batch: '0' is no whole number[^\n]*\n"));
+              MatchesRegex("berth: --batch: '0' is no integer[^\n]*\n"));
   EXPECT_THAT(RunBerth({"plan", "chain(ops=4)", "--batch", "8"}).err, HasSubstr("takes its sizes as parameters"));
 }
 
