@@ -37,11 +37,12 @@ class SerialRun {
     double total = 0;
     for (int32_t v = 0; v < flat_.num_ops(); ++v) total += flat_.op_time(v, device(v));
     work_.last_sent.assign(static_cast<size_t>(flat_.num_devices()), -1);
-    for (int32_t t = 0; t < flat_.num_tensors(); ++t) {
-      const int32_t from = Home(t);
+    const auto add = [&](int32_t t, int32_t from) {
       FindDestinations(t, from);
       for (const int32_t to : work_.destinations) total += flat_.transfer_time(t, from, to);
-    }
+    };
+    for (int32_t t = 0; t < flat_.num_inputs(); ++t) add(t, flat_.io_host());
+    for (int32_t t = flat_.num_inputs(); t < flat_.num_tensors(); ++t) add(t, device(flat_.producer(t)));
     return total;
   }
 
@@ -105,7 +106,9 @@ class SerialRun {
       work_.destinations.push_back(to);
     };
     for (const int32_t c : flat_.consumers(t)) add(device(c));
-    if (flat_.has_io_host() && flat_.tensor(t).is_output) add(flat_.io_host());
+    if (flat_.has_io_host() && flat_.tensor(t).is_output) [[unlikely]]
+      add(flat_.io_host());
+    if (work_.destinations.size() < 2) return;
     std::sort(work_.destinations.begin(), work_.destinations.end());
   }
 
