@@ -15,6 +15,11 @@ add_library(berth_onnx INTERFACE)
 target_compile_definitions(berth_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(berth_onnx INTERFACE "${BERTH_ONNX_PROTO_LIBRARY}" protobuf::libprotobuf)
 
+# Debian's RE2 has no CMake package.
+find_library(BERTH_RE2_LIBRARY re2 REQUIRED)
+add_library(berth_re2 INTERFACE)
+target_link_libraries(berth_re2 INTERFACE "${BERTH_RE2_LIBRARY}")
+
 if(BERTH_TESTS)
   find_package(GTest 1.12 REQUIRED)
 endif()

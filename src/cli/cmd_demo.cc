@@ -111,20 +111,26 @@ std::string Curve(const Catalogs& catalogs, const Setup& setup, const Comparison
   return table.ToString();
 }
 
+// What was planned, the table and its verdict, `more`, and how to repeat it.
+std::string ScenePage(const Scene& scene, const Setup& setup, const Comparison& comparison,
+                      const std::string& more = {}) {
+  return Wrap(DescribeProblem(*setup.problem) + ".") + "\n" + ComparisonTable(*setup.problem, comparison) + "\n" +
+         Verdict(*setup.problem, comparison) + more + HintLines(*setup.problem) + "\n  The same by hand:\n" +
+         Wrap(CommandOf(scene), "    ", 1000);
+}
+
 std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   const Scene scene = LearnedScene();
   if (!kCanLearn) return Wrap(fmt::format("hsdag {}.", kNeedsTorch));
   const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
   const Comparison comparison =
       ComparePlanners(setup, catalogs, scene.planners, {.budget = scene.budget, .seed = 1}, cancelled);
-  return Wrap(DescribeProblem(*setup.problem) + ".") + "\n" + ComparisonTable(*setup.problem, comparison) + "\n" +
-         Verdict(*setup.problem, comparison) + "\n" +
-         Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") + "\n" +
-         Curve(catalogs, setup, comparison, cancelled) + "\n" +
-         Wrap(
-             "Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
-             "here to be compared. What it is good for elsewhere, docs/learned.md measures.") +
-         HintLines(*setup.problem) + "\n  The same by hand:\n" + Wrap(CommandOf(scene), "    ", 1000);
+  return ScenePage(
+      scene, setup, comparison,
+      "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
+          "\n" + Curve(catalogs, setup, comparison, cancelled) + "\n" +
+          Wrap("Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
+               "here to be compared. What it is good for elsewhere, docs/learned.md measures."));
 }
 
 // One row per model: the devices alone; the proven optimum where they take turns; what is found where they do not.
@@ -169,9 +175,7 @@ int Demo(const Catalogs& catalogs) {
     const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
     const SearchArguments search{.budget = scene.budget, .seed = 1};
     const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, search, cancelled);
-    Print(Rule(++number, scene.title) + Wrap(DescribeProblem(*setup.problem) + ".") + "\n" +
-          ComparisonTable(*setup.problem, comparison) + "\n" + Verdict(*setup.problem, comparison) +
-          HintLines(*setup.problem) + "\n  The same by hand:\n" + Wrap(CommandOf(scene), "    ", 1000) + "\n");
+    Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }
   if (cancelled->load()) return 0;
   Print(Rule(++number, LearnedScene().title) + LearnedPage(catalogs, cancelled) + "\n");

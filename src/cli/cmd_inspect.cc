@@ -71,10 +71,10 @@ int Inspect(const InspectArguments& arguments, const Catalogs& catalogs) {
                                   .costs = arguments.costs,
                                   .mode = model.mode,
                                   .optimizer = model.optimizer};
-  std::optional<Setup> setup;
-  if (!arguments.cluster.empty() || !arguments.costs.empty()) setup = MakeSetup(catalogs, strings);
-  const Problem* const problem = setup ? setup->problem.get() : nullptr;
   const Instance instance = MakeInstance(catalogs, strings);
+  std::optional<Setup> setup;
+  if (!arguments.cluster.empty() || !arguments.costs.empty()) setup = MakeSetup(catalogs, strings, &instance);
+  const Problem* const problem = setup ? setup->problem.get() : nullptr;
   const Graph& graph = *instance.graph;
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteGraphJson(graph));
   if (arguments.json) {

@@ -87,8 +87,7 @@ void ProgressLine::Show(const std::string& text) {
 
 void ProgressLine::Milestone(const std::string& text) {
   if (terminal_) return;
-  fmt::print(stderr, "{}\n", text);
-  std::fflush(stderr);
+  PrintError(text + '\n');
 }
 
 ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::string& planner) {

@@ -83,7 +83,7 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   return instance;
 }
 
-Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
+Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known) {
   const bool names_cluster = !strings.cluster.empty() && strings.cluster != kOwn;
   std::shared_ptr<const Cluster> cluster;
   // First what is quick to be wrong about.
@@ -93,7 +93,9 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings) {
   }
   std::optional<ObjectiveRequest> objective;
   if (!strings.objective.empty()) objective = catalogs.objectives.Make(strings.objective);
-  const Instance instance = MakeInstance(catalogs, strings);
+  std::optional<Instance> made;
+  if (known == nullptr) known = &made.emplace(MakeInstance(catalogs, strings));
+  const Instance& instance = *known;
 
   Setup setup{.strings = strings, .problem = nullptr, .evaluator = nullptr, .check = nullptr};
   CompleteMode(setup.strings);

@@ -52,8 +52,9 @@ struct Setup {
 
 // The model alone, with backward and update ops in training.
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings);
-// Throws NoPlan when the constraints contradict one another.
-Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings);
+// Throws NoPlan when the constraints contradict one another. `known`: what MakeInstance gives for these strings, where
+// somebody has it already.
+Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known = nullptr);
 
 // Throws NoPlan when it is certain that no plan fits into memory.
 void CheckMemory(const Setup& setup);

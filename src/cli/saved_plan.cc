@@ -107,7 +107,7 @@ SavedPlan OpenSplit(std::string_view content, const std::string& path, const Pla
   if (strings.evaluator.empty() && content.find("\"totalLatency\"") != content.npos) strings.evaluator = "pieces";
   const Instance instance = MakeInstance(catalogs, strings);
   Plan plan = ReadSplit(content, path, instance);
-  Setup setup = MakeSetup(catalogs, strings);
+  Setup setup = MakeSetup(catalogs, strings, &instance);
   if (setup.strings.cluster != kOwn) {
     throw Error("{}: a split uses the devices of its instance; leave --cluster out", path);
   }

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "export/boxes.h"
 #include "export/columns.h"
+#include "graph/doubtful_sizes.h"
 
 namespace berth {
 namespace {
@@ -148,12 +149,12 @@ class Picture {
   }
 
   std::string Title() const {
-    const auto guessed =
-        std::ranges::count_if(graph_.ops(), [&](OpId op) { return graph_.work(op).sizes == Certainty::kUnknown; });
+    const auto guessed = FindDoubtful(graph_, Certainty::kUnknown);
     return fmt::format(
         "{} on {}: {}{}{}", Escaped(graph_.name(), 60), Escaped(problem_.cluster().name(), 60),
         Time(timeline_.score.time), timeline_.score.feasible ? "" : " (does not fit)",
-        guessed > 0 ? fmt::format("\\nGUESSED: the sizes of {} of {} ops are unknown", guessed, graph_.num_ops()) : "");
+        guessed ? fmt::format("\\nGUESSED: the sizes of {} of {} ops are unknown", guessed->ops, graph_.num_ops())
+                : "");
   }
 
   // How a box is called elsewhere.

@@ -28,6 +28,11 @@ double Dim(const Dims& dims, int axis) {
   return at >= 0 && at < rank ? static_cast<double>(dims[static_cast<size_t>(at)]) : 1;
 }
 
+// A number of heads or the like, of which there is at least one, whatever a file says.
+double Number(const OpShapes& op, std::string_view name, int64_t otherwise = 1) {
+  return static_cast<double>(std::max<int64_t>(1, op.attributes.Int(name, otherwise)));
+}
+
 // Elements per index of the first axis: of a filter, what one output channel multiplies.
 double PerFirst(const Dims& dims) {
   double product = 1;
@@ -85,9 +90,7 @@ double Gemm(const OpShapes& op) {
   return Elements(Out(op)) * (2 * Dim(In(op, 0), op.attributes.Int("transA", 0) != 0 ? 0 : 1) + bias);
 }
 
-double MatMulNBits(const OpShapes& op) {
-  return 2 * Elements(In(op, 0)) * static_cast<double>(op.attributes.Int("N", 0));
-}
+double MatMulNBits(const OpShapes& op) { return 2 * Elements(In(op, 0)) * Number(op, "N"); }
 
 // Every combination of the labels is one product; it is added up where a label is missing from the result.
 double Einsum(const OpShapes& op) {
@@ -109,13 +112,11 @@ double Recurrent(const OpShapes& op) {
 
 double Pool(const OpShapes& op) {
   double area = 1;
-  for (const int64_t side : op.attributes.Ints("kernel_shape")) area *= static_cast<double>(side);
+  for (const int64_t side : op.attributes.Ints("kernel_shape")) area *= static_cast<double>(std::max<int64_t>(1, side));
   return area * Elements(Out(op));
 }
 
-double Lrn(const OpShapes& op) {
-  return (2 * static_cast<double>(op.attributes.Int("size", 1)) + 4) * Elements(Out(op));
-}
+double Lrn(const OpShapes& op) { return (2 * Number(op, "size") + 4) * Elements(Out(op)); }
 
 // Of k elements that become one, the first costs nothing.
 double Reduce(const OpShapes& op) { return std::max(0.0, Elements(In(op, 0)) - Elements(Out(op))); }
@@ -162,7 +163,7 @@ double Dft(const OpShapes& op) {
 
 double Stft(const OpShapes& op) {
   const double bins = Dim(Out(op), 2);
-  const double length = op.attributes.Int("onesided", 1) != 0 ? 2 * (bins - 1) : bins;
+  const double length = op.attributes.Int("onesided", 1) != 0 ? 2 * std::max(0.0, bins - 1) : bins;
   return Dim(Out(op), 0) * Dim(Out(op), 1) * length * (5 * Log2(length) + 1);
 }
 
@@ -178,8 +179,7 @@ double CausalConv(const OpShapes& op) {
 // Per token: the state of each key head takes an outer product, forgets, and is corrected by what it predicts, as the
 // rule says; each query head multiplies with it.
 double LinearAttention(const OpShapes& op) {
-  const auto heads = static_cast<double>(op.attributes.Int("q_num_heads", 1)),
-             key_heads = std::max(1.0, static_cast<double>(op.attributes.Int("kv_num_heads", 1)));
+  const double heads = Number(op, "q_num_heads"), key_heads = Number(op, "kv_num_heads");
   const std::string_view rule = op.attributes.Text("update_rule", "gated_delta");
   const double state = Dim(In(op, 1), -1) / key_heads * (Dim(In(op, 2), -1) / key_heads);
   const double tokens = Dim(In(op, 0), 0) * Dim(In(op, 0), 1);
@@ -199,7 +199,7 @@ double Attention(const OpShapes& op) {
   const double past = HasInput(op, kPastKey) ? Dim(In(op, kPastKey), -2) : 0;
   double heads = query.size() == 4 ? Dim(query, 1) : 1;
   for (const std::string_view name : {"q_num_heads", "num_heads"}) {
-    if (op.attributes.Has(name)) heads = static_cast<double>(op.attributes.Int(name, 1));
+    if (op.attributes.Has(name)) heads = Number(op, name);
   }
   return AttentionOver(op, Elements(query), Dim(query, 0) * Dim(query, query.size() == 4 ? 2 : 1), Dim(key, -2) + past,
                        heads);
@@ -208,7 +208,7 @@ double Attention(const OpShapes& op) {
 // One input for all three, multiplied with packed weights first.
 double PackedAttention(const OpShapes& op) {
   const Dims& input = In(op, 0);
-  const double length = Dim(input, 1), heads = static_cast<double>(op.attributes.Int("num_heads", 1));
+  const double length = Dim(input, 1), heads = Number(op, "num_heads");
   return 2 * Elements(input) * Dim(In(op, 1), -1) +
          AttentionOver(op, Elements(Out(op)), Dim(input, 0) * length, length, heads);
 }

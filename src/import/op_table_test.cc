@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace berth {
@@ -60,6 +62,30 @@ TEST(OpTable, EinsumCountsEveryCombinationOfItsLabels) {
 TEST(OpTable, RecurrentLayersCountEveryStep) {
   const Dims x = {35, 64, 128}, w = {1, 4 * 256, 128}, r = {1, 4 * 256, 256};
   EXPECT_EQ(Flops("LSTM", {x, w, r}, {{35, 1, 64, 256}}), 35.0 * 64 * 256 * (8 * (128 + 256) + 30));
+}
+
+TEST(OpTable, WhateverAFileSaysOfSizesAndCountsTheWorkIsANumberOfAtLeastZero) {
+  for (const int64_t extent : {0, 1, 3, 1 << 30}) {
+    for (const size_t rank : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{4}, size_t{5}}) {
+      const Dims dims(rank, extent);
+      for (const int64_t number : {std::numeric_limits<int64_t>::min(), int64_t{-5}, int64_t{0}, int64_t{7}}) {
+        Attributes attributes;
+        for (const char* name : {"q_num_heads", "kv_num_heads", "num_heads", "N", "K", "size", "sampling_ratio", "axis",
+                                 "onesided", "transA", "block_size", "group", "hidden_size"}) {
+          attributes.Set(name, std::vector<int64_t>{number});
+        }
+        attributes.Set("kernel_shape", std::vector<int64_t>{number, number, number});
+        for (const OpRule& rule : OpRules()) {
+          OpShapes shapes{.attributes = attributes};
+          shapes.inputs.assign(6, &dims);
+          shapes.outputs.assign(3, &dims);
+          const double flops = rule.flops(shapes);
+          EXPECT_FALSE(std::isnan(flops)) << rule.type;
+          EXPECT_GE(flops, 0) << rule.type << " of rank " << rank << ", extent " << extent << ", number " << number;
+        }
+      }
+    }
+  }
 }
 
 TEST(OpTable, OtherDomainsAreNotMistakenForOnnx) {

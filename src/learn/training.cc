@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/stopwatch.h"
 #include "learn/learner.h"
 
 namespace berth {
@@ -225,15 +225,12 @@ class Run {
 
   // False when Ctrl-C or SIGTERM ended it.
   bool Go() {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     const Budget& budget = request_.budget;
     const auto cancelled = [&] {
       return budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed);
     };
-    const auto late = [&] {
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-      return passed.count() >= budget.seconds;
-    };
+    const auto late = [&] { return watch.seconds() >= budget.seconds; };
     // The policy's own answers count, too.
     int64_t own = 0;
     for (size_t i = 0; i < learner_.num_cases(); ++i) own += learner_.greedy_evaluations(i);

@@ -1,9 +1,10 @@
 #include "placement/constraints.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <regex>
 #include <set>
 
 #include "base/error.h"
@@ -11,7 +12,6 @@
 namespace berth {
 namespace {
 
-constexpr size_t kMostRegexLength = 1000;
 constexpr size_t kMostPairs = 1'000'000;
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
@@ -123,10 +123,12 @@ class Reader {
         if (GlobMatches(glob, type(i))) visit(i);
       }
     } else if (pattern.starts_with("re:")) {
-      const std::regex regex = Regex(pattern.substr(3));
+      const RE2 regex(pattern.substr(3), Options());
+      if (!regex.ok()) {
+        throw Mistake("'{}' is no regular expression that Berth can use ({})", regex.pattern(), regex.error());
+      }
       for (size_t i = 0; i < count; ++i) {
-        const std::string_view text = name(i);
-        if (std::regex_match(text.begin(), text.end(), regex)) visit(i);
+        if (RE2::FullMatch(re2::StringPiece(name(i)), regex)) visit(i);
       }
     } else {
       for (size_t i = 0; i < count; ++i) {
@@ -135,20 +137,10 @@ class Reader {
     }
   }
 
-  std::regex Regex(const std::string& text) const {
-    if (text.size() > kMostRegexLength)
-      throw Mistake("a regular expression of more than {} characters", kMostRegexLength);
-    auto flags = std::regex::ECMAScript | std::regex::nosubs;
-#ifdef _GLIBCXX_RELEASE
-    // Its own automaton: (a*)*b ends soon on every name. Without references back, which nobody needs here.
-    flags |= std::regex_constants::__polynomial;
-#endif
-    try {
-      return std::regex(text, flags);
-    } catch (const std::regex_error& error) {
-      std::string what = error.what();
-      throw Mistake("'{}' is no regular expression that Berth can use ({})", text, what.substr(0, what.find('.')));
-    }
+  static RE2::Options Options() {
+    RE2::Options options(RE2::Quiet);
+    options.set_never_capture(true);
+    return options;
   }
 
   std::vector<std::vector<OpId>> Ops(std::string_view list) const {

@@ -57,14 +57,7 @@ bool Better(const Score& a, const Score& b) {
 }
 
 Search::Search(const PlanRequest& request)
-    : request_(request),
-      random_(request.random),
-      workspace_(request.evaluator.NewWorkspace()),
-      start_(std::chrono::steady_clock::now()) {}
-
-double Search::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-}
+    : request_(request), random_(request.random), workspace_(request.evaluator.NewWorkspace()) {}
 
 bool Search::Done() const { return evaluations_ > 0 && (evaluations_ >= request_.budget.evaluations || Interrupted()); }
 
@@ -139,11 +132,10 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
   rest.random = request_.random.Fork(stream);
   if (request_.progress) {
     // What the other planner tells goes on from what is known here.
-    rest.progress = [tell = request_.progress, before = evaluations_, start = start_,
+    rest.progress = [tell = request_.progress, before = evaluations_, watch = watch_,
                      best = has_best_ ? std::optional(best_score_) : std::nullopt](const Progress& part) {
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       tell({.evaluations = before + part.evaluations,
-            .seconds = seconds,
+            .seconds = watch.seconds(),
             .best = best && !Better(part.best, *best) ? *best : part.best});
     };
   }

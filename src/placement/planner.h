@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,6 +14,7 @@
 
 #include "base/catalog.h"
 #include "base/random.h"
+#include "base/stopwatch.h"
 #include "placement/evaluator.h"
 #include "placement/plan.h"
 
@@ -99,7 +99,7 @@ class Search {
     constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
     return request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - evaluations_;
   }
-  double seconds() const;  // since the search began
+  double seconds() const { return watch_.seconds(); }  // since the search began
 
   // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the
   // plan itself brings none.
@@ -131,7 +131,7 @@ class Search {
   const PlanRequest request_;
   Random random_;
   std::unique_ptr<Workspace> workspace_;
-  std::chrono::steady_clock::time_point start_;
+  Stopwatch watch_;
   double last_progress_ = 0;
   std::optional<Score> told_;
   int64_t evaluations_ = 0;

@@ -16,19 +16,6 @@ std::string DeviceName(const Problem& problem, DeviceId device) {
   return Legible(problem.cluster().device(device).name);
 }
 
-// The first of all devices that are equally fast on their own.
-std::vector<DeviceId> DistinctDevices(const Comparison& comparison) {
-  const std::vector<double>& time = comparison.single_device_time;
-  std::vector<DeviceId> devices;
-  for (size_t d = 0; d < time.size(); ++d) {
-    if (std::find(time.begin(), time.begin() + static_cast<std::ptrdiff_t>(d), time[d]) ==
-        time.begin() + static_cast<std::ptrdiff_t>(d)) {
-      devices.push_back(MakeId<DeviceId>(d));
-    }
-  }
-  return devices;
-}
-
 // The device whose memory is fullest, with its peak: "gpu 97.5 MiB, 0.7 %".
 std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
   if (timeline.memory.empty()) return "-";
@@ -157,7 +144,7 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
 
 std::string ComparisonTable(const Problem& problem, const Comparison& comparison) {
   using enum Table::Align;
-  const std::vector<DeviceId> singles = DistinctDevices(comparison);
+  const std::vector<DeviceId> singles = DistinctDevices(comparison.single_device_time);
   const Objective& objective = comparison.objective;
   std::vector<Table::Column> columns = {{"planner"}};
   if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});

@@ -27,21 +27,18 @@ std::string Traffic(int64_t transfers, int64_t bytes) {
 
 // "gpu 8.10 ms, cpu 11.9 ms": the fastest first, of devices that take the same time the first.
 std::string DescribeSingles(const Problem& problem, const std::vector<double>& times) {
-  std::vector<std::pair<double, std::string>> sorted;
+  std::vector<DeviceId> sorted = DistinctDevices(times);
+  std::erase_if(sorted, [&](DeviceId device) { return !std::isfinite(times[Index(device)]); });
+  std::ranges::stable_sort(sorted, {}, [&](DeviceId device) { return times[Index(device)]; });
   std::vector<std::string> unable;
   for (const DeviceId device : problem.cluster().ids()) {
-    const double time = times[Index(device)];
-    if (!std::isfinite(time)) {
-      unable.push_back(DeviceName(problem, device));
-    } else if (std::ranges::find(sorted, time, &std::pair<double, std::string>::first) == sorted.end()) {
-      sorted.emplace_back(time, DeviceName(problem, device));
-    }
+    if (!std::isfinite(times[Index(device)])) unable.push_back(DeviceName(problem, device));
   }
-  std::ranges::stable_sort(sorted, {}, &std::pair<double, std::string>::first);
   constexpr size_t kShown = 6;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i) {
-    parts.push_back(fmt::format("{} {}", sorted[i].second, ToString(problem.ToSeconds(sorted[i].first))));
+    const double time = times[Index(sorted[i])];
+    parts.push_back(fmt::format("{} {}", DeviceName(problem, sorted[i]), ToString(problem.ToSeconds(time))));
   }
   if (sorted.size() > kShown) parts.push_back(fmt::format("{} slower ones", sorted.size() - kShown));
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
@@ -81,6 +78,7 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
     // What is proven of guessed sizes is proven of another model.
     report.bound = {.time = 0, .reason = "none is claimed, because sizes of the model are unknown"};
     report.result.optimal = false;
+    report.result.note.clear();
   }
   if (report.timeline.score.feasible && !std::isfinite(report.timeline.score.value())) {
     throw Error("{}: {} is more than a number can hold; correct what the model, the cluster or the options say",
@@ -109,6 +107,15 @@ std::vector<double> SingleDeviceTimes(const Evaluator& evaluator) {
     times.push_back(time);
   }
   return times;
+}
+
+std::vector<DeviceId> DistinctDevices(std::span<const double> single_device_time) {
+  std::vector<DeviceId> devices;
+  for (size_t d = 0; d < single_device_time.size(); ++d) {
+    if (std::ranges::count(single_device_time.first(d), single_device_time[d]) == 0)
+      devices.push_back(MakeId<DeviceId>(d));
+  }
+  return devices;
 }
 
 std::string DescribeEnd(SearchEnd ended) {

@@ -37,6 +37,9 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
 // One evaluation per device that differs from those before it.
 std::vector<double> SingleDeviceTimes(const Evaluator& evaluator);
 
+// The first of all devices that take the same time on their own.
+std::vector<DeviceId> DistinctDevices(std::span<const double> single_device_time);
+
 // What should be said of a search that was cut short, or that another run may end elsewhere; empty when all is well.
 std::string DescribeEnd(SearchEnd ended);
 

@@ -71,6 +71,12 @@ TEST(StandardError, ThatCannotBeWrittenChangesNoExitCode) {
       RunBerth({"simulate", "--plan", folder / "p.json", "--cluster", "k80x2", "--json"}, {.error_to = "/dev/full"});
   EXPECT_NE(outcome.code, 128 + SIGABRT);
   EXPECT_EQ(outcome.code, RunBerth({"simulate", "--plan", folder / "p.json", "--cluster", "k80x2", "--json"}).code);
+  // With progress to tell.
+  EXPECT_EQ(RunBerth({"train", "--planner", "placeto(rounds=2,rollouts=1,epochs=1)", "--on", kModel, "--updates", "2",
+                      "--out", folder / "run"},
+                     {.error_to = "/dev/full"})
+                .code,
+            0);
 }
 
 // --- What is no regular file ----------------------------------------------------------------------------------------

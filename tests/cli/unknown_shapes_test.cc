@@ -82,6 +82,13 @@ TEST_F(UnknownShapes, AreSaidWhereverANumberStands) {
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_THAT(compared.out, AllOf(HasSubstr(headline), Not(HasSubstr("No plan")), Not(HasSubstr("proven"))));
 
+  // Nor does a planner's own remark: a minimum cut proves what it finds.
+  for (const char* evaluator : {"serial", "serial(subgraph_overhead=1e-6)"}) {
+    const Outcome cut = Plan({"--planner", "mincut", "--evaluator", evaluator, "--allow-unknown-shapes"});
+    EXPECT_EQ(cut.code, 0) << cut.err;
+    EXPECT_THAT(cut.out, AllOf(HasSubstr(headline), Not(HasSubstr("o placement is")))) << evaluator;
+  }
+
   for (const std::vector<std::string>& command : {std::vector<std::string>{"check", plan_, "--allow-unknown-shapes"},
                                                   {"simulate", "--plan", plan_},
                                                   {"explain", plan_}}) {
