@@ -7,7 +7,7 @@
 namespace berth {
 
 MoveMaker::MoveMaker(const Units& units)
-    : units_(units), graph_(units.problem().graph()), stamp_(units.problem().num_ops(), 0) {}
+    : units_(units), graph_(units.problem().graph()), stamp_(units.problem().num_ops(), 0), first_of_unit_(units.size()) {}
 
 size_t MoveMaker::Size(Random& random) const {
   const double most = std::log(static_cast<double>(std::max<size_t>(graph_.num_ops(), 2)));
@@ -102,16 +102,18 @@ void MoveMaker::Backward(Random& random) {
   }
 }
 
-// The chosen ops, with the rest of their units, that are elsewhere and can run there.
+// The chosen ops, with the rest of their units, that are elsewhere and can run there. O(ops of these units).
 void MoveMaker::MoveAll(std::span<const DeviceId> placement, DeviceId to) {
+  // A unit moves once, for its first chosen op.
+  for (const OpId op : chosen_) first_of_unit_[units_.unit_of(op)] = op;
   for (const OpId op : chosen_) {
-    if (placement[Index(op)] == to) continue;
+    OpId& first = first_of_unit_[units_.unit_of(op)];
+    first = std::min(first, op);
+  }
+  for (const OpId op : chosen_) {
     const size_t unit = units_.unit_of(op);
-    const std::span<const OpId> ops = units_.ops(unit);
-    // A unit moves once, for its first chosen op.
-    const auto first = std::ranges::find_if(ops, [&](OpId o) { return stamp_[Index(o)] == round_; });
-    if (*first != op || !units_.can_run(unit, to)) continue;
-    for (const OpId o : ops) moves_.emplace_back(o, to);
+    if (placement[Index(op)] == to || first_of_unit_[unit] != op || !units_.can_run(unit, to)) continue;
+    for (const OpId o : units_.ops(unit)) moves_.emplace_back(o, to);
   }
 }
 
