@@ -176,6 +176,19 @@ TEST(ImportOnnxHostile, AttributesThatCannotBe) {
   EXPECT_THAT(MessageFor(depth), HasSubstr("blocksize"));
 }
 
+TEST(ImportOnnxHostile, AConstantWhoseDeclaredShapeHasAnotherRankIsNotFolded) {
+  TestOnnxModel model;
+  model.Input("x", {3, 3});
+  model.Ints("numbers", {4, 3, 2, 1});
+  model.Ints("two_ks", {1, 2});  // a rule can only estimate how many are picked
+  model.Node("TopK", {"numbers", "two_ks"}, {"values", "places"});
+  model.Info("values", {3, 3});
+  model.Info("places", {3, 3});
+  model.Node("Add", {"x", "values"}, {"y"});
+  model.Output("y");
+  EXPECT_EQ(model.Read().num_ops(), 1u);
+}
+
 TEST(ImportOnnxHostile, NothingToPlaceIsSaidSo) {
   TestOnnxModel model;
   model.Weight("w", {4});

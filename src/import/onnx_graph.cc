@@ -344,7 +344,12 @@ void OnnxScope::MakeConstants(const OnnxNode& node, InferredShapes& shapes) {
 void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
   for (size_t i = 0; i < shapes.outputs.size(); ++i) {
     const std::string& name = node.proto.output(static_cast<int>(i));
-    if (!name.empty()) SettleShape(node, name, shapes.outputs[i], shapes.problem);
+    if (name.empty()) continue;
+    Value& output = shapes.outputs[i];
+    const std::optional<Dims> inferred = output.known_dims ? std::optional(output.dims) : std::nullopt;
+    SettleShape(node, name, output, shapes.problem);
+    // A shape that is not the rule's own is none that folding can rely on.
+    if (inferred && *inferred != output.dims) shapes.told = false;
   }
 }
 

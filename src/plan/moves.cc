@@ -7,7 +7,10 @@
 namespace berth {
 
 MoveMaker::MoveMaker(const Units& units)
-    : units_(units), graph_(units.problem().graph()), stamp_(units.problem().num_ops(), 0), first_of_unit_(units.size()) {}
+    : units_(units),
+      graph_(units.problem().graph()),
+      stamp_(units.problem().num_ops(), 0),
+      first_of_unit_(units.size()) {}
 
 size_t MoveMaker::Size(Random& random) const {
   const double most = std::log(static_cast<double>(std::max<size_t>(graph_.num_ops(), 2)));

@@ -50,9 +50,9 @@ class MoveMaker {
   const Graph& graph_;
   Moves moves_;
   std::vector<OpId> chosen_;
-  std::vector<uint32_t> stamp_;  // per op: the round in which it was chosen
+  std::vector<uint32_t> stamp_;      // per op: the round in which it was chosen
   std::vector<OpId> first_of_unit_;  // per unit: the first of its ops that is chosen
-  std::vector<DeviceId> trial_;  // only where there are rules between units
+  std::vector<DeviceId> trial_;      // only where there are rules between units
   uint32_t round_ = 0;
 };
 
