@@ -24,9 +24,9 @@ void BM_PolicyStep(benchmark::State& state, const std::string& planner, const st
   const auto evaluator = All().evaluators.Make("serial(io=everywhere)", problem);
   const std::shared_ptr<Policy> policy = Methods().Make(planner).make_policy(problem, Random(1));
   const auto task = policy->Prepare(problem);
-  Judge judge(*evaluator, {});
+  Search search({.problem = problem, .evaluator = *evaluator, .budget = {}, .random = Random(1)});
   std::vector<Random> randoms{Random(2)};
-  const auto episodes = policy->Play(*task, judge, randoms, {.evaluations = 1});
+  const auto episodes = policy->Play(*task, search, randoms, {.evaluations = 1});
   for (auto _ : state) {
     const Likelihood likelihood = policy->Recall(*task, *episodes[0]);
     benchmark::DoNotOptimize(

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "bench/problems.h"
+#include "placement/search.h"
 #include "placement/testing.h"
 
 namespace berth {
@@ -75,7 +76,7 @@ void BM_Try(benchmark::State& state, const std::string& evaluator_name, bool mem
   const auto workspace = evaluator->NewWorkspace();
   Random random(1);
   std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
-  const auto session = evaluator->NewSession({.device = device});
+  const auto session = evaluator->NewSession({.device = device}, *workspace);
   const auto last = static_cast<size_t>(share * static_cast<double>(problem.num_ops()));
   std::vector<double> moves, wholes;
   for (auto _ : state) {
@@ -113,6 +114,23 @@ BENCHMARK_CAPTURE(BM_Score, ports, "parallel(contention=ports,io=everywhere)", f
 BENCHMARK_CAPTURE(BM_Score, ports_memory, "parallel(contention=ports,io=everywhere)", true)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, serial, "serial(io=everywhere)", false)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Score, serial_memory, "serial(io=everywhere)", true)->Apply(Sizes);
+// 64 placements at once, through the gate that planners use, on so many threads.
+void BM_EvaluateAll(benchmark::State& state) {
+  const Problem problem = LimitedProblem("layered(ops=80000,width=400)", "k80x8", false);
+  const auto evaluator = All().evaluators.Make("parallel(contention=ports,io=everywhere)", problem);
+  Random random(1);
+  std::vector<std::vector<DeviceId>> devices;
+  for (int i = 0; i < 64; ++i) devices.push_back(testing::RandomPlacement(problem, random));
+  std::vector<PlanView> plans;
+  for (const auto& device : devices) plans.push_back({.device = device});
+  std::vector<berth::Score> scores(plans.size());
+  Search search(
+      {.problem = problem, .evaluator = *evaluator, .budget = {}, .random = Random(1), .threads = state.range(0)});
+  search.EvaluateAll(plans, scores, "");
+  for (auto _ : state) benchmark::DoNotOptimize(search.EvaluateAll(plans, scores, ""));
+}
+BENCHMARK(BM_EvaluateAll)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
 // The size of the graphs that Placeto's authors place.
 void BM_ScorePlaceto(benchmark::State& state) {
   Score(state, "layered(ops=600,width=16)", "placeto(devices=4)", "placeto", true);

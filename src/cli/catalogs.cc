@@ -2,6 +2,7 @@
 
 #include "cli/learning.h"
 #include "import/model_families.h"
+#include "placement/wrappers.h"
 #include "plan/planners.h"
 #include "sim/simulators.h"
 
@@ -28,6 +29,7 @@ Catalogs::Catalogs() {
   RegisterPipeline(evaluators);
   RegisterPieces(evaluators);
   RegisterPlaceto(evaluators);
+  RegisterWrappers(evaluators);
 
   RegisterGroupings(groupings);
 

@@ -40,7 +40,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
       text += "\n" + Line(fmt::format("The fastest plan is in {}.", Printable(arguments.output)));
     Print(text);
   }
-  return winner.timeline.score.feasible ? 0 : 1;
+  return winner.timeline.score.fits() ? 0 : 1;
 }
 
 }  // namespace berth

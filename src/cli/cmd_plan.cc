@@ -75,7 +75,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     Print(DumpJson(json));
   } else {
     std::string text = PlanPage(*setup.evaluator, report);
-    if (!report.timeline.score.feasible) text += "\n" + Wrap(HowToFit(*setup.problem, report));
+    if (!report.timeline.score.fits()) text += "\n" + Wrap(HowToFit(*setup.problem, report));
     if (controls) {
       text += "\n" +
               Wrap(fmt::format("For comparison, planners that do not learn, each with at most {}{}:",
@@ -95,7 +95,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   }
   WritePicture(arguments.picture, *setup.problem, report, cancelled);
   if (!arguments.picture.empty() && !arguments.json) Print(fmt::format("Drawn in {}.\n", Printable(arguments.picture)));
-  return report.timeline.score.feasible ? 0 : 1;
+  return report.timeline.score.fits() ? 0 : 1;
 }
 
 }  // namespace berth

@@ -37,7 +37,7 @@ int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
   }
   WritePicture(arguments.picture, problem, report);
   if (!arguments.picture.empty() && !arguments.json) Print(fmt::format("Drawn in {}.\n", Printable(arguments.picture)));
-  return report.timeline.score.feasible ? 0 : 1;
+  return report.timeline.score.fits() ? 0 : 1;
 }
 
 }  // namespace berth

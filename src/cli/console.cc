@@ -95,7 +95,7 @@ ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::s
   return [this, &evaluator, name = Shorten(planner, 32)](const Progress& progress) {
     Show(fmt::format("{}: {:.1f} s, best {}{}, {}", name, progress.seconds,
                      ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best.value()),
-                     progress.best.feasible ? "" : " (does not fit)", Counted(progress.evaluations, "evaluation")));
+                     progress.best.fits() ? "" : " (does not fit)", Counted(progress.evaluations, "evaluation")));
   };
 }
 

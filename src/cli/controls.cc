@@ -30,7 +30,7 @@ Json ControlsJson(const Problem& problem, const Comparison& controls) {
     list.push_back({{"planner", row.report.planner},
                     {"score_seconds", problem.ToSeconds(score.time).value},
                     {"objective_value", ObjectiveNumber(problem, controls.objective, score.value())},
-                    {"feasible", score.feasible},
+                    {"feasible", score.fits()},
                     {"optimal", row.report.result.optimal},
                     {"evaluations", row.report.result.evaluations}});
   }

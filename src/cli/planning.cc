@@ -35,6 +35,10 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
                                         .budget = budget,
                                         .random = Random(search.seed),
                                         .progress = line.Callback(*setup.evaluator, planner.name())});
+  if (result.score.failed()) {
+    throw Error("{}: none of {} could be scored by {}; the last one: {}", planner.name(),
+                Counted(result.evaluations, "plan"), setup.evaluator->name(), result.failure);
+  }
   const SearchEnd ended = HowItEnded(budget, result);
   PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
   report.ended = ended;
@@ -52,7 +56,7 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
   file.ended = report.ended;
   file.score_seconds = setup.problem->ToSeconds(report.timeline.score.time).value;
   file.lower_bound_seconds = setup.problem->ToSeconds(report.bound.time).value;
-  file.feasible = report.timeline.score.feasible;
+  file.feasible = report.timeline.score.fits();
   file.optimal = report.result.optimal;
   return file;
 }

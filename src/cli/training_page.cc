@@ -14,8 +14,8 @@ namespace berth {
 namespace {
 
 std::string ScoreText(const Setup& setup, const Score& score) {
-  return score.feasible ? ObjectiveText(*setup.problem, setup.evaluator->facts().objective, score.value())
-                        : "does not fit";
+  return score.fits() ? ObjectiveText(*setup.problem, setup.evaluator->facts().objective, score.value())
+                      : "does not fit";
 }
 
 // A cost of the learner's.
@@ -99,10 +99,10 @@ Json TrainingJson(const std::vector<TrainedRow>& rows) {
                  {"evaluator", row.setup.evaluator->name()},
                  {"first_cost", FiniteOrNull(trained.first_cost)},
                  {"best_seconds", found ? Json(problem.ToSeconds(trained.best.score.time).value) : Json()},
-                 {"best_feasible", found && trained.best.score.feasible},
+                 {"best_feasible", found && trained.best.score.fits()},
                  {"evaluations", trained.best.evaluations},
                  {"greedy_cost", FiniteOrNull(trained.greedy_cost)},
-                 {"greedy_feasible", !trained.greedy.plan.device.empty() && trained.greedy.score.feasible},
+                 {"greedy_feasible", !trained.greedy.plan.device.empty() && trained.greedy.score.fits()},
                  {"greedy_evaluations", trained.greedy.evaluations},
                  {"lower_bound_seconds", problem.ToSeconds(row.bound.time).value}};
     if (row.controls) json["controls"] = ControlsJson(problem, *row.controls);

@@ -152,7 +152,7 @@ class Picture {
     const auto guessed = FindDoubtful(graph_, Certainty::kUnknown);
     return fmt::format(
         "{} on {}: {}{}{}", Escaped(graph_.name(), 60), Escaped(problem_.cluster().name(), 60),
-        Time(timeline_.score.time), timeline_.score.feasible ? "" : " (does not fit)",
+        Time(timeline_.score.time), timeline_.score.fits() ? "" : " (does not fit)",
         guessed ? fmt::format("\\nGUESSED: the sizes of {} of {} ops are unknown", guessed->ops, graph_.num_ops())
                 : "");
   }

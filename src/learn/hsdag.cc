@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "learn/scoring.h"
 
 namespace berth {
 namespace {
@@ -121,7 +122,7 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
 
 int64_t HsdagPolicy::evaluations(const Task&) const { return options_.steps; }
 
-std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Judge& judge, std::span<Random> randoms,
+std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search& search, std::span<Random> randoms,
                                                         const PlayOptions& play) const {
   const torch::NoGradGuard no_gradient;
   const auto& task = static_cast<const HsdagTask&>(base);
@@ -153,7 +154,8 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Judge&
         device_of_node[v] = static_cast<int32_t>(step.device[static_cast<size_t>(out.group_of_node[v])]);
       }
       task.placer.Place(device_of_node, placement);
-      episode->cost.push_back(judge.Ask(placement).cost);
+      const Score score = search.Evaluate({.device = placement}, play.cause);
+      episode->cost.push_back(CostOf(task.problem, score, play.memory_penalty));
       const auto rows = log_probabilities.accessor<float, 2>();
       for (size_t g = 0; g < step.device.size(); ++g) {
         episode->step_of.push_back(static_cast<int32_t>(i));

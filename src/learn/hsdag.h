@@ -26,7 +26,7 @@ class HsdagPolicy : public Policy {
   std::unique_ptr<Task> Prepare(const Problem& problem) const override;
   int64_t evaluations(const Task& task) const override;
   int64_t anchors() const override { return options_.anchors ? 1 + options_.shape.devices : 1; }
-  std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
+  std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   Likelihood Recall(const Task& task, const Episode& episode) const override;
   std::string shape() const override;

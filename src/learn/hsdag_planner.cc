@@ -28,7 +28,7 @@ Defaults CodeMode() {
   Defaults mode = PaperMode();
   mode.method.rule.credit = Credit::kBuffer;
   mode.method.learner = {.learning_rate = 1e-3, .learning_rate_end = 1e-3};
-  mode.method.judge.reject_single_device = true;
+  mode.method.scoring.reject_single_device = true;
   mode.policy.colocation = "code";
   mode.policy.features = {.in_degree = false, .out_degree = false, .fractal = false, .position = 1, .shape = false};
   return mode;
@@ -119,14 +119,15 @@ Method MakeMethod(const Params& params) {
   Set(params, "clip", method.learner.clip_norm);
   Set(params, "workers", method.learner.workers);
   Set(params, "seeded", method.seeded);
-  Set(params, "cache", method.judge.cache);
-  Set(params, "runs", method.judge.runs);
-  Set(params, "kept", method.judge.kept);
-  Set(params, "reject_single", method.judge.reject_single_device);
+  Set(params, "cache", method.scoring.cache);
+  Set(params, "runs", method.scoring.runs);
+  Set(params, "kept", method.scoring.kept);
+  Set(params, "reject_single", method.scoring.reject_single_device);
   Set(params, "checkpoint", method.checkpoint);
   method.train = params.Given("train") ? params.Bool("train") : method.checkpoint.empty();
-  if (method.judge.kept > method.judge.runs) {
-    throw Error("hsdag: kept={} is more than runs={}; make it at most as many", method.judge.kept, method.judge.runs);
+  if (method.scoring.kept > method.scoring.runs) {
+    throw Error("hsdag: kept={} is more than runs={}; make it at most as many", method.scoring.kept,
+                method.scoring.runs);
   }
   Set(params, "hold", method.learner.hold);
   if (method.critic.prior == CriticOptions::Prior::kNone) {

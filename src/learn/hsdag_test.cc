@@ -16,6 +16,7 @@
 #include "learn/hsdag_parse.h"
 #include "learn/learner.h"
 #include "learn/planners.h"
+#include "learn/testing.h"
 #include "placement/costs.h"
 #include "placement/testing.h"
 #include "sim/simulators.h"
@@ -200,9 +201,9 @@ TEST(Hsdag, RecallsTheProbabilitiesWithWhichItPlayed) {
         options.steps = 3;
         const HsdagPolicy policy(*test.problem, options, Random(7));
         const auto task = policy.Prepare(*test.problem);
-        Judge judge(*test.judged, {});
+        testing::OpenSearch search(*test.judged);
         std::vector<Random> randoms{Random(1), Random(2)};
-        for (const auto& episode : policy.Play(*task, judge, randoms, {})) {
+        for (const auto& episode : policy.Play(*task, search, randoms, {})) {
           const Likelihood likelihood = policy.Recall(*task, *episode);
           ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
           for (size_t i = 0; i < episode->log_prob.size(); ++i) {
@@ -227,10 +228,10 @@ TEST(Hsdag, AnOpGoesOnlyWhereItCanRun) {
     options.shape.levels = levels;
     const HsdagPolicy policy(narrow, options, Random(7));
     const auto task = policy.Prepare(narrow);
-    Judge judge(*judged, {});
+    testing::OpenSearch search(*judged);
     std::vector<Random> randoms{Random(1)};
-    policy.Play(*task, judge, randoms, {});
-    EXPECT_EQ(FindViolation(narrow, judge.Take().plan.view()), std::nullopt);
+    policy.Play(*task, search, randoms, {});
+    EXPECT_EQ(FindViolation(narrow, search.best().view()), std::nullopt);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "learn/learner.h"
 #include "learn/planners.h"
+#include "placement/search.h"
 
 namespace berth {
 namespace {
@@ -27,7 +28,7 @@ class LearnedPlanner : public Planner {
     Search search(bounded);
     if (method_.seeded) ScoreSingles(search);
 
-    const std::vector<LearnCase> cases{{.problem = request.problem, .evaluator = request.evaluator}};
+    const std::vector<LearnCase> cases{{.problem = request.problem, .evaluator = request.evaluator, .search = &search}};
     Learner learner(method_, cases, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget.
     const int64_t per_update = learner.evaluations_per_update();
@@ -40,14 +41,16 @@ class LearnedPlanner : public Planner {
     CurvePoint last;
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
-    const int64_t threads =
-        request.evaluator.facts().thread_safe ? std::max<int64_t>(std::thread::hardware_concurrency(), 1) : 1;
+    const int64_t cores = request.threads > 0 ? request.threads : std::thread::hardware_concurrency();
+    const int64_t threads = request.evaluator.facts().exclusive ? 1 : std::max<int64_t>(cores, 1);
     // The last evaluations are for the policy's own answer.
     const int64_t own = learner.greedy_evaluations(0);
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
       const std::optional<CurvePoint> point = learner.Update(search.evaluations_left() - own, threads, stop);
-      Adopt(search, learner.Take(0));
-      if (!point) break;
+      if (!point) {
+        learner.AdoptDropped();
+        break;
+      }
       last = *point;
       curve.push_back(last);
       if (last.diverged) {
@@ -65,13 +68,12 @@ class LearnedPlanner : public Planner {
     std::optional<double> policy_seconds;
     if (!search.Done()) {
       const Learner::Answer answer = learner.Greedy(0, search.evaluations_left());
-      Adopt(search, learner.Take(0));
       const Score& score = answer.result.score;
       if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem.seconds_per_unit();
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
-                          !policy_seconds  ? "has no score: " + answer.failure
-                          : score.feasible ? "takes " + ToString(Seconds{*policy_seconds})
-                                           : "does not fit");
+                          !policy_seconds ? "has no score: " + answer.failure
+                          : score.fits()  ? "takes " + ToString(Seconds{*policy_seconds})
+                                          : "does not fit");
       if (!search.has_best())
         throw Error("{}: the policy's likeliest placement has no score: {}", name(), answer.failure);
     }
@@ -82,11 +84,6 @@ class LearnedPlanner : public Planner {
   }
 
  private:
-  void Adopt(Search& search, PlanResult found) const {
-    if (!found.plan.device.empty()) found.plan.SetCause("drawn by the policy of " + method_.name);
-    search.Adopt(found);
-  }
-
   // Each device alone, ops that it cannot run where they are fastest.
   static void ScoreSingles(Search& search) {
     const Problem& problem = search.problem();

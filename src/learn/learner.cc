@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json_object.h"
 #include "learn/checkpoint.h"
+#include "placement/search.h"
 
 namespace berth {
 namespace {
@@ -45,20 +46,18 @@ void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)
   }
 }
 
-// Adopts what was found where it is better than what was found before.
-void Keep(PlanResult result, PlanResult& found) {
-  found.evaluations += result.evaluations;
-  if (result.plan.device.empty()) return;
-  if (!found.plan.device.empty() && !Better(result.score, found.score)) return;
-  found.plan = std::move(result.plan);
-  found.score = result.score;
+// A placement without a score is no answer.
+PlanResult FoundBy(const Search& search) {
+  PlanResult found = search.Found();
+  if (found.score.failed()) found.plan = {};
+  return found;
 }
 
 nlohmann::json FoundJson(const PlanResult& found) {
   nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
   for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
   const Score& score = found.score;
-  json["score"] = {score.time, score.feasible, score.excess_bytes};
+  json["score"] = {score.time, score.fits(), score.excess_bytes};
   if (score.objective) json["score"].push_back(*score.objective);
   return json;
 }
@@ -82,7 +81,12 @@ PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std
   }
   // JSON knows no infinity.
   const auto number = [](const nlohmann::json& value) { return value.is_null() ? kCannotRun : value.get<double>(); };
-  found.score = {.time = number(score[0]), .feasible = score[1].get<bool>(), .excess_bytes = score[2].get<int64_t>()};
+  const auto excess = score[2].get<int64_t>();
+  found.score = {.time = number(score[0]),
+                 .outcome = score[1].get<bool>() ? Outcome::kFits
+                            : excess > 0         ? Outcome::kTooBig
+                                                 : Outcome::kImpossible,
+                 .excess_bytes = excess};
   if (score.size() > 3) found.score.objective = number(score[3]);
   object.Finish();
   if (found.plan.device.empty()) return found;
@@ -112,7 +116,7 @@ struct Learner::Worker {
   int64_t anchor;
   int64_t rollouts;
   int64_t evaluations;
-  Judge* judge;
+  std::unique_ptr<Search> search;  // over its lease
   std::vector<std::unique_ptr<Episode>> episodes{};
   std::vector<std::vector<double>> weight{};  // per episode, per step
   std::vector<at::Tensor> gradient{};
@@ -124,7 +128,8 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
       cases_(std::move(cases)),
       random_(random),
       planned_updates_(std::max<int64_t>(planned_updates, 1)),
-      rule_(method.rule) {
+      rule_(method.rule),
+      cause_("drawn by the policy of " + method.name) {
   if (cases_.empty()) throw Error("{}: there is no graph to learn on", method.name);
   policy_ = method_.make_policy(cases_[0].problem, random_.Fork(0));
   for (const LearnCase& each : cases_) tasks_.push_back(policy_->Prepare(each.problem));
@@ -136,10 +141,16 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
     for (const OpId op : each.problem.graph().ops()) work += std::ranges::min(each.problem.op_times(op));
     work_.push_back(work > 0 ? work : 1);
   }
-  found_.resize(cases_.size());
-  dropped_.resize(cases_.size());
-  judges_.resize(static_cast<size_t>(method_.learner.workers * policy_->anchors()));
-  for (auto& judges : judges_) judges.resize(cases_.size());
+  for (const LearnCase& each : cases_) {
+    scoring_.push_back(ForLearning(each.evaluator, method_.scoring));
+    if (each.search == nullptr) {
+      own_searches_.push_back(std::make_unique<Search>(
+          PlanRequest{.problem = each.problem, .evaluator = each.evaluator, .budget = {}, .random = random_}));
+    }
+    searches_.push_back(each.search == nullptr ? own_searches_.back().get() : each.search);
+  }
+  workspaces_.resize(static_cast<size_t>(method_.learner.workers * policy_->anchors()));
+  for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
   if (method_.critic.prior != CriticOptions::Prior::kNone) {
     for (size_t i = 0; i < cases_.size(); ++i) {
       BERTH_CHECK(tasks_[i]->graph() != nullptr, "{} has no nodes for a critic", method_.name);
@@ -163,7 +174,6 @@ struct Learner::Before {
   explicit Before(const Learner& learner)
       : rule(learner.rule_),
         reference(learner.reference_),
-        found(learner.found_),
         updates(learner.updates_),
         evaluations(learner.evaluations_),
         failures(learner.failures_) {
@@ -198,14 +208,8 @@ struct Learner::Before {
       learner.adam_->state()[parameters[p].unsafeGetTensorImpl()] =
           std::make_unique<torch::optim::AdamParamState>(adam[p]);
     }
-    for (size_t i = 0; i < found.size(); ++i) {
-      PlanResult all = learner.Take(i);
-      all.evaluations -= found[i].evaluations;
-      Keep(std::move(all), learner.dropped_[i]);
-    }
     learner.rule_ = std::move(rule);
     learner.reference_ = std::move(reference);
-    learner.found_ = std::move(found);
     learner.updates_ = updates;
     learner.evaluations_ = evaluations;
     learner.failures_ = failures;
@@ -213,14 +217,27 @@ struct Learner::Before {
 
   UpdateRule rule;
   std::vector<double> reference;
-  std::vector<PlanResult> found;
   int64_t updates, evaluations, failures;
   std::vector<at::Tensor> policy;
   std::vector<torch::optim::AdamParamState> adam;  // none before the first step
   std::vector<std::vector<at::Tensor>> critics{};  // none before they learn
 };
 
-std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations) {
+std::unique_ptr<Search> Learner::MakeSearch(size_t index, int64_t evaluations, Workspace* workspace,
+                                            const StopCheck& stop) {
+  const Lease lease = searches_[index]->Lend(evaluations);
+  auto search = std::make_unique<Search>(PlanRequest{.problem = cases_[index].problem,
+                                                     .evaluator = *scoring_[index],
+                                                     .budget = {.evaluations = lease.evaluations},
+                                                     .random = random_,
+                                                     .first_evaluation = lease.first,
+                                                     .confirms = false},
+                                         workspace);
+  if (workspace != nullptr && scoring_[index]->facts().stops) workspace->stop = stop;
+  return search;
+}
+
+std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations, const StopCheck& stop) {
   std::vector<Worker> workers;
   int64_t left = evaluations;
   const int64_t anchors = policy_->anchors();
@@ -229,18 +246,21 @@ std::vector<Learner::Worker> Learner::MakeWorkers(int64_t evaluations) {
     const size_t index = static_cast<size_t>(updates_ * method_.learner.workers + w / anchors) % cases_.size();
     const int64_t rollouts = std::min(method_.learner.rollouts, left);
     const int64_t wanted = std::min(policy_->evaluations(*tasks_[index]), left / rollouts);
-    std::unique_ptr<Judge>& judge = judges_[static_cast<size_t>(w)][index];
-    if (judge == nullptr) judge = std::make_unique<Judge>(cases_[index].evaluator, method_.judge);
-    workers.push_back(
-        {.index = index, .anchor = w % anchors, .rollouts = rollouts, .evaluations = wanted, .judge = judge.get()});
+    std::unique_ptr<Workspace>& workspace = workspaces_[static_cast<size_t>(w)][index];
+    if (workspace == nullptr) workspace = scoring_[index]->NewWorkspace();
+    workers.push_back({.index = index,
+                       .anchor = w % anchors,
+                       .rollouts = rollouts,
+                       .evaluations = wanted,
+                       .search = MakeSearch(index, wanted * rollouts, workspace.get(), stop)});
     left -= wanted * rollouts;
   }
   return workers;
 }
 
-std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const std::function<bool()>& stop) {
+std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const StopCheck& stop) {
   Before before(*this);
-  std::vector<Worker> workers = MakeWorkers(evaluations);
+  std::vector<Worker> workers = MakeWorkers(evaluations, stop);
   const auto update = static_cast<uint64_t>(updates_) + 1;
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
@@ -249,18 +269,22 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
       randoms.push_back(
           random_.Fork(update, w * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
     }
-    worker.episodes = policy_->Play(*tasks_[worker.index], *worker.judge, randoms,
-                                    {.evaluations = worker.evaluations, .anchor = worker.anchor, .stop = stop});
+    worker.episodes = policy_->Play(*tasks_[worker.index], *worker.search, randoms,
+                                    {.evaluations = worker.evaluations,
+                                     .memory_penalty = method_.scoring.memory_penalty,
+                                     .cause = cause_,
+                                     .anchor = worker.anchor,
+                                     .stop = stop});
   });
   const auto dropped = [&] {
-    for (const Worker& worker : workers) Keep(worker.judge->Take(), found_[worker.index]);
+    for (const Worker& worker : workers) dropped_.emplace_back(worker.index, FoundBy(*worker.search));
     before.Restore(*this);
     return std::nullopt;
   };
   if (stop && stop()) return dropped();
 
   CurvePoint point{.update = ++updates_, .best_cost = std::numeric_limits<double>::infinity()};
-  CollectFound(workers, point);
+  CollectCosts(workers, point);
   WeighSteps(workers);
   const double planned = static_cast<double>(planned_updates_), done = static_cast<double>(updates_ - 1);
   for (int64_t epoch = 0; epoch < rule_.options().epochs && !point.diverged; ++epoch) {
@@ -290,17 +314,18 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   for (const at::Tensor& parameter : policy_->parameters()) {
     point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
   }
+  for (const Worker& worker : workers) searches_[worker.index]->Adopt(FoundBy(*worker.search));
   return point;
 }
 
-void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
+void Learner::CollectCosts(std::span<Worker> workers, CurvePoint& point) {
   std::string failure;
   double asked = 0, episodes = 0, logarithms = 0;
   for (Worker& worker : workers) {
     const double unit = cases_[worker.index].problem.seconds_per_unit();
-    evaluations_ += worker.judge->evaluations();
-    failures_ += worker.judge->failures();
-    if (!worker.judge->last_failure().empty()) failure = worker.judge->last_failure();
+    evaluations_ += worker.search->evaluations();
+    failures_ += worker.search->failures();
+    if (!worker.search->last_failure().empty()) failure = worker.search->last_failure();
     for (const auto& episode : worker.episodes) {
       for (const double cost : episode->cost) {
         if (!std::isfinite(cost)) continue;
@@ -313,7 +338,6 @@ void Learner::CollectFound(std::span<Worker> workers, CurvePoint& point) {
       point.groups += episode->groups;
       ++episodes;
     }
-    Keep(worker.judge->Take(), found_[worker.index]);
   }
   if (failures_ == evaluations_) {
     throw Error("{}: none of {} placements could be scored: {}", method_.name, evaluations_, failure);
@@ -391,7 +415,7 @@ at::Tensor Learner::Loss(const Worker& worker, size_t episode, const Likelihood&
 }
 
 Learner::Stepped Learner::Step(std::span<Worker> workers, int64_t threads, const Weights& weights, bool imagined,
-                               CurvePoint& point, const std::function<bool()>& stop) {
+                               CurvePoint& point, const StopCheck& stop) {
   const std::vector<at::Tensor> parameters = policy_->parameters();
   InParallel(static_cast<int64_t>(workers.size()), threads, [&](size_t w) {
     Worker& worker = workers[w];
@@ -440,9 +464,8 @@ Learner::Stepped Learner::Step(std::span<Worker> workers, int64_t threads, const
   return Stepped::kDone;
 }
 
-PlanResult Learner::Take(size_t index) {
-  Keep(std::exchange(dropped_[index], {}), found_[index]);
-  return std::exchange(found_[index], {});
+void Learner::AdoptDropped() {
+  for (const auto& [index, found] : std::exchange(dropped_, {})) searches_[index]->Adopt(found);
 }
 
 int64_t Learner::greedy_evaluations(size_t index) const {
@@ -450,21 +473,25 @@ int64_t Learner::greedy_evaluations(size_t index) const {
 }
 
 Learner::Answer Learner::Greedy(size_t index, int64_t most) {
-  Judge judge(cases_[index].evaluator, method_.judge);
+  const std::unique_ptr<Search> search = MakeSearch(index, std::min(greedy_evaluations(index), most), nullptr, {});
   at::set_num_threads(1);
   Answer answer{.cost = std::numeric_limits<double>::infinity()};
-  for (int64_t anchor = 0; anchor < policy_->anchors() && judge.evaluations() < most; ++anchor) {
-    const int64_t evaluations = std::min(policy_->greedy_evaluations(*tasks_[index]), most - judge.evaluations());
+  for (int64_t anchor = 0; anchor < policy_->anchors() && search->evaluations() < most; ++anchor) {
+    const int64_t evaluations = std::min(policy_->greedy_evaluations(*tasks_[index]), most - search->evaluations());
     std::vector<Random> randoms{random_.Fork(0, 1)};
-    const auto episodes =
-        policy_->Play(*tasks_[index], judge, randoms, {.greedy = true, .evaluations = evaluations, .anchor = anchor});
+    const auto episodes = policy_->Play(*tasks_[index], *search, randoms,
+                                        {.greedy = true,
+                                         .evaluations = evaluations,
+                                         .memory_penalty = method_.scoring.memory_penalty,
+                                         .cause = cause_,
+                                         .anchor = anchor});
     answer.cost = std::min(answer.cost, episodes[0]->cost.back() * cases_[index].problem.seconds_per_unit());
   }
-  answer.failure = judge.last_failure();
-  evaluations_ += judge.evaluations();
-  failures_ += judge.failures();
-  answer.result = judge.Take();
-  Keep(answer.result, found_[index]);
+  answer.failure = search->last_failure();
+  evaluations_ += search->evaluations();
+  failures_ += search->failures();
+  answer.result = FoundBy(*search);
+  searches_[index]->Adopt(answer.result);
   return answer;
 }
 
@@ -489,7 +516,7 @@ void Learner::Save(const std::string& path) const {
   for (const double reference : reference_) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
-  for (const PlanResult& found : found_) meta["found"].push_back(FoundJson(found));
+  for (const Search* search : searches_) meta["found"].push_back(FoundJson(FoundBy(*search)));
   Checkpoint checkpoint{.meta = std::move(meta)};
   const auto add = [&](std::string name, const at::Tensor& tensor) {
     checkpoint.tensors.emplace_back(std::move(name), tensor);
@@ -561,7 +588,7 @@ void Learner::Load(const std::string& path, bool policy_only) {
   };
   const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
   for (size_t i = 0; i < cases_.size(); ++i) {
-    found_[i] = FoundOf(found[i], cases_[i].problem, path, fmt::format("found[{}]", i));
+    searches_[i]->Adopt(FoundOf(found[i], cases_[i].problem, path, fmt::format("found[{}]", i)));
     if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
     reference_[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
   }

@@ -14,11 +14,11 @@
 #include "base/random.h"
 #include "learn/critic.h"
 #include "learn/curve.h"
-#include "learn/judge.h"
 #include "learn/policy.h"
+#include "learn/scoring.h"
 #include "learn/update_rule.h"
 #include "placement/evaluator.h"
-#include "placement/planner.h"
+#include "placement/search.h"
 
 namespace berth {
 
@@ -49,7 +49,7 @@ struct Method {
   // Why it cannot place this problem; empty when it can.
   std::function<std::optional<std::string>(const Problem&)> refuses{};
   RuleOptions rule{};
-  JudgeOptions judge{};
+  ScoringOptions scoring{};
   LearnerOptions learner{};
   CriticOptions critic{};
   int64_t default_evaluations = 2000;  // where no budget is given
@@ -68,10 +68,11 @@ void RegisterPlaceto(MethodCatalog& catalog);
 // Why a method cannot learn on a problem; empty when it can.
 std::optional<std::string> WhyNot(const Method& method, const Problem& problem);
 
-// One graph to learn on. Both outlive the learner.
+// One graph to learn on. All outlive the learner.
 struct LearnCase {
   const Problem& problem;
   const Evaluator& evaluator;
+  Search* search = nullptr;  // that counts its evaluations and keeps the best plan; null: one of the learner's own
 };
 
 // The same seed gives the same numbers on any number of threads.
@@ -88,11 +89,15 @@ class Learner {
   void set_planned_updates(int64_t count) { planned_updates_ = std::max<int64_t>(count, 1); }
 
   // One update of at most `evaluations`, on so many threads; empty when `stop`, which is asked on any thread, said so:
-  // then nothing was learned, and only Take knows of it. Throws Error when every placement so far has failed.
-  std::optional<CurvePoint> Update(int64_t evaluations, int64_t threads, const std::function<bool()>& stop = {});
+  // then nothing was learned, and what was found waits for AdoptDropped. Throws Error when every placement so far has
+  // failed.
+  std::optional<CurvePoint> Update(int64_t evaluations, int64_t threads, const StopCheck& stop = {});
 
-  // The best that was found on a case since the last Take, with the number of evaluations.
-  PlanResult Take(size_t index);
+  // The search of a case: the best that was found on it, with the number of evaluations.
+  Search& search(size_t index) { return *searches_[index]; }
+  // Gives the searches what the last update found before it was stopped. After that, a checkpoint is no longer that of
+  // the updates alone.
+  void AdoptDropped();
 
   // The policy's own answer: the likeliest decisions, of each of its ways to play, and the best of these. It takes
   // greedy_evaluations(), or `most`, which then leaves ways out; they count on the case like any episode's.
@@ -131,12 +136,13 @@ class Learner {
   // Cost 1 in relative costs, in time units: the work, or, where something else than time is to be small, the first
   // cost.
   double Scale(size_t index) const;
-  std::vector<Worker> MakeWorkers(int64_t evaluations);
-  void CollectFound(std::span<Worker> workers, CurvePoint& point);
+  std::unique_ptr<Search> MakeSearch(size_t index, int64_t evaluations, Workspace* workspace, const StopCheck& stop);
+  std::vector<Worker> MakeWorkers(int64_t evaluations, const StopCheck& stop);
+  void CollectCosts(std::span<Worker> workers, CurvePoint& point);
   void WeighSteps(std::span<Worker> workers);
   // One gradient step on the given loss of each worker's episodes.
   Stepped Step(std::span<Worker> workers, int64_t threads, const Weights& weights, bool imagined, CurvePoint& point,
-               const std::function<bool()>& stop);
+               const StopCheck& stop);
   at::Tensor Loss(const Worker& worker, size_t episode, const Likelihood& likelihood, const Weights& weights,
                   bool imagined) const;
 
@@ -150,9 +156,13 @@ class Learner {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<double> reference_;  // per case, in time units: the first cost that was seen; NaN until then
   std::vector<double> work_;       // per case, in time units: each op on its fastest device, one after another
-  std::vector<PlanResult> found_, dropped_;                  // per case; dropped: in updates that were stopped
-  std::vector<std::vector<std::unique_ptr<Judge>>> judges_;  // per worker, per case; null until needed
-  std::vector<std::unique_ptr<Critic>> critic_;              // per case; empty without
+  std::string cause_;              // of plans
+  std::vector<std::unique_ptr<const Evaluator>> scoring_;  // per case
+  std::vector<std::unique_ptr<Search>> own_searches_;
+  std::vector<Search*> searches_;                                    // per case
+  std::vector<std::pair<size_t, PlanResult>> dropped_;               // case and result, in updates that were stopped
+  std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per worker, per case; null until needed
+  std::vector<std::unique_ptr<Critic>> critic_;                      // per case; empty without
   int64_t updates_ = 0, evaluations_ = 0, failures_ = 0;
 };
 

@@ -93,7 +93,7 @@ TEST_F(LearnerTest, FindsTheObviousAnswerOfAChain) {
   const double after = learner.Greedy(0).cost;
   EXPECT_EQ(after, 6) << "all on device 1; it was " << before << " at first";
   EXPECT_LE(after, before);
-  const PlanResult found = learner.Take(0);
+  const PlanResult found = learner.search(0).Found();
   EXPECT_EQ(found.score.time, 6);
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(6, DeviceId{1}));
   EXPECT_EQ(found.evaluations, 40 * learner.evaluations_per_update() + 2);
@@ -174,7 +174,8 @@ TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
     }
     EXPECT_GT(stopped, 9) << method.name;
     EXPECT_LT(stopped, 200) << method.name;
-    const int64_t scored = learner.Take(0).evaluations;
+    learner.AdoptDropped();
+    const int64_t scored = learner.search(0).evaluations();
     EXPECT_GT(scored, 2 * learner.evaluations_per_update()) << "what was scored in between counts: " << method.name;
     EXPECT_EQ(learner.updates(), 2);
   }
@@ -221,7 +222,7 @@ TEST_F(LearnerTest, StaysWithinTheEvaluationsOfAnUpdate) {
     EXPECT_LE(point.evaluations, evaluations);
     EXPECT_GE(point.evaluations, 1);
     EXPECT_FALSE(point.diverged) << evaluations;
-    EXPECT_EQ(learner.Take(0).evaluations, point.evaluations);
+    EXPECT_EQ(learner.search(0).evaluations(), point.evaluations);
   }
 }
 
@@ -237,12 +238,10 @@ TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
     return score;
   });
   Method method = SmallPlaceto();
-  method.judge = {.runs = 10, .kept = 5};
+  method.scoring = {.runs = 10, .kept = 5};
   Learner learner(method, {{problem, evaluator}}, Random(1), 40);
   for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
-  learner.Take(0);
-  learner.Greedy(0);
-  const PlanResult found = learner.Take(0);
+  const PlanResult found = learner.Greedy(0).result;
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(5, DeviceId{1}));
 }
 
@@ -275,7 +274,7 @@ TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
   const CurvePoint point = *learner.Update(1'000'000, 1);
   EXPECT_TRUE(point.diverged);
   EXPECT_EQ(point.update, 2);
-  EXPECT_EQ(FindViolation(problem, learner.Take(0).plan.view()), std::nullopt);
+  EXPECT_EQ(FindViolation(problem, learner.search(0).best().view()), std::nullopt);
 }
 
 TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {

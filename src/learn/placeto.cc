@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "learn/mean_transfer.h"
+#include "learn/scoring.h"
 
 namespace berth {
 namespace {
@@ -43,8 +44,14 @@ at::Tensor LogProbabilities(const at::Tensor& outputs, const at::Tensor& forbidd
 
 // One episode that is being played.
 struct Rollout {
-  Rollout(const PlacetoTask& task_, Judge& judge_, bool start_times_, std::vector<DeviceId> start)
-      : task(task_), judge(judge_), start_times(start_times_), device(start), placement(task_.problem.num_ops()) {
+  Rollout(const PlacetoTask& task_, Search& search_, const PlayOptions& play_, bool start_times_,
+          std::vector<DeviceId> start)
+      : task(task_),
+        search(search_),
+        play(play_),
+        start_times(start_times_),
+        device(start),
+        placement(task_.problem.num_ops()) {
     for (size_t v = 0; v < device.size(); ++v) Put(v);
     if (start_times) starts.resize(device.size()), op_starts.resize(placement.size());
     episode = std::make_unique<PlacetoEpisode>();
@@ -59,16 +66,16 @@ struct Rollout {
 
   double Ask() {
     if (is_known) {
-      judge.Repeat(verdict);
-      return verdict.cost;
+      search.Repeat(score);
+      return CostOf(task.problem, score, play.memory_penalty);
     }
-    verdict = judge.Ask(placement, op_starts);
+    score = search.Evaluate({.device = placement}, play.cause, op_starts);
     is_known = true;
     for (size_t v = 0; v < starts.size(); ++v) {
       starts[v] = std::numeric_limits<double>::infinity();
-      for (const OpId op : task.node_ops[v]) starts[v] = std::min(starts[v], verdict.failed ? 0 : op_starts[Index(op)]);
+      for (const OpId op : task.node_ops[v]) starts[v] = std::min(starts[v], score.failed() ? 0 : op_starts[Index(op)]);
     }
-    return verdict.cost;
+    return CostOf(task.problem, score, play.memory_penalty);
   }
 
   void Step(int64_t step, DeviceId chosen, float log_prob, bool asks) {
@@ -86,14 +93,15 @@ struct Rollout {
   }
 
   const PlacetoTask& task;
-  Judge& judge;
+  Search& search;
+  const PlayOptions& play;
   bool start_times;
   std::vector<DeviceId> device;     // per node
   std::vector<DeviceId> placement;  // per op
   std::vector<double> starts;       // per node
   std::vector<double> op_starts;
-  bool is_known = false;  // what `placement` costs: `verdict`
-  Verdict verdict;
+  bool is_known = false;  // what `placement` scores: `score`
+  Score score;
   std::unique_ptr<PlacetoEpisode> episode;
 };
 
@@ -255,14 +263,14 @@ int64_t PlacetoPolicy::evaluations(const Task& task) const {
   return options_.every_step ? static_cast<const PlacetoTask&>(task).num_nodes() + 1 : 1;
 }
 
-std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge& judge, std::span<Random> randoms,
+std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Search& search, std::span<Random> randoms,
                                                           const PlayOptions& options) const {
   const torch::NoGradGuard no_gradient;
   const auto& task = static_cast<const PlacetoTask&>(of);
   const auto batch = static_cast<int64_t>(randoms.size());
   const int64_t n = task.num_nodes(), d = network_->shape().columns, views = task.views(), whole = evaluations(task);
   const int64_t asks = options.evaluations > 0 ? std::min(options.evaluations, whole) : whole;
-  int64_t steps = n, first_asked = n - asks;  // the first step after which the judge is asked
+  int64_t steps = n, first_asked = n - asks;  // the first step after which a score is asked for
   bool asks_start = options_.every_step && asks == whole;
   if (options_.every_step && !options.greedy && asks < whole) {
     asks_start = asks > 1;
@@ -273,7 +281,8 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Judge&
   std::vector<Rollout> rollouts;
   for (Random& random : randoms) {
     const bool draws = options_.start == PlacetoOptions::Start::kVarying && !options.greedy;
-    rollouts.emplace_back(task, judge, options_.start_times, draws ? DrawPlacement(task, random) : task.first_start);
+    rollouts.emplace_back(task, search, options, options_.start_times,
+                          draws ? DrawPlacement(task, random) : task.first_start);
     if (asks_start) rollouts.back().episode->start_cost = rollouts.back().Ask();
   }
   at::Tensor features = torch::empty({batch * views, n, d});

@@ -23,7 +23,7 @@ struct PlacetoOptions {
   };
   Order order = Order::kTopological;
   Start start = Start::kFixed;
-  bool every_step = true;     // asks the judge before the first and after every step; else at the end only
+  bool every_step = true;     // asks for a score before the first and after every step; else at the end only
   bool start_times = false;   // feature column of simulated start times, else 0
   bool cost_columns = false;  // a column of op times per device, else one of their mean
   bool relative = false;      // times and bytes as logarithms on one scale, else shares of the largest of their column
@@ -91,7 +91,7 @@ class PlacetoPolicy : public Policy {
   // Start times are known of what was simulated only.
   int64_t greedy_evaluations(const Task& task) const override { return options_.start_times ? evaluations(task) : 1; }
   // A greedy episode that may not ask often enough asks at its end; another one stops early.
-  std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
+  std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   // The entropies are the paper's, -sum p ln(p + 0.001).
   Likelihood Recall(const Task& task, const Episode& episode) const override;

@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
+std::unique_ptr<Evaluator> OnParallel(const Problem& problem) {
   EvaluatorCatalog catalog("evaluator");
   RegisterParallel(catalog);
   return catalog.Make("parallel(io=everywhere)", problem);
@@ -32,15 +32,15 @@ std::vector<Random> Seeds(size_t count, uint64_t first = 1) {
 TEST(Placeto, PlaysSideBySideAsOneByOne) {
   Random random(1);
   const Problem problem = testing::RandomProblem(random, {.ops = 20, .devices = 3, .forbidden = 0.3});
-  const auto evaluator = Parallel(problem);
+  const auto evaluator = OnParallel(problem);
   const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kVarying, .start_times = true}, Random(2));
   const auto task = policy.Prepare(problem);
-  Judge judge(*evaluator, {});
+  testing::OpenSearch search(*evaluator);
   auto seeds = Seeds(5);
-  const auto together = policy.Play(*task, judge, seeds, {});
+  const auto together = policy.Play(*task, search, seeds, {});
   for (size_t i = 0; i < together.size(); ++i) {
     auto one = Seeds(1, 1 + i);
-    const auto alone = policy.Play(*task, judge, one, {});
+    const auto alone = policy.Play(*task, search, one, {});
     EXPECT_EQ(AsPlaceto(alone[0]).start, AsPlaceto(together[i]).start);
     EXPECT_EQ(AsPlaceto(alone[0]).action, AsPlaceto(together[i]).action);
     EXPECT_EQ(alone[0]->cost, together[i]->cost);
@@ -52,7 +52,7 @@ TEST(Placeto, RecallsHowLikelyItWasToPlayAsItDid) {
   Random random(2);
   for (const bool ours : {false, true}) {
     const Problem problem = testing::RandomProblem(random, {.ops = 25, .devices = 3, .forbidden = 0.3});
-    const auto evaluator = Parallel(problem);
+    const auto evaluator = OnParallel(problem);
     const PlacetoPolicy policy(problem,
                                {.order = PlacetoOptions::Order::kShuffled,
                                 .start_times = !ours,
@@ -61,9 +61,9 @@ TEST(Placeto, RecallsHowLikelyItWasToPlayAsItDid) {
                                 .rounds = ours ? 2 : 0},
                                Random(2));
     const auto task = policy.Prepare(problem);
-    Judge judge(*evaluator, {});
+    testing::OpenSearch search(*evaluator);
     auto seeds = Seeds(2);
-    for (const auto& episode : policy.Play(*task, judge, seeds, {})) {
+    for (const auto& episode : policy.Play(*task, search, seeds, {})) {
       const Likelihood likelihood = policy.Recall(*task, *episode);
       ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
       for (size_t i = 0; i < episode->log_prob.size(); ++i) {
@@ -89,15 +89,15 @@ TEST(Placeto, EpisodesVisitEachNodeOnceAndCostWhatTheEvaluatorSays) {
       }
       ASSERT_TRUE(possible);
     }
-    const auto evaluator = Parallel(problem);
+    const auto evaluator = OnParallel(problem);
     const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kVarying, .rounds = 2}, Random(2));
     const auto prepared = policy.Prepare(problem);
     const auto& task = static_cast<const PlacetoTask&>(*prepared);
     EXPECT_EQ(task.num_nodes(), round % 2 == 0 ? 9 : 12);
     EXPECT_EQ(std::set<int32_t>(task.order.begin(), task.order.end()).size(), task.order.size());
-    Judge judge(*evaluator, {});
+    testing::OpenSearch search(*evaluator);
     auto seeds = Seeds(2);
-    for (const auto& played : policy.Play(task, judge, seeds, {})) {
+    for (const auto& played : policy.Play(task, search, seeds, {})) {
       const auto& episode = AsPlaceto(played);
       std::vector<DeviceId> device(problem.num_ops());
       const auto put = [&](size_t node, DeviceId to) {
@@ -115,7 +115,7 @@ TEST(Placeto, EpisodesVisitEachNodeOnceAndCostWhatTheEvaluatorSays) {
         EXPECT_EQ(episode.cost[t], cost());
       }
     }
-    EXPECT_EQ(judge.evaluations(), 2 * policy.evaluations(task));
+    EXPECT_EQ(search.evaluations(), 2 * policy.evaluations(task));
   }
 }
 
@@ -130,40 +130,40 @@ TEST(Placeto, RunsAPlacementAgainOnlyWhenItChanged) {
   });
   const PlacetoPolicy policy(problem, {}, Random(2));
   const auto task = policy.Prepare(problem);
-  Judge judge(evaluator, {});
+  testing::OpenSearch search(evaluator);
   auto seeds = Seeds(1);
-  policy.Play(*task, judge, seeds, {});
-  EXPECT_EQ(judge.evaluations(), 7);
+  policy.Play(*task, search, seeds, {});
+  EXPECT_EQ(search.evaluations(), 7);
   EXPECT_EQ(runs, std::ssize(seen)) << "each node is set once, so no placement comes back";
 }
 
 TEST(Placeto, AsksOnceWhereOnlyTheEndCounts) {
   const Problem problem = testing::Chain(6, 2);
-  const auto evaluator = Parallel(problem);
+  const auto evaluator = OnParallel(problem);
   const PlacetoPolicy policy(problem, {.start = PlacetoOptions::Start::kFirst, .every_step = false}, Random(2));
   const auto task = policy.Prepare(problem);
   EXPECT_EQ(policy.evaluations(*task), 1);
-  Judge judge(*evaluator, {});
+  testing::OpenSearch search(*evaluator);
   auto seeds = Seeds(3);
-  for (const auto& episode : policy.Play(*task, judge, seeds, {})) {
+  for (const auto& episode : policy.Play(*task, search, seeds, {})) {
     EXPECT_TRUE(std::isnan(episode->start_cost));
     for (size_t t = 0; t + 1 < episode->cost.size(); ++t) EXPECT_TRUE(std::isnan(episode->cost[t]));
     EXPECT_TRUE(std::isfinite(episode->cost.back()));
   }
-  EXPECT_EQ(judge.evaluations(), 3);
+  EXPECT_EQ(search.evaluations(), 3);
 }
 
 TEST(Placeto, EpisodesStayWithinTheirEvaluations) {
   const Problem problem = testing::Chain(6, 2);
-  const auto evaluator = Parallel(problem);
+  const auto evaluator = OnParallel(problem);
   const PlacetoPolicy policy(problem, {}, Random(2));
   const auto task = policy.Prepare(problem);
   for (int64_t evaluations = 1; evaluations <= 8; ++evaluations) {
     for (const bool greedy : {false, true}) {
-      Judge judge(*evaluator, {});
+      testing::OpenSearch search(*evaluator);
       auto seeds = Seeds(1);
-      const auto episodes = policy.Play(*task, judge, seeds, {.greedy = greedy, .evaluations = evaluations});
-      EXPECT_EQ(judge.evaluations(), std::min<int64_t>(evaluations, 7));
+      const auto episodes = policy.Play(*task, search, seeds, {.greedy = greedy, .evaluations = evaluations});
+      EXPECT_EQ(search.evaluations(), std::min<int64_t>(evaluations, 7));
       EXPECT_TRUE(std::isfinite(episodes[0]->cost.back()));
       EXPECT_EQ(episodes[0]->cost.size(),
                 greedy || evaluations > 6 ? 6u : static_cast<size_t>(std::max<int64_t>(evaluations - 1, 1)));
@@ -262,7 +262,7 @@ TEST(PlacetoPlanner, HasThePublishedValuesAsAMode) {
 TEST(PlacetoPlanner, SaysWhatItCannotDo) {
   const PlannerCatalog catalog = Planners();
   const auto refused = [&](const Problem& problem) {
-    return catalog.MakePlanner("placeto")->Refuses(problem, *Parallel(problem)).value_or("");
+    return catalog.MakePlanner("placeto")->Refuses(problem, *OnParallel(problem)).value_or("");
   };
   EXPECT_EQ(refused(testing::Chain(3, 1)), "it chooses between devices, and there is only one");
   EXPECT_EQ(refused(testing::Chain(2001, 2)),
@@ -270,7 +270,7 @@ TEST(PlacetoPlanner, SaysWhatItCannotDo) {
   EXPECT_EQ(refused(testing::Chain(3, 2)), "");
   EXPECT_EQ(refused(testing::Chain(3, 100)), "");
   EXPECT_EQ(
-      catalog.MakePlanner("placeto(head=devices)")->Refuses(testing::Chain(3, 61), *Parallel(testing::Chain(3, 61))),
+      catalog.MakePlanner("placeto(head=devices)")->Refuses(testing::Chain(3, 61), *OnParallel(testing::Chain(3, 61))),
       "its features would have 66 columns for 61 devices, and it can take 64: use head=shared and costs=mean");
   EXPECT_THROW(catalog.MakePlanner("placeto(runs=5,kept=6)"), Error);
   EXPECT_THROW(catalog.MakePlanner("placeto(credit=terminal,start_times=true)"), Error);
@@ -288,7 +288,7 @@ TEST(PlacetoPlanner, FindsTheOptimumOfAForkAndJoin) {
     builder.Consume(builder.AddTensor(op, 0), 1);
   }
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
-  const auto evaluator = Parallel(problem);
+  const auto evaluator = OnParallel(problem);
   const PlanResult result =
       Planners()
           .MakePlanner("placeto(rounds=2)")

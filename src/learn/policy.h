@@ -12,8 +12,8 @@
 
 #include "base/random.h"
 #include "learn/coarse_graph.h"
-#include "learn/judge.h"
 #include "placement/problem.h"
+#include "placement/search.h"
 
 namespace berth {
 
@@ -21,9 +21,11 @@ namespace berth {
 // Policies derive their own, with what Recall needs.
 struct Episode {
   virtual ~Episode() = default;
-  int64_t anchor = 0;     // PlayOptions::anchor
-  double start_cost = 0;  // of the placement that it began with; NaN where there was none, or nobody asked
-  // Per step, in time units: of the placement after it. NaN where the judge was not asked, infinity where it failed.
+  double memory_penalty = 2;  // of costs (ScoringOptions)
+  std::string_view cause{};   // of plans that the search keeps
+  int64_t anchor = 0;         // PlayOptions::anchor
+  double start_cost = 0;      // of the placement that it began with; NaN where there was none, or nobody asked
+  // Per step, in time units: of the placement after it. NaN where no score was asked for, infinity where it failed.
   std::vector<double> cost{};
   std::vector<int32_t> step_of{};  // per decision, ascending
   std::vector<float> log_prob{};   // per decision, when it was made
@@ -58,9 +60,11 @@ struct Task {
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
 
 struct PlayOptions {
-  bool greedy = false;      // the likeliest decision instead of a drawn one
-  int64_t evaluations = 0;  // asks the judge at most so often per episode, which then is shorter; 0: a whole episode
-  int64_t anchor = 0;       // in which of the policy's ways to play (Policy::anchors)
+  bool greedy = false;        // the likeliest decision instead of a drawn one
+  int64_t evaluations = 0;    // asks for so many scores at most per episode, which then is shorter; 0: a whole episode
+  double memory_penalty = 2;  // of costs (ScoringOptions)
+  std::string_view cause{};   // of plans that the search keeps
+  int64_t anchor = 0;         // in which of the policy's ways to play (Policy::anchors)
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step.
   std::function<bool()> stop{};
 
@@ -74,7 +78,7 @@ class Policy : public torch::nn::Module {
   // Throws Error when this policy was made for other problems (a device count, a feature set).
   virtual std::unique_ptr<Task> Prepare(const Problem& problem) const = 0;
 
-  // How many placements a whole episode asks the judge for, and a greedy one that only wants its last.
+  // For how many placements a whole episode asks for a score, and a greedy one that only wants its last.
   virtual int64_t evaluations(const Task& task) const = 0;
   virtual int64_t greedy_evaluations(const Task&) const { return 1; }
 
@@ -83,7 +87,7 @@ class Policy : public torch::nn::Module {
   virtual int64_t anchors() const { return 1; }
 
   // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
-  virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Judge& judge, std::span<Random> randoms,
+  virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                                      const PlayOptions& options) const = 0;
 
   // The likelihood of decisions that this policy, perhaps with other parameters, has made.

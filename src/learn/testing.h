@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "placement/evaluator.h"
+#include "placement/search.h"
 
 namespace berth::testing {
 
@@ -17,7 +17,7 @@ class FakeEvaluator : public Evaluator {
   FakeEvaluator(const Problem& problem, std::function<Score(const PlanView&)> score)
       : Evaluator(problem), score_(std::move(score)) {
     facts_.model = EvaluatorFacts::Model::kMeasured;
-    facts_.thread_safe = false;
+    facts_.exclusive = true;
   }
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override {
@@ -25,12 +25,27 @@ class FakeEvaluator : public Evaluator {
     return name;
   }
   std::unique_ptr<Workspace> NewWorkspace() const override { return std::make_unique<Workspace>(); }
-  Score ScorePlan(const PlanView& plan, Workspace&, std::span<double>) const override { return score_(plan); }
+  // An Error is a failure.
+  Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double>) const override {
+    try {
+      return score_(plan);
+    } catch (const Error& error) {
+      workspace.failure = error.what();
+      return Score::Failed();
+    }
+  }
   Timeline Trace(const PlanView&) const override { throw Error("there is no timeline"); }
 
  private:
   std::function<Score(const PlanView&)> score_;
   EvaluatorFacts facts_;
+};
+
+// Without a budget.
+class OpenSearch : public Search {
+ public:
+  explicit OpenSearch(const Evaluator& evaluator)
+      : Search({.problem = evaluator.problem(), .evaluator = evaluator, .budget = {}, .random = Random(1)}) {}
 };
 
 }  // namespace berth::testing

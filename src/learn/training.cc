@@ -243,6 +243,7 @@ class Run {
           Update(left() == kNoEnd ? kNoEnd : std::max<int64_t>(left() - own, 1), [&] { return cancelled() || late(); });
       if (!updated) {
         SaveLast();
+        learner_.AdoptDropped();
         return !cancelled();
       }
       CurvePoint point = *updated;
@@ -283,7 +284,7 @@ class Run {
 
   int64_t Threads() const {
     const auto& cases = request_.cases;
-    if (!std::ranges::all_of(cases, [](const TrainingCase& each) { return each.evaluator.facts().thread_safe; }))
+    if (!std::ranges::all_of(cases, [](const TrainingCase& each) { return !each.evaluator.facts().exclusive; }))
       return 1;
     return request_.threads > 0 ? request_.threads : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   }
@@ -313,10 +314,9 @@ class Run {
 std::vector<TrainedCase> Answers(Learner& learner) {
   std::vector<TrainedCase> answers;
   for (size_t i = 0; i < learner.num_cases(); ++i) {
-    TrainedCase answer{.first_cost = learner.first_cost(i), .best = learner.Take(i)};
+    TrainedCase answer{.first_cost = learner.first_cost(i), .best = learner.search(i).Found()};
     if (!answer.best.plan.device.empty()) answer.best.plan.SetCause("drawn in training");
     Learner::Answer greedy = learner.Greedy(i);
-    learner.Take(i);
     answer.greedy_cost = greedy.cost;
     answer.greedy = std::move(greedy.result);
     answers.push_back(std::move(answer));

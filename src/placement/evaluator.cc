@@ -10,9 +10,9 @@ namespace {
 // Scores every move in full.
 class FullSession : public Session {
  public:
-  FullSession(const Evaluator& evaluator, const PlanView& start)
+  FullSession(const Evaluator& evaluator, const PlanView& start, Workspace& workspace)
       : evaluator_(evaluator),
-        workspace_(evaluator.NewWorkspace()),
+        workspace_(workspace),
         device_(start.device.begin(), start.device.end()),
         priority_(start.priority.begin(), start.priority.end()),
         score_(Rescore()) {}
@@ -44,10 +44,10 @@ class FullSession : public Session {
   std::span<const DeviceId> device() const override { return device_; }
 
  private:
-  Score Rescore() { return evaluator_.ScorePlan({.device = device_, .priority = priority_}, *workspace_); }
+  Score Rescore() { return evaluator_.ScorePlan({.device = device_, .priority = priority_}, workspace_); }
 
   const Evaluator& evaluator_;
-  std::unique_ptr<Workspace> workspace_;
+  Workspace& workspace_;
   std::vector<DeviceId> device_;
   std::vector<double> priority_;
   Score score_;
@@ -83,8 +83,8 @@ std::string_view DescribeMemoryRule(const EvaluatorFacts& facts) {
   return rule == "measured" ? "as measured" : "not counted";
 }
 
-std::unique_ptr<Session> Evaluator::NewSession(const PlanView& start) const {
-  return std::make_unique<FullSession>(*this, start);
+std::unique_ptr<Session> Evaluator::NewSession(const PlanView& start, Workspace& workspace) const {
+  return std::make_unique<FullSession>(*this, start, workspace);
 }
 
 }  // namespace berth

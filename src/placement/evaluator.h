@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/catalog.h"
+#include "base/stop_check.h"
 #include "placement/objective.h"
 #include "placement/plan.h"
 #include "placement/problem.h"
@@ -32,8 +32,9 @@ struct EvaluatorFacts {
   bool separate_passes = false;               // kPipeline only: the largest forward load plus the largest backward load
   size_t pieces = 0;                          // kPieces only: how many an accelerator may hold; 0: any number
   std::optional<DeviceId> io_host{};          // where graph inputs start and outputs return to; none: everywhere
-  bool deterministic = true;
-  bool thread_safe = true;
+  bool deterministic = true;                  // the same plan has the same score each time
+  bool exclusive = false;                     // one score at a time, as on one machine
+  bool stops = false;                         // asks Workspace::stop while it works
   bool tracks_memory = true;
   bool uses_priorities = true;  // plans may carry priorities and sequences that change the score
   Objective objective{};        // what its scores' value() is
@@ -48,13 +49,20 @@ std::string_view MemoryRule(const EvaluatorFacts& facts);
 std::string_view DescribeMemoryRule(const EvaluatorFacts& facts);
 
 // Scratch memory of one thread; made by an Evaluator, used with that one only. After the first score of a
-// kind of plan (bare, with priorities, with a sequence) no call allocates.
+// kind of plan (bare, with priorities, with a sequence) no call of a simulator allocates.
 class Workspace {
  public:
   virtual ~Workspace() = default;
+
+  // Told before a score is asked for: its number in the search, by which noise is drawn.
+  int64_t evaluation = 0;
+  // Told once: what asks whether to give up. Evaluators whose facts say `stops` ask it while they work.
+  StopCheck stop{};
+  // Told by the evaluator, of the last score that failed: why, in one line.
+  std::string failure{};
 };
 
-// A plan that is changed by moves, scored as it changes. Not thread-safe.
+// A plan that is changed by moves, scored as it changes. Not thread-safe. Planners use it through Walk (search.h).
 class Session {
  public:
   virtual ~Session() = default;
@@ -68,7 +76,8 @@ class Session {
   virtual std::span<const DeviceId> device() const = 0;
 };
 
-// Bound to one Problem, which must outlive it. Const calls are safe from many threads when facts().thread_safe.
+// Bound to one Problem, which must outlive it. Const calls are safe from many threads, each with a workspace of its
+// own, unless facts().exclusive.
 class Evaluator {
  public:
   explicit Evaluator(const Problem& problem) : problem_(problem) {}
@@ -84,21 +93,38 @@ class Evaluator {
   virtual std::unique_ptr<Workspace> NewWorkspace() const = 0;
 
   // The score of a plan without FindViolation (not checked here). `starts`, when not empty, receives each op's start
-  // time. This is the inner loop of every search: no allocation after the workspace's first call.
+  // time. This is the inner loop of every search: no allocation after the workspace's first call. Throws nothing: a
+  // plan that cannot be run has the outcome kFailed, and Workspace::failure says why.
   virtual Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts = {}) const = 0;
 
-  // Everything. score is bit for bit that of ScorePlan.
+  // Everything. score is bit for bit that of ScorePlan where facts().deterministic.
   virtual Timeline Trace(const PlanView& plan) const = 0;
 
   // Moves scored one after another; the default scores each in full. Priorities stay as they are; a sequence does not
-  // outlive a move, since it names the transfers of one placement: sessions leave it out.
-  virtual std::unique_ptr<Session> NewSession(const PlanView& start) const;
+  // outlive a move, since it names the transfers of one placement: sessions leave it out. What scores in full uses
+  // `workspace`, which must outlive the session.
+  virtual std::unique_ptr<Session> NewSession(const PlanView& start, Workspace& workspace) const;
 
  private:
   const Problem& problem_;
 };
 
-using EvaluatorCatalog = Catalog<std::unique_ptr<Evaluator>(const Problem&)>;
+class EvaluatorCatalog;
+
+// What an evaluator is made from.
+struct EvaluatorContext {
+  const Problem& problem;              // outlives the evaluator
+  const EvaluatorCatalog& evaluators;  // from which wrappers make what they wrap
+  std::string model{};                 // the file or the name of the model, for what runs it; empty: there is none
+};
+
+class EvaluatorCatalog : public Catalog<std::unique_ptr<Evaluator>(const EvaluatorContext&)> {
+ public:
+  using Catalog::Catalog;
+  std::unique_ptr<Evaluator> Make(std::string_view text, const Problem& problem, const std::string& model = {}) const {
+    return Catalog::Make(text, {.problem = problem, .evaluators = *this, .model = model});
+  }
+};
 
 // What breaks the rules of `evaluator`'s execution model in a timeline that it made for `plan`: two ops at once on a
 // device, an op before its inputs have arrived, a port with two transfers, wrong lengths, memory that does not add up,

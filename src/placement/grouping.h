@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/catalog.h"
+#include "base/stop_check.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -63,10 +63,7 @@ std::vector<GroupId> TopologicalOrder(const Quotient& quotient);
 // constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them.
 Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped);
 
-// Asked now and then; true when the time is over, and a rule then makes its groups the quick way: fine ones as far as
-// it came, and the rest by their order. Empty: never.
-using StopCheck = std::function<bool()>;
-
+// A rule that is told to stop makes its groups the quick way: fine ones as far as it came, and the rest by their order.
 using GroupingCatalog = Catalog<Grouping(const Problem&, const StopCheck&)>;
 void RegisterGroupings(GroupingCatalog& catalog);
 

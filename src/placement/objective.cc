@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "placement/energy.h"
 #include "placement/evaluator.h"
+#include "placement/wrapper.h"
 
 namespace berth {
 namespace {
@@ -29,19 +30,21 @@ class Rating {
   const Objective& objective_;
 };
 
-struct RatingWorkspace : Workspace {
-  std::unique_ptr<Workspace> inner;
+struct RatingWorkspace : WrapperWorkspace {
+  RatingWorkspace(std::unique_ptr<Workspace> wrapped, size_t devices)
+      : WrapperWorkspace(std::move(wrapped)), busy(devices) {}
   std::vector<double> busy;
 };
 
 class RatingSession : public Session {
  public:
-  RatingSession(Rating rating, std::unique_ptr<Session> inner, size_t devices)
+  RatingSession(Rating rating, const Evaluator& evaluator, const PlanView& start, WrapperWorkspace& workspace)
       : rating_(rating),
-        inner_(std::move(inner)),
+        workspace_(workspace),
+        inner_(evaluator.NewSession(start, workspace.Told())),
         device_(inner_->device().begin(), inner_->device().end()),
-        busy_(devices) {
-    score_ = inner_->score();
+        busy_(evaluator.problem().num_devices()) {
+    score_ = workspace_.Heard(inner_->score());
     rating_.Rate(device_, busy_, score_);
   }
 
@@ -52,7 +55,8 @@ class RatingSession : public Session {
 
   Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
     tried_.assign(moves.begin(), moves.end());
-    tried_score_ = inner_->Try(moves);
+    workspace_.Told();
+    tried_score_ = workspace_.Heard(inner_->Try(moves));
     undo_.clear();
     for (const auto& [op, device] : tried_) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
     rating_.Rate(device_, busy_, tried_score_);
@@ -72,6 +76,7 @@ class RatingSession : public Session {
 
  private:
   Rating rating_;
+  WrapperWorkspace& workspace_;
   std::unique_ptr<Session> inner_;
   std::vector<DeviceId> device_;  // as committed
   std::vector<double> busy_;
@@ -79,29 +84,20 @@ class RatingSession : public Session {
   std::vector<std::pair<OpId, DeviceId>> tried_, undo_;
 };
 
-class RatingEvaluator : public Evaluator {
+class RatingEvaluator : public Wrapper {
  public:
-  RatingEvaluator(std::unique_ptr<const Evaluator> inner, Objective objective)
-      : Evaluator(inner->problem()),
-        inner_(std::move(inner)),
-        facts_(inner_->facts()),
-        rating_(problem(), facts_.objective) {
+  RatingEvaluator(const std::shared_ptr<const Evaluator>& inner, Objective objective)
+      : Wrapper(inner->name(), inner), rating_(problem(), facts_.objective) {
     facts_.objective = std::move(objective);
   }
 
-  const EvaluatorFacts& facts() const override { return facts_; }
-  const std::string& name() const override { return inner_->name(); }
-
   std::unique_ptr<Workspace> NewWorkspace() const override {
-    auto workspace = std::make_unique<RatingWorkspace>();
-    workspace->inner = inner_->NewWorkspace();
-    workspace->busy.resize(problem().num_devices());
-    return workspace;
+    return std::make_unique<RatingWorkspace>(inner_->NewWorkspace(), problem().num_devices());
   }
 
   Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
     auto& work = static_cast<RatingWorkspace&>(workspace);
-    Score score = inner_->ScorePlan(plan, *work.inner, starts);
+    Score score = AskInner(plan, work, starts);
     rating_.Rate(plan.device, work.busy, score);
     return score;
   }
@@ -113,13 +109,11 @@ class RatingEvaluator : public Evaluator {
     return timeline;
   }
 
-  std::unique_ptr<Session> NewSession(const PlanView& start) const override {
-    return std::make_unique<RatingSession>(rating_, inner_->NewSession(start), problem().num_devices());
+  std::unique_ptr<Session> NewSession(const PlanView& start, Workspace& workspace) const override {
+    return std::make_unique<RatingSession>(rating_, *inner_, start, static_cast<RatingWorkspace&>(workspace));
   }
 
  private:
-  std::unique_ptr<const Evaluator> inner_;
-  EvaluatorFacts facts_;
   Rating rating_;
 };
 
@@ -138,7 +132,7 @@ std::pair<double, double> References(const Evaluator& evaluator) {
   for (const DeviceId one : problem.cluster().ids()) {
     std::ranges::fill(device, one);
     if (FindViolation(problem, {.device = device})) continue;
-    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.feasible)
+    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.fits())
       consider(device, score.time);
   }
   if (seconds == kCannotRun) {

@@ -14,7 +14,6 @@
 
 #include "base/catalog.h"
 #include "base/random.h"
-#include "base/stopwatch.h"
 #include "placement/evaluator.h"
 #include "placement/plan.h"
 
@@ -52,6 +51,12 @@ struct Progress {
 };
 using ProgressCallback = std::function<void(const Progress&)>;
 
+// A share of a search's evaluations: numbers, which nobody else has. They mean the same in another process.
+struct Lease {
+  int64_t first = 0;
+  int64_t evaluations = std::numeric_limits<int64_t>::max();
+};
+
 struct PlanRequest {
   const Problem& problem;
   const Evaluator& evaluator;
@@ -60,14 +65,34 @@ struct PlanRequest {
   ProgressCallback progress{};  // may be empty
   // A placement to begin with, for planners that improve one; may be null.
   const Plan* start = nullptr;
+  int64_t first_evaluation = 0;  // the number of its first one: a Lease's
+  bool confirms = true;          // a noisy best is scored once more at once; false: by the search that adopts it
+  int64_t threads = 0;           // that planners may use; 0: as many as there are cores. No result depends on it
+};
+
+// That no plan has a lower Score::value, and of what that is proven.
+struct ProvenBound {
+  double value = 0;
+  uint64_t problem = 0;  // Problem::fingerprint, which covers the constraints: of groups it is another one
+  std::string evaluator{}, objective{};
+
+  bool HoldsFor(const Evaluator& of) const {
+    return of.facts().deterministic && evaluator == of.name() && objective == of.facts().objective.name &&
+           problem == of.problem().fingerprint();
+  }
 };
 
 struct PlanResult {
   Plan plan{};
   Score score{};
-  int64_t evaluations = 0;  // every score that was asked for: cached, incremental and final ones too
+  int64_t evaluations = 0;  // every score that was asked for: cached, incremental, failed and final ones too
+  int64_t failures = 0;     // of these: how many failed,
+  std::string failure{};    // and why the last one did
+  // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.
+  int64_t set_up = 0;
   double wall_seconds = 0;
   bool optimal = false;  // proven so, in the planner's own space
+  std::optional<ProvenBound> bound{};  // the largest that the search has proven
   // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
   // took per step, in the mean over the last update.
   std::optional<double> policy_seconds{}, policy_decisions{};
@@ -76,69 +101,6 @@ struct PlanResult {
 
 // Of a planner that has answered under a budget.
 SearchEnd HowItEnded(const Budget& budget, const PlanResult& result);
-
-// Better means: feasible before infeasible, then less excess memory, then less of the objective.
-bool Better(const Score& a, const Score& b);
-
-// The one way in which planners ask for scores: counts each, minds the budget, and remembers the best plan.
-class Search {
- public:
-  explicit Search(const PlanRequest& request);
-
-  const Problem& problem() const { return request_.problem; }
-  const Evaluator& evaluator() const { return request_.evaluator; }
-  Random& random() { return random_; }
-
-  // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an
-  // answer.
-  bool Done() const;
-  // True when the time is over or somebody interrupted it, whatever was evaluated so far. From any thread.
-  bool Interrupted() const;
-  int64_t evaluations() const { return evaluations_; }
-  int64_t evaluations_left() const {
-    constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
-    return request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - evaluations_;
-  }
-  double seconds() const { return watch_.seconds(); }  // since the search began
-
-  // Scores a plan and keeps it when it is the best so far. `cause` is what all its ops get as their reason when the
-  // plan itself brings none.
-  Score Evaluate(const PlanView& plan, std::string_view cause);
-  Score Evaluate(const Plan& plan);
-
-  // Moves in a session count as evaluations too. Offer keeps what is committed when it is the best so far; `priority`
-  // is what the session began with.
-  Score Try(Session& session, OpId op, DeviceId device);
-  Score Try(Session& session, std::span<const std::pair<OpId, DeviceId>> moves);
-  void Offer(const Session& session, std::string_view cause, std::span<const double> priority = {});
-
-  bool has_best() const { return has_best_; }
-  const Plan& best() const { return best_; }
-  const Score& best_score() const { return best_score_; }
-
-  // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of
-  // its own; and what that planner found, adopted (a result without a plan only counts its evaluations).
-  PlanRequest Remaining(uint64_t stream) const;
-  PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
-  void Adopt(const PlanResult& result);
-
-  PlanResult Finish(bool optimal = false, std::string note = {});
-
- private:
-  void Keep(const PlanView& plan, const Score& score, std::string_view cause);
-  void Count();
-
-  const PlanRequest request_;
-  Random random_;
-  std::unique_ptr<Workspace> workspace_;
-  Stopwatch watch_;
-  double last_progress_ = 0;
-  std::optional<Score> told_;
-  int64_t evaluations_ = 0;
-  bool has_best_ = false;
-  Plan best_;
-  Score best_score_;
-};
 
 // What a planner promises; the conformance tests hold it to that.
 struct PlannerFacts {

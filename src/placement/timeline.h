@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/units.h"
@@ -57,17 +59,35 @@ struct DeviceMemory {
   std::vector<MemoryStep> steps{};      // the level over time
 };
 
+// What became of a plan, from the best to the worst.
+enum class Outcome : uint8_t {
+  kFits,
+  kTooBig,      // it needs more memory than some device has
+  kImpossible,  // it breaks another rule of its evaluator: its sequence waits for itself, an op is where it cannot run
+  kFailed,      // it has no score: the run ended with an error, or was stopped. Workspace::failure says why
+};
+
 // The answer of an Evaluator's Score: data, also for a plan that does not fit.
 struct Score {
-  double time = 0;           // makespan, serial sum, largest load, measured mean: in the Problem's time unit
-  bool feasible = true;      // within every memory limit (where the evaluator tracks memory), and a valid sequence
-  int64_t excess_bytes = 0;  // summed over devices, above their memory
+  double time = 0;  // makespan, serial sum, largest load, measured mean: in the Problem's time unit
+  Outcome outcome = Outcome::kFits;
+  int32_t runs = 1;                   // of which the time is the mean
+  int64_t excess_bytes = 0;           // summed over devices, above their memory
   std::optional<double> objective{};  // of what planners minimise, where that is not the time alone (objective.h)
+  double spread = 0;                  // of these runs: the longest time less the shortest
 
-  // What planners minimise.
+  bool fits() const { return outcome == Outcome::kFits; }
+  bool failed() const { return outcome == Outcome::kFailed; }
+  // What planners minimise; infinity of a plan that failed.
   double value() const { return objective.value_or(time); }
   bool operator==(const Score&) const = default;
+
+  static constexpr Score Failed() {
+    return {.time = std::numeric_limits<double>::infinity(), .outcome = Outcome::kFailed, .runs = 0};
+  }
 };
+// A score is made, copied and compared in the inner loop of every search.
+static_assert(std::is_trivially_copyable_v<Score>);
 
 struct Timeline {
   Score score{};

@@ -109,7 +109,7 @@ class Verifier {
   double Latency(const TransferRun& move) const { return Expected(move).latency; }
 
   void CheckInfeasible() {
-    if (timeline_.score.feasible) Fault("a run that never ends is called feasible");
+    if (timeline_.score.fits()) Fault("a run that never ends is called feasible");
     if (timeline_.infeasible_because.empty()) Fault("a run that never ends gives no reason");
   }
 
@@ -530,8 +530,8 @@ class Verifier {
     }
     if (timeline_.score.excess_bytes != excess)
       Fault("the score lacks {} bytes, the timeline {}", timeline_.score.excess_bytes, excess);
-    if (timeline_.score.feasible != (excess == 0))
-      Fault("a plan that lacks {} bytes is called {}feasible", excess, timeline_.score.feasible ? "" : "in");
+    if (timeline_.score.fits() != (excess == 0))
+      Fault("a plan that lacks {} bytes is called {}feasible", excess, timeline_.score.fits() ? "" : "in");
     if (timeline_.infeasible_because.empty() != (excess == 0))
       Fault("a plan that lacks {} bytes is explained by '{}'", excess, timeline_.infeasible_because);
   }

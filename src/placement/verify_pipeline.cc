@@ -134,7 +134,7 @@ class Verifier {
     const bool feasible = otherwise_feasible && excess == 0;
     if (timeline_.score.excess_bytes != excess)
       Fault("the score lacks {} bytes, it should be {}", timeline_.score.excess_bytes, excess);
-    if (timeline_.score.feasible != feasible) Fault("the plan is called {}feasible", feasible ? "in" : "");
+    if (timeline_.score.fits() != feasible) Fault("the plan is called {}feasible", feasible ? "in" : "");
     if (timeline_.infeasible_because.empty() != feasible)
       Fault("the plan is explained by '{}'", timeline_.infeasible_because);
   }

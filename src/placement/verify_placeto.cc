@@ -179,7 +179,7 @@ class Verifier {
     }
     if (timeline_.score.excess_bytes != excess)
       Fault("the excess is {} bytes, not {}", excess, timeline_.score.excess_bytes);
-    if (timeline_.score.feasible != (excess == 0)) Fault("feasible is wrong for an excess of {} bytes", excess);
+    if (timeline_.score.fits() != (excess == 0)) Fault("feasible is wrong for an excess of {} bytes", excess);
   }
 
   const Problem& problem_;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
@@ -35,7 +36,7 @@ class AnnealingPlanner : public NamedPlanner {
     const Units units(request.problem);
     const Plan start = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
-    if (request.problem.num_devices() > 1) Anneal(search, units, bounded.budget, start);
+    if (request.problem.num_devices() > 1 && !search.Done()) Anneal(search, units, bounded.budget, start);
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
     GiveCauses(request.problem, result.plan, "found by search");
@@ -44,7 +45,7 @@ class AnnealingPlanner : public NamedPlanner {
 
  private:
   void Anneal(Search& search, const Units& units, const Budget& budget, const Plan& start) const {
-    const std::unique_ptr<Session> session = search.evaluator().NewSession(start.view());
+    Walk walk(search, start.view(), "found by search");
     MoveMaker moves(units);
     ShapeChooser shapes;
     const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
@@ -52,25 +53,25 @@ class AnnealingPlanner : public NamedPlanner {
     const auto energy = [&](const Score& score) {
       // A placement that does not fit is at least a tenth worse.
       const double excess = static_cast<double>(score.excess_bytes) / all_bytes;
-      return score.value() / whole + (score.feasible ? 0 : 0.1 + 10 * excess);
+      return score.value() / whole + (score.fits() ? 0 : 0.1 + 10 * excess);
     };
     const int64_t first = search.evaluations();
     // A problem without moves (one device each) would draw empty ones for ever.
     for (int idle = 0; idle < 10'000 && !search.Done();) {
       const MoveShape shape = shapes.Draw(search.random());
-      const auto move = moves.Draw(shape, session->device(), search.random());
+      const auto move = moves.Draw(shape, walk.device(), search.random());
       ++idle;
       if (move.empty()) continue;
       idle = 0;
       const double spent = Spent(search, budget, first);
       const double temperature = hot_ * std::pow(cold_ / hot_, spent);
-      const double before = energy(session->score());
-      const Score score = search.Try(*session, move);
-      const double worse = energy(score) - before;
+      const double before = energy(walk.score());
+      const Score score = walk.Try(move);
+      // A score that failed is nowhere to go on from.
+      const double worse = score.failed() ? std::numeric_limits<double>::infinity() : energy(score) - before;
       shapes.Report(shape, worse < 0);
       if (worse > 0 && !search.random().Chance(std::exp(-worse / temperature))) continue;
-      session->Commit();
-      if (Better(score, search.best_score())) search.Offer(*session, "found by search", start.priority);
+      walk.Take();
     }
   }
 

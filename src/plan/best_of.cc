@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
 #include "plan/order_search.h"
@@ -184,7 +185,7 @@ class Walk {
 
   // Only a better plan that fits could be lost, and times of plans that do not fit say nothing about one that does.
   bool RuledOut(size_t count) {
-    if (!search_.has_best() || !search_.best_score().feasible) return false;
+    if (!search_.has_best() || !search_.best_score().fits()) return false;
     return bound_.Of(device_, count) * whole_ >= search_.best_score().value();
   }
 
@@ -207,7 +208,7 @@ class Walk {
   // limited a longer one might fit and a shorter one not: then the search is not complete.
   void EvaluateOrders() {
     if (first_come_too_) EvaluatePlacement();
-    const bool fits = search_.has_best() && search_.best_score().feasible;
+    const bool fits = search_.has_best() && search_.best_score().fits();
     // A run that takes longer than this costs more than the best, whatever its devices take besides.
     const double below = !fits || whole_ == 0 ? kCannotRun : search_.best_score().value() / whole_;
     const auto result = orders_.Best(device_, below, [&] { return OutOfTime(); });
@@ -218,7 +219,7 @@ class Walk {
       return;
     }
     const Score score = search_.Evaluate({.device = device_, .sequence = &result->sequence}, "");
-    if (!score.feasible) lost_ = true;
+    if (!score.fits()) lost_ = true;
   }
 
   Search& search_;
@@ -282,7 +283,7 @@ class ExhaustivePlanner : public NamedPlanner {
     walk.Place(0);
     // Where nothing was complete in time there still has to be an answer.
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
-    const bool certain = walk.complete() && search.best_score().feasible;
+    const bool certain = walk.complete() && search.best_score().fits();
     PlanResult result =
         search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
     GiveCauses(request.problem, result.plan, "part of the best of all plans");

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "placement/placement_list.h"
 #include "placement/plan_file.h"
+#include "placement/search.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "placement/partial_schedule.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -162,7 +163,7 @@ class HeftPlanner : public NamedPlanner {
     const Units units(request.problem);
     ListScheduler scheduler(units, rank_);
     EvaluateRun(search, units, scheduler, false);
-    if (!search.best_score().feasible && request.problem.has_memory_limits()) {
+    if (!search.best_score().fits() && request.problem.has_memory_limits()) {
       EvaluateRun(search, units, scheduler, true);
     }
     PlanResult result = search.Finish();

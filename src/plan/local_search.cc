@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
@@ -47,26 +48,24 @@ class LocalSearchPlanner : public NamedPlanner {
 
  private:
   static void Climb(Search& search, const Units& units, MoveMaker& moves, const Plan& start) {
-    const std::unique_ptr<Session> session = search.evaluator().NewSession(start.view());
+    Walk walk(search, start.view(), "found by search");
     ShapeChooser shapes;
     const size_t neighbours = units.size() * (search.problem().num_devices() - 1);
     const size_t patience = std::clamp<size_t>(4 * neighbours, 200, 20'000);
     for (size_t without_gain = 0; without_gain < patience && !search.Done(); ++without_gain) {
       const MoveShape shape = shapes.Draw(search.random());
-      const auto move = moves.Draw(shape, session->device(), search.random());
+      const auto move = moves.Draw(shape, walk.device(), search.random());
       if (move.empty()) continue;
-      const Score before = session->score();
-      const Score score = search.Try(*session, move);
+      const Score before = walk.score();
+      const Score score = walk.Try(move);
       if (Better(before, score)) {
         shapes.Report(shape, false);
         continue;
       }
-      session->Commit();
+      walk.Take();
       const bool gained = Better(score, before);
       shapes.Report(shape, gained);
-      if (!gained) continue;
-      without_gain = 0;
-      search.Offer(*session, "found by search", start.priority);
+      if (gained) without_gain = 0;
     }
   }
 

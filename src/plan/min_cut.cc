@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -178,20 +179,19 @@ class MinCutPlanner : public NamedPlanner {
     GiveCauses(problem, plan, "on its side of the minimum cut");
     const Score score = search.Evaluate(plan);
     const bool serial = facts.model == EvaluatorFacts::Model::kSerial;
-    const bool optimal = serial && facts.subgraph_overhead == 0 && score.feasible;
-    return search.Finish(optimal, Note(problem, facts, serial, score, least));
+    const bool optimal = serial && facts.subgraph_overhead == 0 && score.fits();
+    // Overheads and what does not fit only make it longer. The flow adds in another order than a score.
+    if (serial && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
+    return search.Finish(optimal, Note(facts, serial, score));
   }
 
  private:
-  static std::string Note(const Problem& problem, const EvaluatorFacts& facts, bool serial, const Score& score,
-                          double least) {
+  static std::string Note(const EvaluatorFacts& facts, bool serial, const Score& score) {
     if (!serial) return "the minimum cut is exact for serial execution only; here it is a starting point";
     if (facts.subgraph_overhead > 0) {
-      const std::string bound =
-          facts.objective.is_time() ? "; no placement is below " + ToString(problem.ToSeconds(least)) : "";
-      return "the minimum cut does not count the overhead per subgraph: it is a starting point" + bound;
+      return "the minimum cut does not count the overhead per subgraph: it is a starting point";
     }
-    if (!score.feasible) return "the minimum cut does not fit into memory: it is a starting point";
+    if (!score.fits()) return "the minimum cut does not fit into memory: it is a starting point";
     return facts.objective.is_time() ? "a minimum cut: no placement is faster"
                                      : "a minimum cut: no placement is better";
   }

@@ -122,7 +122,7 @@ double SlowBest(const Evaluator& evaluator) {
   for (;;) {
     if (!FindViolation(problem, {.device = device})) {
       const Score score = evaluator.ScorePlan({.device = device}, *workspace);
-      if (score.feasible) best = std::min(best, score.value());
+      if (score.fits()) best = std::min(best, score.value());
     }
     size_t v = 0;
     while (v < device.size() && Index(device[v]) + 1 == problem.num_devices()) device[v++] = DeviceId{0};
@@ -231,7 +231,8 @@ TEST(Objective, ScoresTracesAndSessionsAgreeToTheLastBit) {
         if (objective == "energy") {
           EXPECT_NEAR(Joules(problem, timeline), timeline.score.value(), 1e-12 * timeline.score.value());
         }
-        const auto session = evaluator->NewSession({.device = device});
+        const auto workspace_of_session = evaluator->NewWorkspace();
+        const auto session = evaluator->NewSession({.device = device}, *workspace_of_session);
         EXPECT_EQ(session->score(), timeline.score);
         for (int move = 0; move < 20; ++move) {
           const auto op = MakeId<OpId>(random.Below(problem.num_ops()));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -91,24 +92,23 @@ class OneCutPlanner : public NamedPlanner {
   // best.
   static Cut Sweep(Search& search, const Units& units, const Pair& pair, size_t stride) {
     const std::vector<DeviceId> first = Placement(units, pair, 0);
-    if (search.Done()) return {.score = {.time = kCannotRun, .feasible = false}, .position = 0};
+    if (search.Done()) return {.score = {.time = kCannotRun, .outcome = Outcome::kImpossible}, .position = 0};
     Cut best{.score = search.Evaluate({.device = first}, ""), .position = 0};
-    const std::unique_ptr<Session> session = search.evaluator().NewSession({.device = first});
+    if (search.Done()) return best;
+    Walk walk(search, {.device = first}, "");
     std::vector<std::pair<OpId, DeviceId>> moves;
     for (size_t cut = 0; cut < units.size() && !search.Done();) {
       moves.clear();
       for (const size_t end = std::min(cut + stride, units.size()); cut < end; ++cut) {
         const DeviceId device = Side(units, cut, pair.before, pair.after);
         for (const OpId op : units.ops(cut)) {
-          if (session->device()[Index(op)] != device) moves.emplace_back(op, device);
+          if (walk.device()[Index(op)] != device) moves.emplace_back(op, device);
         }
       }
       if (moves.empty()) continue;
-      const Score score = search.Try(*session, moves);
-      session->Commit();
-      if (!Better(score, best.score)) continue;
-      best = {.score = score, .position = cut};
-      search.Offer(*session, "");
+      const Score score = walk.Try(moves);
+      walk.Take();
+      if (Better(score, best.score)) best = {.score = score, .position = cut};
     }
     return best;
   }

@@ -83,7 +83,7 @@ double SlowBest(const Problem& problem, const Evaluator& evaluator) {
   double best = kCannotRun;
   ForEachPlacement(problem, [&](const std::vector<DeviceId>& device) {
     const Score score = evaluator.ScorePlan({.device = device}, *workspace);
-    if (score.feasible) best = std::min(best, score.time);
+    if (score.fits()) best = std::min(best, score.time);
   });
   return best;
 }
@@ -187,7 +187,7 @@ TEST(Heft, KeepsItsScheduleWhenTheEvaluatorKeepsTheOrder) {
       for (const char* planner : {"heft(order=sequence)", "heft(order=sequence,rank=optimistic)",
                                   "heft(order=sequence,insertion=false)", "heft(order=sequence,contention=none)"}) {
         const PlanResult result = Trial(problem, evaluator)(planner);
-        EXPECT_TRUE(result.score.feasible) << planner << " under " << evaluator;
+        EXPECT_TRUE(result.score.fits()) << planner << " under " << evaluator;
         EXPECT_LT(result.score.time, kCannotRun);
       }
     }
@@ -203,7 +203,7 @@ TEST(Heft, LeavesDevicesThatWouldOverflow) {
   Problem::Options options;
   options.memory_limits = {130, 130};
   const Problem problem = testing::UnitProblem(builder.Build(), 2, std::move(options));
-  EXPECT_TRUE(Trial(problem, "parallel(io=everywhere)")("heft").score.feasible);
+  EXPECT_TRUE(Trial(problem, "parallel(io=everywhere)")("heft").score.fits());
 }
 
 TEST(MinCut, EqualsExhaustiveOnEverySmallProblem) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "placement/search.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 

@@ -1,3 +1,4 @@
+#include "placement/search.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 

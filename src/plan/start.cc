@@ -1,6 +1,7 @@
 #include "plan/start.h"
 
 #include "base/error.h"
+#include "placement/search.h"
 #include "plan/rank.h"
 
 namespace berth {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/catalog.h"
-#include "placement/planner.h"
+#include "placement/search.h"
 #include "plan/units.h"
 
 namespace berth {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "placement/search.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -174,7 +175,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
     cells.push_back(FullestDevice(problem, report.timeline));
     cells.push_back(Count(report.result.evaluations));
     cells.push_back(ToString(Seconds{report.result.wall_seconds}));
-    cells.push_back(!score.feasible ? "does not fit"
+    cells.push_back(!score.fits() ? "does not fit"
                     : &row == &comparison.winner()
                         ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? " (simple rule)" : "")
                     : &row == comparison.best_simple() ? "best simple rule"
@@ -200,13 +201,13 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
   const std::string head = objective.is_time()
                                ? fmt::format("{} is fastest with {}", name, achieved)
                                : fmt::format("{} is best with {} of objective {}", name, achieved, objective.name);
-  if (!report.timeline.score.feasible) {
+  if (!report.timeline.score.fits()) {
     return Wrap(fmt::format("No plan fits. The one of {} lacks the least memory: {}", name,
                             Legible(report.timeline.infeasible_because))) +
            MemoryHolders(problem, report.timeline, 4);
   }
   std::string text;
-  if (simple == nullptr || !simple->report.timeline.score.feasible) {
+  if (simple == nullptr || !simple->report.timeline.score.fits()) {
     text = Wrap(fmt::format("{}; no simple rule gives a plan that fits.", head));
   } else if (winner.simple) {
     text = Wrap(fmt::format("{}. It is a simple rule, and no planner that was tried beats it.", head));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/search.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -66,7 +67,7 @@ std::string DescribeAlternative(const Evaluator& evaluator, OpId op, const Alter
     return name + (ruled_out ? " not allowed" : " cannot");
   }
   const std::string rule = alternative.allowed ? "" : " (not allowed)";
-  if (!alternative.score.feasible) return name + " does not fit" + rule;
+  if (!alternative.score.fits()) return name + " does not fit" + rule;
   const double delta = alternative.score.value() - value;
   if (std::abs(delta) <= kRounding * value) return name + " ±0" + rule;
   return fmt::format("{} {}{}{}", name, delta > 0 ? "+" : "-",
@@ -127,7 +128,8 @@ Explanation Explain(const Evaluator& evaluator, const Plan& plan, const std::vec
                     const std::function<void(size_t)>& progress) {
   const Problem& problem = evaluator.problem();
   Explanation explanation{.ops = {}, .without_sequence = plan.sequence.has_value()};
-  const auto session = evaluator.NewSession({.device = plan.device, .priority = plan.priority});
+  const auto workspace = evaluator.NewWorkspace();
+  const auto session = evaluator.NewSession({.device = plan.device, .priority = plan.priority}, *workspace);
   const JointRules rules(problem, plan.device);
   for (const OpId op : ops) {
     OpExplanation& explained = explanation.ops.emplace_back(OpExplanation{.op = op, .alternatives = {}});
@@ -147,7 +149,7 @@ std::string ExplanationHead(const Evaluator& evaluator, const PlanReport& report
   const Problem& problem = evaluator.problem();
   std::string text = PlanPage(evaluator, report);
   text += PathParagraph(problem, report);
-  if (report.timeline.score.feasible && !report.timeline.memory.empty()) {
+  if (report.timeline.score.fits() && !report.timeline.memory.empty()) {
     text += "\nWhat fills each device's memory at its peak:\n" + MemoryHolders(problem, report.timeline, 4);
   }
   return text;
@@ -179,7 +181,7 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
     better_elsewhere += std::ranges::any_of(explained.alternatives, [&](const Alternative& a) {
       const Score& now = report.timeline.score;
       return a.allowed && Better(a.score, now) &&
-             (a.score.feasible != now.feasible || a.score.value() < now.value() * (1 - kRounding));
+             (a.score.fits() != now.fits() || a.score.value() < now.value() * (1 - kRounding));
     });
   }
   std::string text = table.ToString() + "\n  * on the critical path\n";

@@ -82,7 +82,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"planner", report.planner},
           {"evaluator", evaluator.name()},
           {"unknown_shapes", DoubtfulJson(problem.graph(), Certainty::kUnknown)},
-          {"feasible", score.feasible},
+          {"feasible", score.fits()},
           {"infeasible_because", report.timeline.infeasible_because},
           {"score_seconds", seconds(score.time)},
           {"lower_bound_seconds", seconds(report.bound.time)},
@@ -94,6 +94,10 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"optimal", report.result.optimal},
           {"energy_joules", report.summary.joules},
           {"evaluations", report.result.evaluations},
+          {"failed_evaluations", report.result.failures},
+          {"last_failure", report.result.failure},
+          {"runs", score.runs},
+          {"spread_seconds", seconds(score.spread)},
           {"wall_seconds", report.result.wall_seconds},
           {"seed", report.seed},
           {"budget", report.budget},
@@ -174,7 +178,7 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
       Json entry = {
           {"device", DeviceName(problem, other.device)}, {"can_run", other.can_run}, {"allowed", other.allowed}};
       if (other.can_run) {
-        entry["feasible"] = other.score.feasible;
+        entry["feasible"] = other.score.fits();
         entry["score_seconds"] = problem.ToSeconds(other.score.time).value;
         entry["delta_seconds"] = problem.ToSeconds(other.score.time - report.timeline.score.time).value;
         entry["objective_value"] = ObjectiveNumber(problem, evaluator.facts().objective, other.score.value());

@@ -48,7 +48,7 @@ class Checker {
       : evaluator_(evaluator), problem_(evaluator.problem()), report_(report) {}
 
   LimitResult Fits() const {
-    const bool fits = report_.timeline.score.feasible;
+    const bool fits = report_.timeline.score.fits();
     const std::string_view rule = MemoryRule(evaluator_.facts());
     return {.limit = "fits",
             .device = {},

@@ -124,7 +124,7 @@ TEST(Limits, APlanThatDoesNotFitHoldsNothing) {
   const auto all = [&] { return CheckLimits(*trial.evaluator, trial.report, {}); };
   EXPECT_TRUE(AllHeld(all()));
   EXPECT_THAT(LimitLines(all()), HasSubstr("held    fits"));
-  trial.report.timeline.score.feasible = false;
+  trial.report.timeline.score.outcome = Outcome::kTooBig;
   trial.report.timeline.infeasible_because = "two lacks memory";
   EXPECT_FALSE(AllHeld(all()));
   EXPECT_THAT(LimitLines(all()), HasSubstr("MISSED  fits: it does not: two lacks memory"));

@@ -71,6 +71,8 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   PlanReport report;
   report.planner = std::move(planner);
   report.timeline = evaluator.Trace(result.plan.view());
+  // Measured once more it would have another score than the one by which it was chosen.
+  if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
   report.summary = Summarize(evaluator.problem(), report.timeline);
   report.result = std::move(result);
   report.bound = bound;
@@ -78,16 +80,17 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
     // What is proven of guessed sizes is proven of another model.
     report.bound = {.time = 0, .reason = "none is claimed, because sizes of the model are unknown"};
     report.result.optimal = false;
+    report.result.bound.reset();
     report.result.note.clear();
   }
-  if (report.timeline.score.feasible && !std::isfinite(report.timeline.score.value())) {
+  if (report.timeline.score.fits() && !std::isfinite(report.timeline.score.value())) {
     throw Error("{}: {} is more than a number can hold; correct what the model, the cluster or the options say",
                 evaluator.problem().graph().name(), evaluator.facts().objective.name);
   }
-  // The best placement is the best plan where an order of the ops changes nothing.
   const Score& score = report.timeline.score;
-  if (report.result.optimal && score.feasible && !evaluator.facts().uses_priorities && score.value() > bound.value()) {
-    (score.objective ? report.bound.objective.emplace() : report.bound.time) = score.value();
+  const auto& proven = report.result.bound;
+  if (proven && proven->HoldsFor(evaluator) && proven->value > bound.value()) {
+    (score.objective ? report.bound.objective.emplace() : report.bound.time) = proven->value;
     report.bound.reason = fmt::format("proven by {}", report.planner);
   }
   return report;
@@ -102,7 +105,7 @@ std::vector<double> SingleDeviceTimes(const Evaluator& evaluator) {
     double time = kCannotRun;
     if (!FindViolation(problem, {.device = all})) {
       const Score score = evaluator.ScorePlan({.device = all}, *workspace);
-      if (score.feasible) time = score.time;
+      if (score.fits()) time = score.time;
     }
     times.push_back(time);
   }
@@ -219,7 +222,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   const Objective& objective = evaluator.facts().objective;
   text += Field("time", fmt::format("{}{}{}", seconds(score.time),
                                     objective.name == "throughput" ? " per sample of a full pipeline" : "",
-                                    score.feasible ? "" : " (DOES NOT FIT)"));
+                                    score.fits() ? "" : " (DOES NOT FIT)"));
   if (!report.single_device_time.empty() && problem.num_devices() > 1) {
     text += Field("one device", DescribeSingles(problem, report.single_device_time));
     text += Field("speed-up", DescribeSpeedUp(problem, objective, report));
@@ -250,12 +253,20 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   }
   if (!report.timeline.memory.empty()) text += Field("peak memory", DescribeMemoryRule(evaluator.facts()));
   text += "\n" + DeviceTable(problem, report) + "\n";
-  if (!score.feasible) {
+  if (!score.fits()) {
     text += Wrap("It does not fit: " + Legible(report.timeline.infeasible_because));
     text += Wrap("At the peak:") + MemoryHolders(problem, report.timeline, 5);
   }
   text += Wrap(fmt::format("Limited by {}.", DescribeLimit(problem, report.summary)));
   if (!report.result.note.empty()) text += Wrap(Legible(report.result.note));
+  if (report.result.failures > 0) {
+    text += Wrap(fmt::format("{} of these failed, the last one so: {}.",
+                             Counted(report.result.failures, "evaluation"), Legible(report.result.failure)));
+  }
+  if (score.runs > 1) {
+    text += Wrap(fmt::format("The time is the mean of {} runs, which were up to {} apart.", score.runs,
+                             seconds(score.spread)));
+  }
   if (const std::string ended = DescribeEnd(report.ended); !ended.empty()) text += Wrap(ended);
   return text;
 }

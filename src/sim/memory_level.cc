@@ -53,7 +53,7 @@ void MemoryLevel::Finish(double finish, Score& score) {
     const int64_t limit = flat_->problem().memory_limit(MakeId<DeviceId>(d));
     const int64_t peak = level.peak + parameter_bytes_[d];
     if (peak > limit) {
-      score.feasible = false;
+      score.outcome = Outcome::kTooBig;
       score.excess_bytes += peak - limit;
     }
   }

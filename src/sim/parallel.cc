@@ -43,7 +43,7 @@ class Parallel : public Evaluator {
     return timeline;
   }
 
-  std::unique_ptr<Session> NewSession(const PlanView& start) const override {
+  std::unique_ptr<Session> NewSession(const PlanView& start, Workspace&) const override {
     if (!start.priority.empty()) return SessionWithReady(start, &ParallelWorkspace::by_priority);
     return SessionWithReady(start, &ParallelWorkspace::first_come);
   }
@@ -162,7 +162,8 @@ void RegisterParallel(EvaluatorCatalog& catalog) {
              .type = ParameterType::kBool,
              .default_value = "true",
              .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
-      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        const Problem& problem = context.problem;
         const Io io(params, problem);
         return std::make_unique<Parallel>(problem, io.NameWithIo(params),
                                           EvaluatorFacts{.model = EvaluatorFacts::Model::kParallel,

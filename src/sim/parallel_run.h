@@ -157,7 +157,7 @@ class Run {
       EndAll();
     }
     // Ops are left when a sequence contradicts itself, or when one is on a device that cannot run it.
-    if (ended_ != flat_.num_ops() || !transfers_.Idle()) return {.time = kNever, .feasible = false, .excess_bytes = 0};
+    if (ended_ != flat_.num_ops() || !transfers_.Idle()) return {.time = kNever, .outcome = Outcome::kImpossible};
     Score score{.time = now_};
     if constexpr (kMemory) work_.memory.Finish(now_, score);
     return score;

@@ -71,7 +71,7 @@ void ExpectSlowAndFastAgree(const Problem& problem, const PlanView& plan, const 
 
   testing::SlowRun slow(problem, plan, rules.contention, rules.host);
   if (!slow.Simulate()) {
-    EXPECT_EQ(score, (Score{.time = kCannotRun, .feasible = false}));
+    EXPECT_EQ(score, (Score{.time = kCannotRun, .outcome = Outcome::kImpossible}));
     EXPECT_THAT(timeline.infeasible_because, HasSubstr("sequence contradicts itself"));
     return;
   }
@@ -90,7 +90,7 @@ void ExpectSlowAndFastAgree(const Problem& problem, const PlanView& plan, const 
     excess += std::max<int64_t>(0, peaks[d] - problem.memory_limit(MakeId<DeviceId>(d)));
   }
   EXPECT_EQ(score.excess_bytes, excess);
-  EXPECT_EQ(score.feasible, excess == 0);
+  EXPECT_EQ(score.fits(), excess == 0);
 }
 
 void CompareOnRandomProblems(uint64_t seed, bool ties) {
@@ -256,7 +256,7 @@ TEST(Parallel, WaitsForTheNextOfASequence) {
   const std::vector<DeviceId> device = Devices({0, 0});
   const Sequence backwards{.ops = {OpId{1}, OpId{0}}, .transfers = {}};
   const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = device, .sequence = &backwards});
-  EXPECT_FALSE(timeline.score.feasible);
+  EXPECT_FALSE(timeline.score.fits());
   EXPECT_EQ(timeline.score.time, kCannotRun);
   EXPECT_EQ(timeline.infeasible_because, "the sequence contradicts itself at op op1: it can never start");
 }
@@ -266,7 +266,7 @@ TEST(Parallel, NamesTheOpThatADeviceCannotRun) {
   const Problem problem(unit.shared_graph(), unit.shared_cluster(),
                         {.time = {1, 1, 1, kCannotRun}, .measured = {}, .source = "test"});
   const Timeline timeline = Make("parallel(io=everywhere)", problem)->Trace({.device = Devices({0, 1})});
-  EXPECT_FALSE(timeline.score.feasible);
+  EXPECT_FALSE(timeline.score.fits());
   EXPECT_EQ(timeline.infeasible_because, "op op1 cannot run on d1");
 }
 
@@ -296,13 +296,13 @@ TEST(Parallel, SaysWhatFillsADeviceThatIsTooSmall) {
   const Problem problem = testing::UnitProblem(builder.Build(), 2, {.memory_limits = {120, 1000}});
   const auto evaluator = Make("parallel(io=everywhere)", problem);
   const Timeline timeline = evaluator->Trace({.device = Devices({0, 1})});
-  EXPECT_EQ(timeline.score, (Score{.time = 42, .feasible = false, .excess_bytes = 30}));
+  EXPECT_EQ(timeline.score, (Score{.time = 42, .outcome = Outcome::kTooBig, .excess_bytes = 30}));
   EXPECT_EQ(timeline.infeasible_because,
             "d0 would hold 150 B of its 120 B at 0 s: parameter w (100 B), tensor t (40 B), workspace of first (10 B)");
   EXPECT_EQ(timeline.memory[0].peak_time, 0);
   EXPECT_THAT(timeline.memory[0].steps, ElementsAre(MemoryStep{0, 150}, MemoryStep{1, 140}, MemoryStep{41, 100}));
   EXPECT_THAT(timeline.memory[1].steps, ElementsAre(MemoryStep{1, 40}, MemoryStep{41, 41}, MemoryStep{42, 0}));
-  EXPECT_TRUE(Make("parallel(memory=false,io=everywhere)", problem)->Trace({.device = Devices({0, 1})}).score.feasible);
+  EXPECT_TRUE(Make("parallel(memory=false,io=everywhere)", problem)->Trace({.device = Devices({0, 1})}).score.fits());
 }
 
 TEST(Parallel, RefusesWhatItDoesNotKnow) {
@@ -382,7 +382,8 @@ TEST(Io, RefusesWhatIsNotThere) {
 TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
   const Problem problem = testing::Chain(3, 2);
   const auto evaluator = Make("parallel(io=everywhere)", problem);
-  const auto session = evaluator->NewSession({.device = Devices({0, 1, 0})});
+  const auto workspace_of_session = evaluator->NewWorkspace();
+  const auto session = evaluator->NewSession({.device = Devices({0, 1, 0})}, *workspace_of_session);
   EXPECT_EQ(session->score().time, 5);
   EXPECT_EQ(session->Try(OpId{0}, DeviceId{1}).time, 4);
   EXPECT_EQ(session->score().time, 5);
@@ -412,7 +413,8 @@ void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options
       SCOPED_TRACE(evaluator->name());
       const auto workspace = evaluator->NewWorkspace();
       std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
-      const auto session = evaluator->NewSession({.device = device, .priority = priority});
+      const auto workspace_of_session = evaluator->NewWorkspace();
+      const auto session = evaluator->NewSession({.device = device, .priority = priority}, *workspace_of_session);
       EXPECT_EQ(session->score(), evaluator->ScorePlan({.device = device, .priority = priority}, *workspace));
       for (int tries = 0; tries < 40; ++tries) {
         std::vector<std::pair<OpId, DeviceId>> moves;

@@ -118,7 +118,9 @@ class Pieces : public Evaluator {
       RunPiece(plan, work, p, on_op, on_transfer);
       score.time = std::max(score.time, work.pieces[static_cast<size_t>(p)].end);
     }
-    for (const DeviceId d : problem().cluster().ids()) score.feasible &= !TooMany(work, d);
+    for (const DeviceId d : problem().cluster().ids()) {
+      if (TooMany(work, d)) score.outcome = Outcome::kImpossible;
+    }
     if (options_.memory) memory_.Count(plan.device, work.memory, score);
     return score;
   }
@@ -370,7 +372,8 @@ void RegisterPieces(EvaluatorCatalog& catalog) {
                        .default_value = "msr",
                        .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
                        .choices = {"msr", "none"}}}},
-      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        const Problem& problem = context.problem;
         for (const OpId op : problem.graph().ops()) {
           if (problem.graph().is_backward(op)) {
             throw Error("pieces follows one sample forward, and op {} of {} is of a backward pass; use pipeline",

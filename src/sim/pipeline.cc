@@ -310,7 +310,7 @@ class Pipeline : public Evaluator {
     return timeline;
   }
 
-  std::unique_ptr<Session> NewSession(const PlanView& start) const override {
+  std::unique_ptr<Session> NewSession(const PlanView& start, Workspace&) const override {
     return std::make_unique<PipelineSession>(rules_, options_.memory ? &memory_ : nullptr, start);
   }
 
@@ -407,7 +407,8 @@ void RegisterPipeline(EvaluatorCatalog& catalog) {
              .default_value = "msr",
              .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
              .choices = {"msr", "none"}}}},
-      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        const Problem& problem = context.problem;
         return std::make_unique<Pipeline>(problem,
                                           PipelineOptions{.overlap = params.Bool("overlap"),
                                                           .separate_passes = params.Text("passes") == "max",

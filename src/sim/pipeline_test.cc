@@ -192,13 +192,13 @@ TEST(Pipeline, CountsTheParametersOfADevice) {
   const auto evaluator = Evaluators().Make("pipeline", problem);
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{0}, DeviceId{1}};
   const Score score = ScoreOf(*evaluator, device);
-  EXPECT_FALSE(score.feasible);
+  EXPECT_FALSE(score.fits());
   EXPECT_EQ(score.excess_bytes, 5);
   const Timeline timeline = evaluator->Trace({.device = device});
   EXPECT_EQ(timeline.memory[0].peak_bytes, 110);
   EXPECT_EQ(timeline.memory[1].peak_bytes, 10);
   EXPECT_THAT(timeline.infeasible_because, HasSubstr("d0 holds 110 B"));
-  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pipeline(memory=none)", problem), device).feasible);
+  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pipeline(memory=none)", problem), device).fits());
 }
 
 TEST(Pipeline, ASessionScoresMovesAsThoughInFullToTheLastBit) {
@@ -209,7 +209,8 @@ TEST(Pipeline, ASessionScoresMovesAsThoughInFullToTheLastBit) {
                              "pipeline(overlap=true,passes=max)"}) {
       const auto evaluator = Evaluators().Make(name, problem);
       std::vector<DeviceId> device = RandomPlacement(problem, random);
-      const auto session = evaluator->NewSession({.device = device});
+      const auto workspace_of_session = evaluator->NewWorkspace();
+      const auto session = evaluator->NewSession({.device = device}, *workspace_of_session);
       EXPECT_EQ(session->score(), ScoreOf(*evaluator, device));
       for (int step = 0; step < 40; ++step) {
         const std::vector<DeviceId> other = RandomPlacement(problem, random);
@@ -269,12 +270,12 @@ TEST(Pieces, RefusesMoreThanQPiecesButStillScoresThem) {
   const Problem problem = UnitChain(3);
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{2}, DeviceId{0}};
   const Score one = ScoreOf(*Evaluators().Make("pieces", problem), device);
-  EXPECT_FALSE(one.feasible);
+  EXPECT_FALSE(one.fits());
   EXPECT_EQ(one.time, 3.5);
   EXPECT_THAT(Evaluators().Make("pieces", problem)->Trace({.device = device}).infeasible_because,
               HasSubstr("a would be called for 2 pieces, 1 at most"));
-  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=2)", problem), device).feasible);
-  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=0)", problem), device).feasible);
+  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=2)", problem), device).fits());
+  EXPECT_TRUE(ScoreOf(*Evaluators().Make("pieces(q=0)", problem), device).fits());
 }
 
 TEST(Pieces, CutsPiecesFinerThatWouldWaitForOneAnother) {
@@ -291,8 +292,8 @@ TEST(Pieces, CutsPiecesFinerThatWouldWaitForOneAnother) {
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}};
   const Score score = ScoreOf(*Evaluators().Make("pieces(q=2)", problem), device);
   EXPECT_EQ(score.time, 2.5);
-  EXPECT_TRUE(score.feasible);
-  EXPECT_FALSE(ScoreOf(*Evaluators().Make("pieces(q=1)", problem), device).feasible);
+  EXPECT_TRUE(score.fits());
+  EXPECT_FALSE(ScoreOf(*Evaluators().Make("pieces(q=1)", problem), device).fits());
 }
 
 TEST(Pieces, RefusesTrainingGraphs) {
@@ -348,7 +349,7 @@ TEST(TarnawskiModels, VerifyNoticesWhatIsWrong) {
     EXPECT_THAT(faults([](Timeline& t) { t.ops[1] = t.ops[0]; }), Not(IsEmpty()));
     EXPECT_THAT(faults([](Timeline& t) { t.transfers.pop_back(); }), Not(IsEmpty()));
     EXPECT_THAT(faults([](Timeline& t) { t.transfers.push_back(t.transfers.back()); }), Not(IsEmpty()));
-    EXPECT_THAT(faults([](Timeline& t) { t.score.feasible = false; }), Not(IsEmpty()));
+    EXPECT_THAT(faults([](Timeline& t) { t.score.outcome = Outcome::kTooBig; }), Not(IsEmpty()));
     EXPECT_THAT(faults([](Timeline& t) { t.memory[0].peak_bytes += 1; }), Not(IsEmpty()));
   }
 }

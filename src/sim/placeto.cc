@@ -399,7 +399,7 @@ Score Placeto::ScorePlan(const PlanView& plan, Workspace& workspace, std::span<d
   auto& state = static_cast<State&>(workspace);
   Score score{.time = Run(plan, state)};
   score.excess_bytes = Excess(state);
-  score.feasible = score.excess_bytes == 0;
+  if (score.excess_bytes > 0) score.outcome = Outcome::kTooBig;
   if (!starts.empty()) {
     for (size_t v = 0; v < op_of_.size(); ++v) starts[Index(op_of_[v])] = state.start[v];
   }
@@ -511,7 +511,8 @@ void RegisterPlaceto(EvaluatorCatalog& catalog) {
                                .sentence = "microseconds that a port rests after a transfer",
                                .least = 0,
                                .most = 1e9}}},
-              [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+              [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+                const Problem& problem = context.problem;
                 return std::make_unique<Placeto>(problem, params);
               });
 }

@@ -299,7 +299,7 @@ TEST(Placeto, IsInfeasibleAboveAMemoryLimit) {
     int64_t excess = 0;
     for (size_t d = 0; d < 2; ++d) excess += std::max<int64_t>(0, timeline.memory[d].peak_bytes - limits[d]);
     EXPECT_EQ(score.excess_bytes, excess);
-    EXPECT_EQ(score.feasible, excess == 0);
+    EXPECT_EQ(score.fits(), excess == 0);
     EXPECT_EQ(timeline.infeasible_because.empty(), excess == 0);
     for (const DeviceMemory& memory : timeline.memory) {
       int64_t held = 0;

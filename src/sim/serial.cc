@@ -210,8 +210,8 @@ class Serial : public Evaluator {
     Score score{.time = run.SumOfTimes()};
     if (facts_.subgraph_overhead > 0)
       score.time += facts_.subgraph_overhead * static_cast<double>(run.CountSubgraphs());
-    if (score.time == kCannotRun) score.feasible = false;
-    if (score.feasible && (with_memory || !starts.empty())) run.GoThroughTime(with_memory, starts, nullptr, score);
+    if (score.time == kCannotRun) score.outcome = Outcome::kImpossible;
+    if (score.fits() && (with_memory || !starts.empty())) run.GoThroughTime(with_memory, starts, nullptr, score);
     return score;
   }
 
@@ -262,7 +262,8 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
                        .type = ParameterType::kBool,
                        .default_value = "true",
                        .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
-      [](const Params& params, const Problem& problem) -> std::unique_ptr<Evaluator> {
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        const Problem& problem = context.problem;
         const Io io(params, problem);
         const EvaluatorFacts facts{.model = EvaluatorFacts::Model::kSerial,
                                    .subgraph_overhead = params.Real("subgraph_overhead") / problem.seconds_per_unit(),

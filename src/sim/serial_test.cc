@@ -124,7 +124,7 @@ TEST(Serial, NamesTheOpThatADeviceCannotRun) {
                         {.time = {1, 1, 1, kCannotRun}, .measured = {}, .source = "test"});
   const std::vector<DeviceId> device{DeviceId{0}, DeviceId{1}};
   const Timeline timeline = Make("serial(io=everywhere)", problem)->Trace({.device = device});
-  EXPECT_FALSE(timeline.score.feasible);
+  EXPECT_FALSE(timeline.score.fits());
   EXPECT_EQ(timeline.infeasible_because, "op op1 cannot run on d1");
 }
 

@@ -25,7 +25,7 @@ void StaticMemory::Judge(std::span<const int64_t> bytes, Score& score) const {
   for (const DeviceId d : problem_.cluster().ids()) {
     const int64_t limit = problem_.memory_limit(d);
     if (bytes[Index(d)] <= limit) continue;
-    score.feasible = false;
+    score.outcome = std::max(score.outcome, Outcome::kTooBig);
     score.excess_bytes += bytes[Index(d)] - limit;
   }
 }

@@ -213,8 +213,8 @@ TEST_F(VerifyTest, FindsAPlanThatIsWronglyCalledFeasible) {
   problem_ = Problem(problem_.shared_graph(), problem_.shared_cluster(),
                      {.time = std::vector<double>(10, 1), .measured = {}, .source = "unit"}, {.memory_limits = {1, 1}});
   Trace("parallel(io=everywhere)");
-  EXPECT_FALSE(timeline_.score.feasible);
-  timeline_.score.feasible = true;
+  EXPECT_FALSE(timeline_.score.fits());
+  timeline_.score.outcome = Outcome::kFits;
   EXPECT_THAT(Faults(), Contains(HasSubstr("is called feasible")));
   timeline_.score.excess_bytes = 0;
   EXPECT_THAT(Faults(), Contains(HasSubstr("the score lacks 0 bytes")));
@@ -223,7 +223,7 @@ TEST_F(VerifyTest, FindsAPlanThatIsWronglyCalledFeasible) {
 TEST_F(VerifyTest, FindsARunWithoutEndThatIsCalledFeasible) {
   plan_.sequence = Sequence{.ops = {OpId{4}, OpId{0}, OpId{1}, OpId{2}, OpId{3}}, .transfers = {}};
   Trace("parallel(io=everywhere)");
-  timeline_.score.feasible = true;
+  timeline_.score.outcome = Outcome::kFits;
   EXPECT_THAT(Faults(), Contains(HasSubstr("a run that never ends is called feasible")));
 }
 

@@ -18,6 +18,7 @@
 #include "cli/learning.h"
 #include "import/import.h"
 #include "placement/bound.h"
+#include "placement/search.h"
 #include "placement/testing.h"
 
 namespace berth {
@@ -163,10 +164,14 @@ class Court {
   void JudgePlan(const PlanResult& result) const {
     const PlanView view = result.plan.view();
     EXPECT_EQ(FindViolation(problem_, view), std::nullopt);
-    EXPECT_EQ(evaluator_->ScorePlan(view, *evaluator_->NewWorkspace()), result.score) << "it reports another score";
-    const Timeline timeline = evaluator_->Trace(view);
-    EXPECT_EQ(timeline.score, result.score);
-    EXPECT_THAT(Verify(*evaluator_, view, timeline), ::testing::IsEmpty());
+    if (evaluator_->facts().deterministic) {
+      EXPECT_EQ(evaluator_->ScorePlan(view, *evaluator_->NewWorkspace()), result.score) << "it reports another score";
+      const Timeline timeline = evaluator_->Trace(view);
+      EXPECT_EQ(timeline.score, result.score);
+      EXPECT_THAT(Verify(*evaluator_, view, timeline), ::testing::IsEmpty());
+    } else {
+      EXPECT_FALSE(result.optimal) << "what is proven of noise?";
+    }
     EXPECT_GE(result.score.time, bound_.time) << "below the bound: " << bound_.reason;
     for (const OpId op : problem_.graph().ops()) {
       EXPECT_FALSE(result.plan.cause_of(op).empty()) << "no cause for op " << Index(op);
@@ -185,7 +190,7 @@ class Court {
     const EvaluatorFacts& judged = evaluator_->facts();
     if (!result.plan.priority.empty() && judged.io_host && judged.contention != Contention::kNone) return;
     const PlanResult* oracle = Oracle(ordered ? "exhaustive(space=order)" : "exhaustive");
-    if (oracle == nullptr || !oracle->optimal || !result.score.feasible) return;
+    if (oracle == nullptr || !oracle->optimal || !result.score.fits() || !judged.deterministic) return;
     EXPECT_GE(result.score.time, oracle->score.time * (1 - 1e-12)) << "it beats its oracle";
     if (result.optimal) {
       EXPECT_LE(result.score.time, oracle->score.time * (1 + 1e-12)) << "it promises an optimum and misses it";
@@ -296,8 +301,9 @@ TEST(RandomPlans, AreScoredAsTheyAreTraced) {
       }
       const Score score = evaluator->ScorePlan({.device = device}, *evaluator->NewWorkspace());
       const Timeline timeline = evaluator->Trace({.device = device});
-      EXPECT_EQ(timeline.score, score);
       EXPECT_THAT(Verify(*evaluator, {.device = device}, timeline), ::testing::IsEmpty());
+      if (!evaluator->facts().deterministic) continue;
+      EXPECT_EQ(timeline.score, score);
       EXPECT_GE(score.time, LowerBound(*evaluator).time);
     }
   }
@@ -385,6 +391,7 @@ TEST(AnUnrelatedConstant, ChangesNoTimeUnderAnyEvaluator) {
   }
   for (const std::string& name : EvaluatorNames()) {
     if (name.find("subgraph_overhead") != std::string::npos) continue;
+    if (name == "deadline") continue;  // refuses what cannot be stopped
     EXPECT_GT(compared[name], 5) << name;
   }
 }

@@ -73,7 +73,7 @@ double BestOfAll(const Problem& problem, const Evaluator& evaluator) {
   while (true) {
     if (!FindViolation(problem, {.device = device})) {
       const Score score = evaluator.ScorePlan({.device = device}, *workspace);
-      if (score.feasible) best = std::min(best, score.value());
+      if (score.fits()) best = std::min(best, score.value());
     }
     size_t v = 0;
     for (; v < device.size(); ++v) {
@@ -119,19 +119,19 @@ void ExpectKept(const Problem& problem, const Evaluator& evaluator) {
     const Timeline timeline = evaluator.Trace(result.plan.view());
     EXPECT_EQ(timeline.score, result.score);
     for (const DeviceId id : problem.cluster().ids()) {
-      if (timeline.memory.empty() || !result.score.feasible) break;
+      if (timeline.memory.empty() || !result.score.fits()) break;
       EXPECT_LE(timeline.memory[Index(id)].peak_bytes, problem.memory_limit(id));
     }
     const bool ordered = result.plan.sequence || !result.plan.priority.empty();
-    if (result.score.feasible && !ordered) {
+    if (result.score.fits() && !ordered) {
       EXPECT_GE(result.score.value(), best * (1 - 1e-12));
     }
     if (result.optimal) {
       EXPECT_LE(result.score.value(), best * (1 + 1e-12));
     }
     if (name == "exhaustive") {
-      EXPECT_EQ(result.score.feasible, best < kCannotRun);
-      EXPECT_TRUE(result.optimal || !result.score.feasible);
+      EXPECT_EQ(result.score.fits(), best < kCannotRun);
+      EXPECT_TRUE(result.optimal || !result.score.fits());
     }
   }
 }

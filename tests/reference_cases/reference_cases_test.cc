@@ -76,11 +76,11 @@ void CheckParallel(const Evaluator& evaluator, const Plan& plan, const Json& ans
   const Timeline timeline = evaluator.Trace(plan.view());
   EXPECT_EQ(score, timeline.score);
   if (answer.is_null()) {
-    EXPECT_FALSE(score.feasible);
+    EXPECT_FALSE(score.fits());
     EXPECT_EQ(score.time, kCannotRun);
     return;
   }
-  EXPECT_TRUE(score.feasible);
+  EXPECT_TRUE(score.fits());
   EXPECT_EQ(score.time, answer["score"].get<double>());
   EXPECT_EQ(starts, answer["start"].get<std::vector<double>>());
   std::vector<Transfer> transfers;
@@ -116,7 +116,7 @@ void CheckScoredPeaks(const Evaluator& evaluator, const Plan& plan, const Json& 
   const Score score = evaluator.ScorePlan(plan.view(), *workspace);
   EXPECT_EQ(score.time, answer["score"].get<double>());
   EXPECT_EQ(score.excess_bytes, sum);
-  EXPECT_EQ(score.feasible, sum == 0);
+  EXPECT_EQ(score.fits(), sum == 0);
 }
 
 class ReferenceCases : public ::testing::Test {

@@ -58,7 +58,7 @@ FidelityRow Row(std::string what, double published, const Score& score, bool pub
           .published = published,
           .ours = score.time,
           .published_fits = published_fits,
-          .fits = score.feasible};
+          .fits = score.fits()};
 }
 
 void AddThroughput(const std::string& folder, const json& known, std::vector<FidelityTable>& tables) {
@@ -91,7 +91,7 @@ void AddThroughput(const std::string& folder, const json& known, std::vector<Fid
     if (values["expert"].is_number())
       experts.rows.push_back(Row(name, values["expert"], model.OfSplit(ExpertFile(folder, name))));
     const Score one = model.OnOneAccelerator();
-    single.rows.push_back(Row(name, values["one_acc"], one, one.feasible));
+    single.rows.push_back(Row(name, values["one_acc"], one, one.fits()));
     bounds.rows.push_back({.what = name,
                            .published = std::max(values["lb_work"].get<double>(), values["lb_maxclass"].get<double>()),
                            .ours = model.Bound()});

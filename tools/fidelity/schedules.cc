@@ -22,7 +22,7 @@ double ScoreOf(const Problem& problem, const Plan& plan, std::string_view evalua
   const auto violation = FindViolation(problem, plan.view());
   BERTH_CHECK(!violation, "{}", violation.value_or(""));
   const Score score = evaluators.Make(evaluator, problem)->Trace(plan.view()).score;
-  fits = score.feasible;
+  fits = score.fits();
   return score.time;
 }
 

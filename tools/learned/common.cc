@@ -24,7 +24,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .budget = {.evaluations = evaluations},
        .random = Random(seed),
        .progress = [&](const Progress& progress) {
-         if (outcome.near_evaluations == 0 && progress.best.feasible && progress.best.value() * unit <= near) {
+         if (outcome.near_evaluations == 0 && progress.best.fits() && progress.best.value() * unit <= near) {
            outcome.near_evaluations = progress.evaluations;
          }
        }});
