@@ -11,7 +11,7 @@ namespace {
 // Equally good for everything on its own, its way to and from the host of inputs and outputs included.
 bool EquallyGood(const Evaluator& evaluator, DeviceId a, DeviceId b) {
   const Problem& problem = evaluator.problem();
-  if (const std::optional<DeviceId> host = evaluator.facts().io_host) {
+  if (const std::optional<DeviceId> host = evaluator.facts().io_host()) {
     const auto same_way = [&](DeviceId from_a, DeviceId to_a, DeviceId from_b, DeviceId to_b) {
       const Link &of_a = problem.cluster().link(from_a, to_a), &of_b = problem.cluster().link(from_b, to_b);
       return of_a.latency.value == of_b.latency.value && of_a.bandwidth.value == of_b.bandwidth.value;

@@ -14,7 +14,7 @@ Comparison RunControls(const Setup& setup, const Catalogs& catalogs, int64_t eva
   std::vector<std::string> planners = {"random", "random(bias=true)", "on(group=random,planner=random)",
                                        "local_search"};
   if (catalogs.planners.Find("cross_entropy") != nullptr) planners.emplace_back("cross_entropy");
-  if (setup.evaluator->facts().model == EvaluatorFacts::Model::kSerial && setup.problem->num_devices() == 2) {
+  if (setup.evaluator->facts().Is<SerialFacts>() && setup.problem->num_devices() == 2) {
     planners.emplace_back("mincut");
   }
   std::vector<ComparisonRow> rows;

@@ -16,7 +16,7 @@ class FakeEvaluator : public Evaluator {
  public:
   FakeEvaluator(const Problem& problem, std::function<Score(const PlanView&)> score)
       : Evaluator(problem), score_(std::move(score)) {
-    facts_.model = EvaluatorFacts::Model::kMeasured;
+    facts_.model = MeasuredFacts{};
     facts_.exclusive = true;
   }
   const EvaluatorFacts& facts() const override { return facts_; }

@@ -116,10 +116,10 @@ Bound SerialBound(const Evaluator& evaluator) {
 
 Bound ParallelBound(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
-  const std::optional<DeviceId> io_host = evaluator.facts().io_host;
+  const std::optional<DeviceId> io_host = evaluator.facts().io_host();
   double path = PathBound(problem, EarliestEnds(problem, io_host), io_host);
   // Shared media are simulated to nine digits.
-  if (evaluator.facts().contention == Contention::kLinks) path *= 1 - 1e-8;
+  if (evaluator.facts().contention() == Contention::kLinks) path *= 1 - 1e-8;
   const double work = WorkBound(problem);
   if (work > path) return {.time = work, .reason = "work ideally spread over the devices"};
   return {.time = path, .reason = "longest path, with its transfers"};
@@ -127,20 +127,13 @@ Bound ParallelBound(const Evaluator& evaluator) {
 
 Bound TimeBound(const Evaluator& evaluator) {
   if (evaluator.problem().num_ops() == 0) return {.time = 0, .reason = "there is nothing to do"};
-  switch (evaluator.facts().model) {
-    case EvaluatorFacts::Model::kParallel:
-      return ParallelBound(evaluator);
-    case EvaluatorFacts::Model::kSerial:
-      return SerialBound(evaluator);
-    case EvaluatorFacts::Model::kPipeline:
-      return PipelineBound(evaluator);
-    case EvaluatorFacts::Model::kPieces:
-      return PiecesBound(evaluator);
-    case EvaluatorFacts::Model::kPlaceto:
-      return PlacetoBound(evaluator);
-    default:
-      return {.time = 0, .reason = "none is known for this execution model"};
-  }
+  const EvaluatorFacts& facts = evaluator.facts();
+  if (facts.Is<ParallelFacts>()) return ParallelBound(evaluator);
+  if (facts.Is<SerialFacts>()) return SerialBound(evaluator);
+  if (facts.Is<PipelineFacts>()) return PipelineBound(evaluator);
+  if (facts.Is<PiecesFacts>()) return PiecesBound(evaluator);
+  if (facts.Is<PlacetoFacts>()) return PlacetoBound(evaluator);
+  return {.time = 0, .reason = "none is known for this execution model"};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace berth {
 Bound PlacetoBound(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   const Graph& graph = problem.graph();
-  const double gap = evaluator.facts().op_gap;
+  const double gap = evaluator.facts().As<PlacetoFacts>()->op_gap;
   const auto devices = static_cast<double>(problem.num_devices());
   std::vector<double> end(graph.num_ops()), pause(graph.num_ops());
   double path = 0, work = 0;

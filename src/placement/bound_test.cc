@@ -27,7 +27,7 @@ class Asked : public Evaluator {
 
 Bound ParallelBound(const Problem& problem) { return LowerBound(Asked(problem, {})); }
 Bound SerialBound(const Problem& problem, double overhead = 0) {
-  return LowerBound(Asked(problem, {.model = EvaluatorFacts::Model::kSerial, .subgraph_overhead = overhead}));
+  return LowerBound(Asked(problem, {.model = SerialFacts{.subgraph_overhead = overhead}}));
 }
 
 Problem Costs(GraphBuilder& builder, std::vector<double> times, size_t devices, double latency) {
@@ -85,7 +85,7 @@ TEST(Bound, CountsASubgraphPerComponent) {
 
 TEST(Bound, SaysWhenItKnowsNone) {
   const Problem problem = testing::Chain(2, 2);
-  EXPECT_EQ(LowerBound(Asked(problem, {.model = EvaluatorFacts::Model::kMeasured})).time, 0);
+  EXPECT_EQ(LowerBound(Asked(problem, {.model = MeasuredFacts{}})).time, 0);
 }
 
 TEST(Gap, IsAShareOfTheLowerBound) {

@@ -111,7 +111,8 @@ double RoundDown(double sum, size_t additions) {
 }
 
 double LeastOverhead(const Evaluator& evaluator) {
-  const double overhead = evaluator.facts().subgraph_overhead;
+  const auto* serial = evaluator.facts().As<SerialFacts>();
+  const double overhead = serial != nullptr ? serial->subgraph_overhead : 0;
   return overhead > 0 ? overhead * static_cast<double>(Components(evaluator.problem().graph())) : 0;
 }
 
@@ -133,11 +134,11 @@ void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {
   auto [fixed, shared] = RatesOf(evaluator);
   std::vector<double> loads(problem.num_devices());
   const size_t additions = 4 * problem.num_ops() + 4 * problem.num_devices();
-  if (facts.model == EvaluatorFacts::Model::kMeasured) {
+  if (facts.Is<MeasuredFacts>()) {
     bound.objective = 0;
     return;
   }
-  if (facts.model == EvaluatorFacts::Model::kPieces) {
+  if (facts.Is<PiecesFacts>()) {
     // A host's cores compute side by side: of their ops, the host is busy for the longest one at least.
     const double dearest = DearestOp(problem, fixed);
     for (const DeviceId id : problem.cluster().ids()) fixed[Index(id)] *= problem.on_host(id) ? 0 : 1;
@@ -148,7 +149,7 @@ void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {
   }
   const double apart = RoundDown(RatedWork(problem, fixed, loads) + shared * bound.time, additions);
   double together = 0;
-  if (facts.model == EvaluatorFacts::Model::kSerial) {
+  if (facts.Is<SerialFacts>()) {
     // One op after another: every op takes of the whole time, and so does the overhead of each subgraph.
     for (double& rate : fixed) rate += shared;
     together = RatedWork(problem, fixed, loads) + shared * LeastOverhead(evaluator);

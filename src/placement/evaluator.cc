@@ -60,19 +60,9 @@ class FullSession : public Session {
 
 std::string_view MemoryRule(const EvaluatorFacts& facts) {
   if (!facts.tracks_memory) return "none";
-  switch (facts.model) {
-    case EvaluatorFacts::Model::kParallel:
-    case EvaluatorFacts::Model::kSerial:
-      return "berth";
-    case EvaluatorFacts::Model::kPipeline:
-    case EvaluatorFacts::Model::kPieces:
-      return "msr";
-    case EvaluatorFacts::Model::kPlaceto:
-      return "placeto";
-    case EvaluatorFacts::Model::kMeasured:
-      return "measured";
-  }
-  return "none";
+  if (facts.Is<ParallelFacts>() || facts.Is<SerialFacts>()) return "berth";
+  if (facts.Is<PipelineFacts>() || facts.Is<PiecesFacts>()) return "msr";
+  return facts.Is<PlacetoFacts>() ? "placeto" : "measured";
 }
 
 std::string_view DescribeMemoryRule(const EvaluatorFacts& facts) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/catalog.h"
@@ -20,24 +21,55 @@ namespace berth {
 
 enum class Contention : uint8_t { kNone, kEgress, kPorts, kLinks };
 
+// What an evaluator computes, with what only that one has. Times are in the problem's unit.
+struct ParallelFacts {
+  Contention contention = Contention::kNone;
+  std::optional<DeviceId> io_host{};  // where graph inputs start and outputs return to; none: everywhere
+};
+struct SerialFacts {
+  double subgraph_overhead = 0;
+  std::optional<DeviceId> io_host{};
+};
+struct PlacetoFacts {
+  double op_gap = 0;    // a device rests after an op that took time
+  double bus_hold = 0;  // a port rests after a transfer
+};
+struct PipelineFacts {
+  bool overlap = false;          // computing, sending and receiving at the same time
+  bool separate_passes = false;  // the largest forward load plus the largest backward load
+};
+struct PiecesFacts {
+  size_t most = 0;  // pieces that an accelerator may hold; 0: any number
+};
+struct MeasuredFacts {};  // whatever a machine does
+using ModelFacts = std::variant<ParallelFacts, SerialFacts, PlacetoFacts, PipelineFacts, PiecesFacts, MeasuredFacts>;
+
 // What an evaluator is; wrappers forward it. `mincut`, the bounds and Verify ask.
 struct EvaluatorFacts {
-  enum class Model : uint8_t { kParallel, kSerial, kPlaceto, kPipeline, kPieces, kMeasured };
-  Model model = Model::kParallel;
-  Contention contention = Contention::kNone;  // kParallel only
-  double subgraph_overhead = 0;               // kSerial only, in time units
-  double op_gap = 0;                          // kPlaceto only, in time units: a device rests after an op that took time
-  double bus_hold = 0;                        // kPlaceto only, in time units: a port rests after a transfer
-  bool overlap = false;                       // kPipeline only: computing, sending and receiving at the same time
-  bool separate_passes = false;               // kPipeline only: the largest forward load plus the largest backward load
-  size_t pieces = 0;                          // kPieces only: how many an accelerator may hold; 0: any number
-  std::optional<DeviceId> io_host{};          // where graph inputs start and outputs return to; none: everywhere
-  bool deterministic = true;                  // the same plan has the same score each time
-  bool exclusive = false;                     // one score at a time, as on one machine
-  bool stops = false;                         // asks Workspace::stop while it works
+  ModelFacts model{};
+  bool deterministic = true;  // the same plan has the same score each time
+  bool exclusive = false;     // one score at a time, as on one machine
+  bool stops = false;         // asks Workspace::stop while it works
   bool tracks_memory = true;
   bool uses_priorities = true;  // plans may carry priorities and sequences that change the score
   Objective objective{};        // what its scores' value() is
+
+  template <typename Model>
+  bool Is() const {
+    return std::holds_alternative<Model>(model);
+  }
+  // Null where it computes something else.
+  template <typename Model>
+  const Model* As() const {
+    return std::get_if<Model>(&model);
+  }
+  // For what treats models with transfers and with a host alike: none where the model has no such thing.
+  Contention contention() const { return Is<ParallelFacts>() ? As<ParallelFacts>()->contention : Contention::kNone; }
+  std::optional<DeviceId> io_host() const {
+    if (const auto* parallel = As<ParallelFacts>()) return parallel->io_host;
+    if (const auto* serial = As<SerialFacts>()) return serial->io_host;
+    return std::nullopt;
+  }
 };
 
 // The rule by which an evaluator counts peak memory: "berth" (tensors while they are needed), "msr" (all parameters and

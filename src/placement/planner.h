@@ -91,7 +91,7 @@ struct PlanResult {
   // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.
   int64_t set_up = 0;
   double wall_seconds = 0;
-  bool optimal = false;  // proven so, in the planner's own space
+  bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
   // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
   // took per step, in the mean over the last update.

@@ -243,7 +243,7 @@ Walk::Walk(Search& search, const PlanView& start, std::string_view cause)
   const Evaluator& evaluator = search.evaluator();
   search.workspace_->evaluation = search.next_number_++;
   session_ = evaluator.NewSession({.device = start.device, .priority = start.priority}, *search.workspace_);
-  if (evaluator.facts().model == EvaluatorFacts::Model::kMeasured) {
+  if (evaluator.facts().Is<MeasuredFacts>()) {
     search.Count(session_->score());
   } else {
     ++search.set_up_;

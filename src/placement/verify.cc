@@ -19,8 +19,6 @@
 namespace berth {
 namespace {
 
-using Model = EvaluatorFacts::Model;
-
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr size_t kMostFaults = 20;
 
@@ -42,7 +40,7 @@ class Verifier {
         timeline_(timeline) {}
 
   std::vector<std::string> Run() {
-    if (facts_.model != Model::kParallel && facts_.model != Model::kSerial) return {};
+    if (!facts_.Is<ParallelFacts>() && !facts_.Is<SerialFacts>()) return {};
     if (timeline_.score.time == kNever) {
       CheckInfeasible();
       return faults_;
@@ -53,7 +51,7 @@ class Verifier {
     if (!faults_.empty()) return faults_;
     CheckArrivals();
     CheckDevices();
-    if (facts_.model == Model::kParallel) {
+    if (facts_.Is<ParallelFacts>()) {
       CheckPorts();
       CheckOrderOfOps();
       CheckPromptness();
@@ -86,7 +84,7 @@ class Verifier {
   }
   static MoveKey KeyOf(const TransferRun& move) { return {!move.is_input, static_cast<int32_t>(move.tensor), move.to}; }
   DeviceId Home(const MoveKey& key) const {
-    return key.is_tensor ? device(graph_.producer(TensorId{key.id})) : facts_.io_host.value();
+    return key.is_tensor ? device(graph_.producer(TensorId{key.id})) : facts_.io_host().value();
   }
   std::span<const OpId> Consumers(const MoveKey& key) const {
     return key.is_tensor ? graph_.consumers(TensorId{key.id}) : graph_.input_consumers(InputId{key.id});
@@ -99,7 +97,9 @@ class Verifier {
     return key.is_tensor ? run(graph_.producer(TensorId{key.id})).end : 0;
   }
 
-  bool has_ports() const { return facts_.contention == Contention::kEgress || facts_.contention == Contention::kPorts; }
+  bool has_ports() const {
+    return facts_.contention() == Contention::kEgress || facts_.contention() == Contention::kPorts;
+  }
   // What it takes alone, and what of that passes before it uses its link.
   ExpectedTransfer Expected(const TransferRun& move) const {
     return move.is_input ? ExpectBytes(problem_, BytesOf(KeyOf(move)), move.from, move.to)
@@ -136,9 +136,9 @@ class Verifier {
     };
     for (const TensorId t : graph_.tensors()) {
       for (const OpId op : graph_.consumers(t)) add({true, static_cast<int32_t>(t), device(op)});
-      if (facts_.io_host && graph_.is_output(t)) add({true, static_cast<int32_t>(t), *facts_.io_host});
+      if (facts_.io_host() && graph_.is_output(t)) add({true, static_cast<int32_t>(t), *facts_.io_host()});
     }
-    if (facts_.io_host) {
+    if (facts_.io_host()) {
       for (const InputId input : graph_.inputs()) {
         for (const OpId op : graph_.input_consumers(input)) add({false, static_cast<int32_t>(input), device(op)});
       }
@@ -157,7 +157,7 @@ class Verifier {
       }
       if (move.from != Home(key)) Fault("transfer of {} leaves from a device that did not make it", name(move));
       const double length = Length(move);
-      if (facts_.contention != Contention::kLinks && move.end != move.start + length)
+      if (facts_.contention() != Contention::kLinks && move.end != move.start + length)
         Fault("transfer of {} takes {}, not {}", name(move), move.end - move.start, length);
       if (move.start < RequestTime(key))
         Fault("transfer of {} starts at {}, before there is anything to send", name(move), move.start);
@@ -182,7 +182,7 @@ class Verifier {
   }
 
   void CheckArrivals() {
-    if (facts_.io_host) {
+    if (facts_.io_host()) {
       for (const InputId input : graph_.inputs()) {
         for (const OpId op : graph_.input_consumers(input)) {
           double& ready = input_ready_[op];
@@ -238,7 +238,7 @@ class Verifier {
       for (const TransferRun& move : timeline_.transfers) {
         if (move.start != RequestTime(KeyOf(move))) Fault("transfer of {} waits, with nothing to wait for", name(move));
       }
-      if (facts_.contention == Contention::kLinks) CheckMedia();
+      if (facts_.contention() == Contention::kLinks) CheckMedia();
       return;
     }
     for (const TransferRun& move : timeline_.transfers) {
@@ -247,7 +247,7 @@ class Verifier {
     }
     for (size_t d = 0; d < leaving_.size(); ++d) {
       CheckNoOverlap(leaving_[d], fmt::format("outgoing port of {}", name(MakeId<DeviceId>(d))));
-      if (facts_.contention == Contention::kPorts) {
+      if (facts_.contention() == Contention::kPorts) {
         CheckNoOverlap(entering_[d], fmt::format("incoming port of {}", name(MakeId<DeviceId>(d))));
       }
     }
@@ -315,7 +315,7 @@ class Verifier {
     }
     for (const TransferRun& move : timeline_.transfers) {
       if (move.start == RequestTime(KeyOf(move)) || freed_out[Index(move.from)].contains(move.start)) continue;
-      if (facts_.contention == Contention::kPorts && freed_in[Index(move.to)].contains(move.start)) continue;
+      if (facts_.contention() == Contention::kPorts && freed_in[Index(move.to)].contains(move.start)) continue;
       Fault("transfer of {} starts at {}, when none of its ports is freed", name(move), move.start);
     }
     CheckOrderOfTransfers();
@@ -338,7 +338,7 @@ class Verifier {
   void CheckOrderOfTransfers() {
     std::map<std::pair<size_t, size_t>, std::vector<const TransferRun*>> queues;
     for (const TransferRun& move : timeline_.transfers) {
-      queues[{Index(move.from), facts_.contention == Contention::kPorts ? Index(move.to) : 0}].push_back(&move);
+      queues[{Index(move.from), facts_.contention() == Contention::kPorts ? Index(move.to) : 0}].push_back(&move);
     }
     for (auto& [route, moves] : queues) {
       std::ranges::stable_sort(moves, {}, [](const TransferRun* move) { return std::tuple(move->start, move->end); });
@@ -388,7 +388,7 @@ class Verifier {
         before = move;
       };
       check(out[Index(move->from)]);
-      if (facts_.contention == Contention::kPorts) check(in[Index(move->to)]);
+      if (facts_.contention() == Contention::kPorts) check(in[Index(move->to)]);
     }
   }
 
@@ -450,7 +450,7 @@ class Verifier {
 
   void CheckTime() {
     const double last = LastEnd();
-    if (facts_.model == Model::kParallel) {
+    if (facts_.Is<ParallelFacts>()) {
       if (timeline_.score.time != last) Fault("the score is {}, the last thing ends at {}", timeline_.score.time, last);
       return;
     }
@@ -460,7 +460,7 @@ class Verifier {
     for (const TransferRun& move : timeline_.transfers) moves.push_back(&move);
     std::ranges::sort(moves, {}, [](const TransferRun* move) { return KeyOf(*move); });
     for (const TransferRun* move : moves) sum += Length(*move);
-    sum += facts_.subgraph_overhead * static_cast<double>(timeline_.subgraphs);
+    sum += facts_.As<SerialFacts>()->subgraph_overhead * static_cast<double>(timeline_.subgraphs);
     if (timeline_.score.time != sum) Fault("the score is {}, the sum of all is {}", timeline_.score.time, sum);
     // The same numbers in another order.
     if (std::abs(last - sum) > 1e-9 * sum) Fault("the score is {}, the last thing ends at {}", sum, last);
@@ -500,7 +500,7 @@ class Verifier {
       for (auto it = move_of_.lower_bound({is_tensor, id, DeviceId{0}});
            it != move_of_.end() && it->first.is_tensor == is_tensor && it->first.id == id; ++it) {
         to = std::max(to, it->second->end);
-        const bool is_result = is_output && it->first.to == facts_.io_host;
+        const bool is_result = is_output && it->first.to == facts_.io_host();
         Hold(changes, it->first.to, it->second->start, is_result ? finish : LastUse(it->first), BytesOf(it->first));
       }
       Hold(changes, home, from, is_output ? finish : to, BytesOf({is_tensor, id, home}));
@@ -509,7 +509,7 @@ class Verifier {
       const OpRun& made = run(graph_.producer(t));
       hold_all(true, static_cast<int32_t>(t), made.start, made.end, graph_.is_output(t));
     }
-    if (facts_.io_host) {
+    if (facts_.io_host()) {
       for (const InputId input : graph_.inputs()) hold_all(false, static_cast<int32_t>(input), 0, 0, false);
     }
     return changes;
@@ -578,16 +578,11 @@ class Verifier {
 }  // namespace
 
 std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline) {
-  switch (evaluator.facts().model) {
-    case Model::kPipeline:
-      return VerifyPipeline(evaluator, plan, timeline);
-    case Model::kPieces:
-      return VerifyPieces(evaluator, plan, timeline);
-    case Model::kPlaceto:
-      return VerifyPlaceto(evaluator, plan, timeline);
-    default:
-      return Verifier(evaluator, plan, timeline).Run();
-  }
+  const EvaluatorFacts& facts = evaluator.facts();
+  if (facts.Is<PipelineFacts>()) return VerifyPipeline(evaluator, plan, timeline);
+  if (facts.Is<PiecesFacts>()) return VerifyPieces(evaluator, plan, timeline);
+  if (facts.Is<PlacetoFacts>()) return VerifyPlaceto(evaluator, plan, timeline);
+  return Verifier(evaluator, plan, timeline).Run();
 }
 
 }  // namespace berth

@@ -181,7 +181,7 @@ class PipelineVerifier : public Verifier {
   }
 
   size_t LaneOf(TransferPart part) const {
-    if (!facts_.overlap) return 0;
+    if (!facts_.As<PipelineFacts>()->overlap) return 0;
     return part == TransferPart::kSend ? 1 : 2;
   }
 
@@ -219,7 +219,7 @@ class PipelineVerifier : public Verifier {
         largest_sum = std::max(largest_sum, sum + (other == load[1 - pass].end() ? 0 : other->second));
       }
     }
-    const double time = facts_.separate_passes ? largest[0] + largest[1] : largest_sum;
+    const double time = facts_.As<PipelineFacts>()->separate_passes ? largest[0] + largest[1] : largest_sum;
     if (!Same(time, timeline_.score.time)) Fault("the score is {}, the largest load {}", timeline_.score.time, time);
   }
 };
@@ -374,8 +374,8 @@ class PiecesVerifier : public Verifier {
     for (const auto& [op, p] : piece_of_) {
       if (p.first >= 0) pieces[p.first].insert(p);
     }
-    return facts_.pieces == 0 ||
-           std::ranges::all_of(pieces, [&](const auto& entry) { return entry.second.size() <= facts_.pieces; });
+    const size_t most = facts_.As<PiecesFacts>()->most;
+    return most == 0 || std::ranges::all_of(pieces, [&](const auto& entry) { return entry.second.size() <= most; });
   }
 
   std::map<OpId, Piece> piece_of_;

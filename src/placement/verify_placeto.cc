@@ -44,7 +44,7 @@ class Verifier {
 
   DeviceId device(OpId op) const { return plan_.device[Index(op)]; }
   const OpRun& run(OpId op) const { return timeline_.ops[Index(op)]; }
-  double Rest(OpId op) const { return problem_.op_time(op, device(op)) != 0 ? facts_.op_gap : 0; }
+  double Rest(OpId op) const { return problem_.op_time(op, device(op)) != 0 ? facts_.As<PlacetoFacts>()->op_gap : 0; }
 
   void CheckOps() {
     if (timeline_.ops.size() != graph_.num_ops()) {
@@ -133,8 +133,8 @@ class Verifier {
       std::vector<Served> queue;
       for (const auto& [tensor, move] : move_of_) {
         if (move->from != id) continue;
-        queue.push_back(
-            {move->start, run(graph_.producer(tensor)).end, move->end + facts_.bus_hold, graph_.tensor_name(tensor)});
+        queue.push_back({move->start, run(graph_.producer(tensor)).end, move->end + facts_.As<PlacetoFacts>()->bus_hold,
+                         graph_.tensor_name(tensor)});
       }
       CheckQueue(std::move(queue), "port of " + problem_.cluster().device(id).name);
     }

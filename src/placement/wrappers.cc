@@ -201,7 +201,7 @@ class NoisyEvaluator : public Wrapper {
  public:
   NoisyEvaluator(std::string name, std::shared_ptr<const Evaluator> of, double share, uint64_t seed)
       : Wrapper(std::move(name), std::move(of)), share_(share), random_(seed) {
-    facts_.model = EvaluatorFacts::Model::kMeasured;  // what is proven of the model is not proven of its noise
+    facts_.model = MeasuredFacts{};  // what is proven of the model is not proven of its noise
     facts_.deterministic = false;
   }
 

@@ -21,7 +21,7 @@ class PrefixBound {
         graph_(problem_.graph()),
         devices_(problem_.num_devices()),
         facts_(evaluator.facts()),
-        host_(facts_.io_host) {
+        host_(facts_.io_host()) {
     end_.resize(graph_.num_ops());
     load_.resize(devices_);
     least_.resize(graph_.num_ops() + 1, 0);
@@ -35,18 +35,15 @@ class PrefixBound {
   // Of all placements whose first `count` ops are where `device` says. O(edges of those ops).
   double Of(std::span<const DeviceId> device, size_t count) {
     double time = 0;
-    switch (facts_.model) {
-      case EvaluatorFacts::Model::kSerial:
-        time = Serial(device, count);
-        break;
-      case EvaluatorFacts::Model::kParallel:
-        time = Parallel(device, count);
-        break;
-      default:
-        return 0;
+    if (facts_.Is<SerialFacts>()) {
+      time = Serial(device, count);
+    } else if (facts_.Is<ParallelFacts>()) {
+      time = Parallel(device, count);
+    } else {
+      return 0;
     }
     // Sums are made in another order here; shared media are simulated to nine digits.
-    return time * (1 - (facts_.contention == Contention::kLinks ? 1e-8 : 1e-12));
+    return time * (1 - (facts_.contention() == Contention::kLinks ? 1e-8 : 1e-12));
   }
 
  private:
@@ -131,18 +128,18 @@ class PrefixBound {
 };
 
 // Depth first over the ops in number order; an op whose unit is placed already has its device.
-class Walk {
+class Enumeration {
  public:
-  Walk(Search& search, const Units& units, std::vector<DeviceId> class_of, bool with_orders)
+  Enumeration(Search& search, const Units& units, std::vector<DeviceId> class_of, bool with_orders)
       : search_(search),
         units_(units),
         bound_(search.evaluator()),
-        orders_(search.problem(), with_orders ? search.evaluator().facts().contention : Contention::kNone,
-                search.evaluator().facts().io_host),
+        orders_(search.problem(), with_orders ? search.evaluator().facts().contention() : Contention::kNone,
+                search.evaluator().facts().io_host()),
         class_of_(std::move(class_of)),
         with_orders_(with_orders),
-        first_come_too_(with_orders && search.evaluator().facts().io_host &&
-                        search.evaluator().facts().contention != Contention::kNone),
+        first_come_too_(with_orders && search.evaluator().facts().io_host() &&
+                        search.evaluator().facts().contention() != Contention::kNone),
         whole_(RatesOf(search.evaluator()).whole),
         device_(search.problem().num_ops(), kNowhere),
         used_(search.problem().num_devices(), 0) {}
@@ -268,7 +265,7 @@ class ExhaustivePlanner : public NamedPlanner {
       }
     }
     const EvaluatorFacts& facts = evaluator.facts();
-    if (WithOrders(evaluator) && facts.contention == Contention::kLinks) {
+    if (WithOrders(evaluator) && facts.contention() == Contention::kLinks) {
       return "space=order does not work with contention=links";
     }
     return std::nullopt;
@@ -279,7 +276,7 @@ class ExhaustivePlanner : public NamedPlanner {
       throw Error("planner {}: {}", name(), *refused);
     Search search(request);
     const Units units(request.problem);
-    Walk walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator));
+    Enumeration walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator));
     walk.Place(0);
     // Where nothing was complete in time there still has to be an answer.
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
@@ -293,15 +290,15 @@ class ExhaustivePlanner : public NamedPlanner {
  private:
   bool WithOrders(const Evaluator& evaluator) const {
     const EvaluatorFacts& facts = evaluator.facts();
-    return orders_ && facts.model == EvaluatorFacts::Model::kParallel && facts.uses_priorities;
+    return orders_ && facts.Is<ParallelFacts>() && facts.uses_priorities;
   }
 
   // First-come transfers that are requested together start by the number of their destination, and so do graph inputs
   // on their way from the host in any order: there a swap of equal devices may change the score.
   std::vector<DeviceId> ClassesFor(const Evaluator& evaluator) const {
     const EvaluatorFacts& facts = evaluator.facts();
-    const bool numbered = facts.model == EvaluatorFacts::Model::kParallel && facts.contention != Contention::kNone &&
-                          (!WithOrders(evaluator) || (facts.io_host && evaluator.problem().graph().num_inputs() > 0));
+    const bool numbered = facts.Is<ParallelFacts>() && facts.contention() != Contention::kNone &&
+                          (!WithOrders(evaluator) || (facts.io_host() && evaluator.problem().graph().num_inputs() > 0));
     if (!numbered) return InterchangeableDevices(evaluator);
     const auto ids = evaluator.problem().cluster().ids();
     return {ids.begin(), ids.end()};

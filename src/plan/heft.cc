@@ -61,8 +61,8 @@ class ListScheduler {
   // With `mind_memory` only devices that would hold everything ever put there, while there is such a device.
   PartialSchedule Run(const EvaluatorFacts& facts, Contention contention, bool insertion, bool mind_memory) {
     const Graph& graph = problem_.graph();
-    PartialSchedule schedule(problem_, contention, insertion, facts.io_host);
-    io_host_ = facts.io_host;
+    PartialSchedule schedule(problem_, contention, insertion, facts.io_host());
+    io_host_ = facts.io_host();
     device_.assign(graph.num_ops(), DeviceId{-1});
     kept_apart_ = true;
     std::vector<size_t> missing(graph.num_ops());
@@ -179,7 +179,7 @@ class HeftPlanner : public NamedPlanner {
     const auto evaluate = [&] {
       if (!search.Done()) search.Evaluate(plan);
     };
-    const bool ordered = facts.uses_priorities && facts.model == EvaluatorFacts::Model::kParallel;
+    const bool ordered = facts.uses_priorities && facts.Is<ParallelFacts>();
     if (ordered && scheduler.kept_apart() && (order_ == "best" || order_ == "sequence")) {
       plan.sequence = schedule.InOrder();
       evaluate();
@@ -195,8 +195,7 @@ class HeftPlanner : public NamedPlanner {
 
   Contention ContentionFor(const EvaluatorFacts& facts) const {
     if (contention_ == "ports") return Contention::kPorts;
-    return contention_ == "auto" && facts.model == EvaluatorFacts::Model::kParallel ? facts.contention
-                                                                                    : Contention::kNone;
+    return contention_ == "auto" && facts.Is<ParallelFacts>() ? facts.contention() : Contention::kNone;
   }
 
   Rank rank_;

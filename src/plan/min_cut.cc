@@ -106,7 +106,7 @@ class CutNetwork {
 // everywhere.
 struct CutRates {
   explicit CutRates(const Evaluator& evaluator)
-      : io(evaluator.facts().io_host.has_value()), host(evaluator.facts().io_host.value_or(DeviceId{0})) {
+      : io(evaluator.facts().io_host().has_value()), host(evaluator.facts().io_host().value_or(DeviceId{0})) {
     const ObjectiveRates rates = RatesOf(evaluator);
     for (size_t d = 0; d < 2; ++d) computing[d] = rates.computing[d] + rates.whole;
     sending = rates.whole;
@@ -178,17 +178,17 @@ class MinCutPlanner : public NamedPlanner {
     Search search(request);
     GiveCauses(problem, plan, "on its side of the minimum cut");
     const Score score = search.Evaluate(plan);
-    const bool serial = facts.model == EvaluatorFacts::Model::kSerial;
-    const bool optimal = serial && facts.subgraph_overhead == 0 && score.fits();
+    const auto* serial = facts.As<SerialFacts>();
+    const bool optimal = serial != nullptr && serial->subgraph_overhead == 0 && score.fits();
     // Overheads and what does not fit only make it longer. The flow adds in another order than a score.
-    if (serial && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
+    if (serial != nullptr && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
     return search.Finish(optimal, Note(facts, serial, score));
   }
 
  private:
-  static std::string Note(const EvaluatorFacts& facts, bool serial, const Score& score) {
-    if (!serial) return "the minimum cut is exact for serial execution only; here it is a starting point";
-    if (facts.subgraph_overhead > 0) {
+  static std::string Note(const EvaluatorFacts& facts, const SerialFacts* serial, const Score& score) {
+    if (serial == nullptr) return "the minimum cut is exact for serial execution only; here it is a starting point";
+    if (serial->subgraph_overhead > 0) {
       return "the minimum cut does not count the overhead per subgraph: it is a starting point";
     }
     if (!score.fits()) return "the minimum cut does not fit into memory: it is a starting point";

@@ -163,8 +163,8 @@ std::vector<DeviceId> Units::Draw(Random& random, std::span<const double> weight
 std::vector<DeviceId> InterchangeableDevices(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   const Cluster& cluster = problem.cluster();
-  const bool named = problem.has_explicit_transfers() || evaluator.facts().model == EvaluatorFacts::Model::kMeasured;
-  const std::optional<DeviceId> host = evaluator.facts().io_host;
+  const bool named = problem.has_explicit_transfers() || evaluator.facts().Is<MeasuredFacts>();
+  const std::optional<DeviceId> host = evaluator.facts().io_host();
   std::vector<uint8_t> has_rules(problem.num_devices(), 0);
   for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
     has_rules[Index(from)] = has_rules[Index(to)] = 1;

@@ -260,12 +260,12 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += Wrap(fmt::format("Limited by {}.", DescribeLimit(problem, report.summary)));
   if (!report.result.note.empty()) text += Wrap(Legible(report.result.note));
   if (report.result.failures > 0) {
-    text += Wrap(fmt::format("{} of these failed, the last one so: {}.",
-                             Counted(report.result.failures, "evaluation"), Legible(report.result.failure)));
+    text += Wrap(fmt::format("{} of these failed, the last one so: {}.", Counted(report.result.failures, "evaluation"),
+                             Legible(report.result.failure)));
   }
   if (score.runs > 1) {
-    text += Wrap(fmt::format("The time is the mean of {} runs, which were up to {} apart.", score.runs,
-                             seconds(score.spread)));
+    text += Wrap(
+        fmt::format("The time is the mean of {} runs, which were up to {} apart.", score.runs, seconds(score.spread)));
   }
   if (const std::string ended = DescribeEnd(report.ended); !ended.empty()) text += Wrap(ended);
   return text;

@@ -176,6 +176,7 @@ TEST(Comparison, AProofSharpensTheBoundOfAll) {
   PlanResult proven;
   proven.plan.device.assign(6, a);
   proven.optimal = true;
+  proven.bound = {.value = 6, .problem = problem.fingerprint(), .evaluator = evaluator->name(), .objective = "latency"};
   std::vector<ComparisonRow> rows;
   rows.push_back({.report = Report(*evaluator, "split", {a, a, a, a, b, a}), .simple = false});
   rows.push_back({.report = MakePlanReport(*evaluator, "oracle", std::move(proven), {}), .simple = false});
@@ -184,6 +185,33 @@ TEST(Comparison, AProofSharpensTheBoundOfAll) {
   EXPECT_DOUBLE_EQ(comparison.rows[1].report.gap(), 1.0 / 3);
   EXPECT_DOUBLE_EQ(comparison.rows[1].report.most_saved(), 0.25);
   EXPECT_THAT(Verdict(problem, comparison), HasSubstr("proven by oracle"));
+}
+
+TEST(PlanReport, AProofCountsForWhatItWasMadeOfAlone) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
+  const ProvenBound proven{
+      .value = 5, .problem = problem.fingerprint(), .evaluator = evaluator->name(), .objective = "latency"};
+  const auto bound_with = [&](const ProvenBound& bound) {
+    PlanResult result;
+    result.plan.device.assign(6, DeviceId{0});
+    result.bound = bound;
+    return MakePlanReport(*evaluator, "oracle", std::move(result), {.time = 2, .reason = "known"}).bound;
+  };
+  EXPECT_EQ(bound_with(proven).time, 5);
+  EXPECT_EQ(bound_with(proven).reason, "proven by oracle");
+  ProvenBound of_groups = proven, of_another = proven, of_energy = proven, weak = proven;
+  Constraints together;
+  together.colocate = {{OpId{0}, OpId{1}}};
+  of_groups.problem = problem.With(together).fingerprint();
+  of_another.evaluator = "parallel";
+  of_energy.objective = "energy";
+  weak.value = 1;
+  for (const ProvenBound& bound : {of_groups, of_another, of_energy, weak}) {
+    EXPECT_EQ(bound_with(bound).time, 2);
+    EXPECT_EQ(bound_with(bound).reason, "known");
+  }
 }
 
 TEST(Json, NamesThatAreNotUtf8AreStillJson) {

@@ -220,7 +220,7 @@ void CompleteTimeline(const Evaluator& evaluator, double finish, Timeline& timel
     return std::tuple(a.start, !a.is_input, a.tensor, a.to) < std::tuple(b.start, !b.is_input, b.tensor, b.to);
   });
   if (!evaluator.facts().tracks_memory || timeline.score.time == kCannotRun) return;
-  SpanCollector collector(evaluator.problem(), timeline, finish, evaluator.facts().io_host);
+  SpanCollector collector(evaluator.problem(), timeline, finish, evaluator.facts().io_host());
   for (const std::vector<Span>& spans : collector.Collect()) {
     timeline.memory.push_back(Sweep(spans));
   }

@@ -18,7 +18,7 @@ namespace {
 class Parallel : public Evaluator {
  public:
   Parallel(const Problem& problem, std::string name, const EvaluatorFacts& facts)
-      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_host) {}
+      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_host()) {}
 
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
@@ -51,7 +51,7 @@ class Parallel : public Evaluator {
  private:
   template <typename Ready>
   std::unique_ptr<Session> SessionWithReady(const PlanView& start, Ready ParallelWorkspace::* ready) const {
-    switch (facts_.contention) {
+    switch (facts_.contention()) {
       case Contention::kEgress:
         return SessionWithRules(start, ready, &ParallelWorkspace::egress);
       case Contention::kPorts:
@@ -76,7 +76,7 @@ class Parallel : public Evaluator {
   Score Simulate(const PlanView& plan, ParallelWorkspace& work, std::span<double> starts,
                  std::vector<TransferRun>* record) const {
     if (plan.sequence != nullptr) {
-      switch (facts_.contention) {
+      switch (facts_.contention()) {
         case Contention::kEgress:
           return WithRules(plan, work, work.in_sequence, work.sequenced_egress, starts, record);
         case Contention::kPorts:
@@ -94,7 +94,7 @@ class Parallel : public Evaluator {
   template <typename Ready>
   Score WithReady(const PlanView& plan, ParallelWorkspace& work, Ready& ready, std::span<double> starts,
                   std::vector<TransferRun>* record) const {
-    switch (facts_.contention) {
+    switch (facts_.contention()) {
       case Contention::kEgress:
         return WithRules(plan, work, ready, work.egress, starts, record);
       case Contention::kPorts:
@@ -165,12 +165,12 @@ void RegisterParallel(EvaluatorCatalog& catalog) {
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         const Io io(params, problem);
-        return std::make_unique<Parallel>(problem, io.NameWithIo(params),
-                                          EvaluatorFacts{.model = EvaluatorFacts::Model::kParallel,
-                                                         .contention = ParseContention(params.Text("contention")),
-                                                         .io_host = io.host(),
-                                                         .tracks_memory = params.Bool("memory"),
-                                                         .uses_priorities = true});
+        return std::make_unique<Parallel>(
+            problem, io.NameWithIo(params),
+            EvaluatorFacts{
+                .model = ParallelFacts{.contention = ParseContention(params.Text("contention")), .io_host = io.host()},
+                .tracks_memory = params.Bool("memory"),
+                .uses_priorities = true});
       });
 }
 

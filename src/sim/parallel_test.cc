@@ -341,23 +341,23 @@ TEST(Parallel, NamesItselfWithoutDefaultsButSaysWhereInputsAre) {
 TEST(Io, IsOnTheFirstCpuWhereThereIsOne) {
   const Problem gpus = OneOpOn({"gpu", "gpu"}), mixed = OneOpOn({"gpu", "npu", "cpu", "cpu"});
   EXPECT_EQ(Make("parallel", gpus)->name(), "parallel(io=everywhere)");
-  EXPECT_EQ(Make("parallel(io=auto)", gpus)->facts().io_host, std::nullopt);
+  EXPECT_EQ(Make("parallel(io=auto)", gpus)->facts().io_host(), std::nullopt);
   for (const char* name : {"parallel", "parallel(io=auto)", "parallel(io=host)"}) {
     EXPECT_EQ(Make(name, mixed)->name(), "parallel(io=host)");
-    EXPECT_EQ(Make(name, mixed)->facts().io_host, DeviceId{2});
+    EXPECT_EQ(Make(name, mixed)->facts().io_host(), DeviceId{2});
   }
-  EXPECT_EQ(Make("parallel(io=everywhere)", mixed)->facts().io_host, std::nullopt);
+  EXPECT_EQ(Make("parallel(io=everywhere)", mixed)->facts().io_host(), std::nullopt);
 }
 
 TEST(Io, IsOnTheDeviceThatIsNamed) {
   const Problem mixed = OneOpOn({"gpu", "gpu", "cpu"});
-  EXPECT_EQ(Make("parallel(io=gpu1)", mixed)->facts().io_host, DeviceId{1});
+  EXPECT_EQ(Make("parallel(io=gpu1)", mixed)->facts().io_host(), DeviceId{1});
   EXPECT_EQ(Make("parallel(io=gpu1)", mixed)->name(), "parallel(io=gpu1)");
   EXPECT_EQ(Make("parallel(io=1)", mixed)->name(), "parallel(io=gpu1)");
   const Problem spaced = OneOpOn({"my gpu", "gpu"});
   const std::string name = Make("parallel(io=0)", spaced)->name();
   EXPECT_EQ(name, "parallel(io=\"my gpu0\")");
-  EXPECT_EQ(Make(name, spaced)->facts().io_host, DeviceId{0});
+  EXPECT_EQ(Make(name, spaced)->facts().io_host(), DeviceId{0});
 }
 
 TEST(Io, RefusesWhatIsNotThere) {

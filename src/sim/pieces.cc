@@ -53,10 +53,7 @@ class Pieces : public Evaluator {
  public:
   Pieces(const Problem& problem, const PiecesOptions& options, std::string name)
       : Evaluator(problem), options_(options), name_(std::move(name)), memory_(problem) {
-    facts_ = {.model = EvaluatorFacts::Model::kPieces,
-              .pieces = options.most,
-              .tracks_memory = options.memory,
-              .uses_priorities = false};
+    facts_ = {.model = PiecesFacts{.most = options.most}, .tracks_memory = options.memory, .uses_priorities = false};
   }
 
   const EvaluatorFacts& facts() const override { return facts_; }

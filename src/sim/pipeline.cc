@@ -253,9 +253,7 @@ class Pipeline : public Evaluator {
  public:
   Pipeline(const Problem& problem, const PipelineOptions& options, std::string name)
       : Evaluator(problem), options_(options), name_(std::move(name)), rules_(problem, options), memory_(problem) {
-    facts_ = {.model = EvaluatorFacts::Model::kPipeline,
-              .overlap = options.overlap,
-              .separate_passes = options.separate_passes,
+    facts_ = {.model = PipelineFacts{.overlap = options.overlap, .separate_passes = options.separate_passes},
               .tracks_memory = options.memory,
               .uses_priorities = false,
               .objective = {.name = "throughput"}};

@@ -140,10 +140,11 @@ class Placeto : public Evaluator {
     return cost_[static_cast<size_t>(op) * devices_ + static_cast<size_t>(device)];
   }
 
-  EvaluatorFacts facts_{.model = EvaluatorFacts::Model::kPlaceto, .uses_priorities = false};
   std::string name_;
   size_t devices_;
   double us_per_unit_;
+  PlacetoFacts rests_;
+  EvaluatorFacts facts_;
   // By position in the file.
   std::vector<OpId> op_of_;
   std::vector<int32_t> producers_;
@@ -162,9 +163,9 @@ Placeto::Placeto(const Problem& problem, const Params& params)
     : Evaluator(problem),
       name_(params.canonical()),
       devices_(problem.num_devices()),
-      us_per_unit_(problem.seconds_per_unit() * 1e6) {
-  facts_.op_gap = params.Real("op_gap") / us_per_unit_;
-  facts_.bus_hold = params.Real("bus_hold") / us_per_unit_;
+      us_per_unit_(problem.seconds_per_unit() * 1e6),
+      rests_{.op_gap = params.Real("op_gap") / us_per_unit_, .bus_hold = params.Real("bus_hold") / us_per_unit_},
+      facts_{.model = rests_, .uses_priorities = false} {
   ReadGraph();
   ReadRoutes();
 }
@@ -315,7 +316,7 @@ void Placeto::StartOp(double now, size_t device, State& state) const {
   const auto v = static_cast<size_t>(op);
   const double length = cost_[v * devices_ + device];
   const double end = now + length;
-  const double free = end + (length != 0 ? facts_.op_gap : 0);
+  const double free = end + (length != 0 ? rests_.op_gap : 0);
   state.start[v] = now;
   state.end[v] = end;
   state.free[devices_ + device] = free;
@@ -341,7 +342,7 @@ void Placeto::StartTransfer(double now, size_t device, State& state) const {
   State::Queue& queue = state.transfers[device];
   const auto tensor = static_cast<size_t>(queue.Pop(state.next_transfer));
   const double arrival = now + delay_[tensor];
-  const double free = arrival + facts_.bus_hold;
+  const double free = arrival + rests_.bus_hold;
   state.sent_at[tensor] = now;
   state.when[devices_ + device] = arrival;
   state.what[devices_ + device] = static_cast<int32_t>(tensor);

@@ -193,7 +193,11 @@ class SerialRun {
 class Serial : public Evaluator {
  public:
   Serial(const Problem& problem, std::string name, const EvaluatorFacts& facts)
-      : Evaluator(problem), name_(std::move(name)), facts_(facts), flat_(problem, facts.io_host) {}
+      : Evaluator(problem),
+        name_(std::move(name)),
+        facts_(facts),
+        overhead_(facts.As<SerialFacts>()->subgraph_overhead),
+        flat_(problem, facts.io_host()) {}
 
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
@@ -206,10 +210,9 @@ class Serial : public Evaluator {
 
   Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
     const bool with_memory = facts_.tracks_memory && flat_.memory_may_lack();
-    SerialRun run(flat_, facts_.subgraph_overhead, static_cast<SerialWorkspace&>(workspace), plan);
+    SerialRun run(flat_, overhead_, static_cast<SerialWorkspace&>(workspace), plan);
     Score score{.time = run.SumOfTimes()};
-    if (facts_.subgraph_overhead > 0)
-      score.time += facts_.subgraph_overhead * static_cast<double>(run.CountSubgraphs());
+    if (overhead_ > 0) score.time += overhead_ * static_cast<double>(run.CountSubgraphs());
     if (score.time == kCannotRun) score.outcome = Outcome::kImpossible;
     if (score.fits() && (with_memory || !starts.empty())) run.GoThroughTime(with_memory, starts, nullptr, score);
     return score;
@@ -219,7 +222,7 @@ class Serial : public Evaluator {
     const std::unique_ptr<Workspace> workspace = NewWorkspace();
     Timeline timeline;
     timeline.score = ScorePlan(plan, *workspace, {});
-    SerialRun run(flat_, facts_.subgraph_overhead, static_cast<SerialWorkspace&>(*workspace), plan);
+    SerialRun run(flat_, overhead_, static_cast<SerialWorkspace&>(*workspace), plan);
     timeline.subgraphs = run.CountSubgraphs();
     Score ignored;
     const double finish = run.GoThroughTime(false, {}, &timeline, ignored);
@@ -241,6 +244,7 @@ class Serial : public Evaluator {
 
   std::string name_;
   EvaluatorFacts facts_;
+  double overhead_;
   FlatProblem flat_;
 };
 
@@ -265,11 +269,11 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         const Io io(params, problem);
-        const EvaluatorFacts facts{.model = EvaluatorFacts::Model::kSerial,
-                                   .subgraph_overhead = params.Real("subgraph_overhead") / problem.seconds_per_unit(),
-                                   .io_host = io.host(),
-                                   .tracks_memory = params.Bool("memory"),
-                                   .uses_priorities = false};
+        const EvaluatorFacts facts{
+            .model = SerialFacts{.subgraph_overhead = params.Real("subgraph_overhead") / problem.seconds_per_unit(),
+                                 .io_host = io.host()},
+            .tracks_memory = params.Bool("memory"),
+            .uses_priorities = false};
         return std::make_unique<Serial>(problem, io.NameWithIo(params), facts);
       });
 }

@@ -106,7 +106,8 @@ TEST(Serial, TakesTheOverheadInSeconds) {
   const Problem unit = testing::Chain(2, 1);
   const Problem problem(unit.shared_graph(), unit.shared_cluster(), {.time = {1, 1}, .measured = {}, .source = "test"},
                         {.seconds_per_unit = 1e-3});
-  EXPECT_EQ(Make("serial(subgraph_overhead=0.004,io=everywhere)", problem)->facts().subgraph_overhead, 4);
+  EXPECT_EQ(
+      Make("serial(subgraph_overhead=0.004,io=everywhere)", problem)->facts().As<SerialFacts>()->subgraph_overhead, 4);
 }
 
 TEST(Serial, IgnoresPrioritiesAndSequences) {

@@ -188,7 +188,7 @@ class Court {
     const bool ordered = !result.plan.priority.empty() || result.plan.sequence.has_value();
     // Where inputs and outputs queue too, priorities can beat every sequence, which keeps these in fixed places.
     const EvaluatorFacts& judged = evaluator_->facts();
-    if (!result.plan.priority.empty() && judged.io_host && judged.contention != Contention::kNone) return;
+    if (!result.plan.priority.empty() && judged.io_host() && judged.contention() != Contention::kNone) return;
     const PlanResult* oracle = Oracle(ordered ? "exhaustive(space=order)" : "exhaustive");
     if (oracle == nullptr || !oracle->optimal || !result.score.fits() || !judged.deterministic) return;
     EXPECT_GE(result.score.time, oracle->score.time * (1 - 1e-12)) << "it beats its oracle";
@@ -383,7 +383,7 @@ TEST(AnUnrelatedConstant, ChangesNoTimeUnderAnyEvaluator) {
       auto [more_score, more_starts] = Traced(*other, {.device = more_device});
       more_starts.resize(starts.size());
       // Under `links` a clock is read once more, and rounds once more (docs/semantics.md).
-      const double tolerance = evaluator->facts().contention == Contention::kLinks ? 1e-12 * score.time : 0;
+      const double tolerance = evaluator->facts().contention() == Contention::kLinks ? 1e-12 * score.time : 0;
       EXPECT_NEAR(more_score.time, score.time, tolerance);
       for (size_t v = 0; v < starts.size(); ++v) EXPECT_NEAR(more_starts[v], starts[v], tolerance) << "op " << v;
       EXPECT_NEAR(LowerBound(*other).time, LowerBound(*evaluator).time, 1e-12 * score.time);

@@ -32,7 +32,7 @@ TEST_P(ShippedModel, IsPlacedBetterThanAtRandomAndNoWorseThanAtFirst) {
       EXPECT_LE(found, start) << planner;
       EXPECT_GE(found, bound) << planner;
     }
-    if (evaluator->facts().model == EvaluatorFacts::Model::kSerial) {
+    if (evaluator->facts().Is<SerialFacts>()) {
       const double least = score("mincut");
       EXPECT_GE(least, bound);
       for (const char* planner : {"heft", "one_cut", "local_search", "annealing"}) {

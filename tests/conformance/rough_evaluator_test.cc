@@ -25,7 +25,7 @@ class RoughEvaluator : public Evaluator {
         inner_(context.evaluators.Make("parallel(io=everywhere)", context.problem)),
         noise_(noise),
         log_(std::move(log)),
-        facts_{.model = EvaluatorFacts::Model::kMeasured,
+        facts_{.model = MeasuredFacts{},
                .deterministic = false,
                .exclusive = true,
                .stops = true,
