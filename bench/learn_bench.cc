@@ -24,7 +24,7 @@ void BM_PolicyStep(benchmark::State& state, const std::string& planner, const st
   const auto evaluator = All().evaluators.Make("serial(io=everywhere)", problem);
   const std::shared_ptr<Policy> policy = Methods().Make(planner).make_policy(problem, Random(1));
   const auto task = policy->Prepare(problem);
-  Search search({.problem = problem, .evaluator = *evaluator, .budget = {}, .random = Random(1)});
+  Search search({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
   std::vector<Random> randoms{Random(2)};
   const auto episodes = policy->Play(*task, search, randoms, {.evaluations = 1});
   for (auto _ : state) {

@@ -15,8 +15,8 @@ void RunPlanner(benchmark::State& state, const Problem& problem, const std::stri
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
   double score = 0;
   for (auto _ : state) {
-    const PlanResult result = All().planners.MakePlanner(planner)->MakePlan(
-        {.problem = problem, .evaluator = *evaluator, .budget = {}, .random = Random(1)});
+    const PlanResult result =
+        All().planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
     score = result.score.time;
   }
   state.counters["ops"] = static_cast<double>(problem.num_ops());

@@ -124,8 +124,7 @@ void BM_EvaluateAll(benchmark::State& state) {
   std::vector<PlanView> plans;
   for (const auto& device : devices) plans.push_back({.device = device});
   std::vector<berth::Score> scores(plans.size());
-  Search search(
-      {.problem = problem, .evaluator = *evaluator, .budget = {}, .random = Random(1), .threads = state.range(0)});
+  Search search({.evaluator = *evaluator, .budget = {}, .random = Random(1), .threads = state.range(0)});
   search.EvaluateAll(plans, scores, "");
   for (auto _ : state) benchmark::DoNotOptimize(search.EvaluateAll(plans, scores, ""));
 }

@@ -30,8 +30,7 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
   const std::string budget_text = budget.ToString();
   budget.cancelled = cancelled;
   budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
-  PlanResult result = planner.MakePlan({.problem = *setup.problem,
-                                        .evaluator = *setup.evaluator,
+  PlanResult result = planner.MakePlan({.evaluator = *setup.evaluator,
                                         .budget = budget,
                                         .random = Random(search.seed),
                                         .progress = line.Callback(*setup.evaluator, planner.name())});

@@ -314,8 +314,8 @@ TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   for (const auto* name :
        {"hsdag(hidden=16)", "hsdag(hidden=16,critic=none,entropy=0)", "hsdag(mode=paper,hidden=16)"}) {
     const auto planner = planners.MakePlanner(name);
-    const PlanResult result = planner->MakePlan(
-        {.problem = *test.problem, .evaluator = *test.judged, .budget = {.evaluations = 400}, .random = Random(1)});
+    const PlanResult result =
+        planner->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = 400}, .random = Random(1)});
     EXPECT_LE(result.score.value(), best * 1.05) << name;
     EXPECT_EQ(result.evaluations, 400) << name;
   }
@@ -354,11 +354,9 @@ TEST(Hsdag, KeepsToAnyBudget) {
   PlannerCatalog planners;
   RegisterHsdag(planners);
   for (const int64_t evaluations : {1, 2, 3, 4, 5, 62, 63, 64}) {
-    const auto result = planners.MakePlanner("hsdag(hidden=8)")
-                            ->MakePlan({.problem = *test.problem,
-                                        .evaluator = *test.judged,
-                                        .budget = {.evaluations = evaluations},
-                                        .random = Random(1)});
+    const auto result =
+        planners.MakePlanner("hsdag(hidden=8)")
+            ->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = evaluations}, .random = Random(1)});
     EXPECT_EQ(result.evaluations, evaluations);
   }
 }
@@ -431,11 +429,9 @@ TEST(Hsdag, TheReleasedRewardRefusesSingleDevices) {
   const Case test("chain(ops=3)");
   PlannerCatalog planners;
   RegisterHsdag(planners);
-  const PlanResult result = planners.MakePlanner("hsdag(mode=code,hidden=16,levels=0,colocation=none)")
-                                ->MakePlan({.problem = *test.problem,
-                                            .evaluator = *test.judged,
-                                            .budget = {.evaluations = 60},
-                                            .random = Random(1)});
+  const PlanResult result =
+      planners.MakePlanner("hsdag(mode=code,hidden=16,levels=0,colocation=none)")
+          ->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = 60}, .random = Random(1)});
   EXPECT_NE(std::set<DeviceId>(result.plan.device.begin(), result.plan.device.end()).size(), 1U);
 }
 
@@ -446,8 +442,7 @@ TEST(Hsdag, SaysWhenNoPlacementCanBeScored) {
   // One group is one device, which the released reward never measures.
   const auto planner = planners.MakePlanner("hsdag(mode=code,levels=-1,hidden=16)");
   try {
-    planner->MakePlan(
-        {.problem = *test.problem, .evaluator = *test.judged, .budget = {.evaluations = 40}, .random = Random(1)});
+    planner->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = 40}, .random = Random(1)});
     FAIL() << "it found a plan";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("none of 20 placements could be scored"));

@@ -28,7 +28,8 @@ class LearnedPlanner : public Planner {
     Search search(bounded);
     if (method_.seeded) ScoreSingles(search);
 
-    const std::vector<LearnCase> cases{{.problem = request.problem, .evaluator = request.evaluator, .search = &search}};
+    const std::vector<LearnCase> cases{
+        {.problem = request.problem(), .evaluator = request.evaluator, .search = &search}};
     Learner learner(method_, cases, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget.
     const int64_t per_update = learner.evaluations_per_update();
@@ -69,7 +70,7 @@ class LearnedPlanner : public Planner {
     if (!search.Done()) {
       const Learner::Answer answer = learner.Greedy(0, search.evaluations_left());
       const Score& score = answer.result.score;
-      if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem.seconds_per_unit();
+      if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem().seconds_per_unit();
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
                           !policy_seconds ? "has no score: " + answer.failure
                           : score.fits()  ? "takes " + ToString(Seconds{*policy_seconds})

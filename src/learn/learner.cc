@@ -145,7 +145,7 @@ Learner::Learner(const Method& method, std::vector<LearnCase> cases, const Rando
     scoring_.push_back(ForLearning(each.evaluator, method_.scoring));
     if (each.search == nullptr) {
       own_searches_.push_back(std::make_unique<Search>(
-          PlanRequest{.problem = each.problem, .evaluator = each.evaluator, .budget = {}, .random = random_}));
+          PlanRequest{.evaluator = each.evaluator, .budget = {}, .random = random_, .constrained = &each.problem}));
     }
     searches_.push_back(each.search == nullptr ? own_searches_.back().get() : each.search);
   }
@@ -226,12 +226,12 @@ struct Learner::Before {
 std::unique_ptr<Search> Learner::MakeSearch(size_t index, int64_t evaluations, Workspace* workspace,
                                             const StopCheck& stop) {
   const Lease lease = searches_[index]->Lend(evaluations);
-  auto search = std::make_unique<Search>(PlanRequest{.problem = cases_[index].problem,
-                                                     .evaluator = *scoring_[index],
+  auto search = std::make_unique<Search>(PlanRequest{.evaluator = *scoring_[index],
                                                      .budget = {.evaluations = lease.evaluations},
                                                      .random = random_,
                                                      .first_evaluation = lease.first,
-                                                     .confirms = false},
+                                                     .confirms = false,
+                                                     .constrained = &cases_[index].problem},
                                          workspace);
   if (workspace != nullptr && scoring_[index]->facts().stops) workspace->stop = stop;
   return search;

@@ -362,7 +362,7 @@ TEST_F(LearnerTest, SaysWhenThePolicyHasCollapsed) {
     Method method = SmallPlaceto();
     method.learner.learning_rate = method.learner.learning_rate_end = learning_rate;
     return MakeLearnedPlanner(method)
-        ->MakePlan({.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 800}, .random = Random(1)})
+        ->MakePlan({.evaluator = *evaluator, .budget = {.evaluations = 800}, .random = Random(1)})
         .note;
   };
   EXPECT_THAT(note(1.0), AllOf(HasSubstr("the policy collapsed in update "), HasSubstr("a smaller learning_rate")));

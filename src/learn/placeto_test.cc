@@ -292,8 +292,7 @@ TEST(PlacetoPlanner, FindsTheOptimumOfAForkAndJoin) {
   const PlanResult result =
       Planners()
           .MakePlanner("placeto(rounds=2)")
-          ->MakePlan(
-              {.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
+          ->MakePlan({.evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
   EXPECT_EQ(result.score.time, 4);
   EXPECT_LE(result.evaluations, 500);
 }

@@ -45,7 +45,7 @@ class FakeEvaluator : public Evaluator {
 class OpenSearch : public Search {
  public:
   explicit OpenSearch(const Evaluator& evaluator)
-      : Search({.problem = evaluator.problem(), .evaluator = evaluator, .budget = {}, .random = Random(1)}) {}
+      : Search({.evaluator = evaluator, .budget = {}, .random = Random(1)}) {}
 };
 
 }  // namespace berth::testing

@@ -58,8 +58,7 @@ struct Lease {
 };
 
 struct PlanRequest {
-  const Problem& problem;
-  const Evaluator& evaluator;
+  const Evaluator& evaluator;  // and with it the problem that it is bound to
   Budget budget;
   Random random;
   ProgressCallback progress{};  // may be empty
@@ -67,7 +66,11 @@ struct PlanRequest {
   const Plan* start = nullptr;
   int64_t first_evaluation = 0;  // the number of its first one: a Lease's
   bool confirms = true;          // a noisy best is scored once more at once; false: by the search that adopts it
-  int64_t threads = 0;           // that planners may use; 0: as many as there are cores. No result depends on it
+  // The evaluator's problem with further constraints, like groups that share a device; null: with its own alone.
+  const Problem* constrained = nullptr;
+  int64_t threads = 0;  // that planners may use; 0: as many as there are cores. No result depends on it
+
+  const Problem& problem() const { return constrained != nullptr ? *constrained : evaluator.problem(); }
 };
 
 // That no plan has a lower Score::value, and of what that is proven.

@@ -37,6 +37,9 @@ Search::Search(const PlanRequest& request, Workspace* workspace)
       workspace_(workspace == nullptr ? own_workspace_.get() : workspace),
       next_number_(request.first_evaluation),
       deterministic_(request.evaluator.facts().deterministic) {
+  const Problem &mine = request.problem(), &scored = request.evaluator.problem();
+  BERTH_CHECK(&mine.graph() == &scored.graph() && &mine.cluster() == &scored.cluster(),
+              "the evaluator is bound to another problem");
   if (request.evaluator.facts().stops) workspace_->stop = [this] { return Interrupted(); };
 }
 
@@ -152,7 +155,7 @@ void Search::Prove(double value) {
   if (!deterministic_ || (bound_ && bound_->value >= value)) return;
   const Evaluator& evaluator = request_.evaluator;
   bound_ = ProvenBound{.value = value,
-                       .problem = request_.problem.fingerprint(),
+                       .problem = request_.problem().fingerprint(),
                        .evaluator = evaluator.name(),
                        .objective = evaluator.facts().objective.name};
 }
@@ -199,7 +202,7 @@ void Search::Adopt(const PlanResult& result) {
   next_number_ = std::max(next_number_, request_.first_evaluation + evaluations_ + set_up_);
   if (!result.failure.empty()) last_failure_ = result.failure;
   if (result.bound && (!bound_ || result.bound->value > bound_->value) &&
-      result.bound->problem == request_.problem.fingerprint()) {
+      result.bound->problem == request_.problem().fingerprint()) {
     bound_ = result.bound;
   }
   if (result.plan.device.empty() && problem().num_ops() > 0) return;

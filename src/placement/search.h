@@ -34,7 +34,7 @@ class Search {
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  const Problem& problem() const { return request_.problem; }
+  const Problem& problem() const { return request_.problem(); }
   const Evaluator& evaluator() const { return request_.evaluator; }
   Random& random() { return random_; }
 

@@ -63,7 +63,7 @@ class SearchTest : public ::testing::Test {
 
   Problem problem_ = MakeProblem();
   ToyEvaluator evaluator_{problem_};
-  PlanRequest request_{.problem = problem_, .evaluator = evaluator_, .budget = {.evaluations = 3}, .random = Random(1)};
+  PlanRequest request_{.evaluator = evaluator_, .budget = {.evaluations = 3}, .random = Random(1)};
 };
 
 TEST_F(SearchTest, KeepsTheBestAndCountsEveryEvaluation) {
@@ -145,7 +145,7 @@ class FragileEvaluator : public ToyEvaluator {
 
 TEST_F(SearchTest, LosesNothingToAPlanThatFails) {
   const FragileEvaluator evaluator(problem_, DeviceId{0}, true);
-  Search search({.problem = problem_, .evaluator = evaluator, .budget = {.evaluations = 4}, .random = Random(1)});
+  Search search({.evaluator = evaluator, .budget = {.evaluations = 4}, .random = Random(1)});
   for (const int device : {0, 2, 0, 1}) {
     EXPECT_FALSE(search.Done());
     const Score score = search.Evaluate(PlanView{.device = std::vector{static_cast<DeviceId>(device)}}, "tried");
@@ -160,7 +160,7 @@ TEST_F(SearchTest, LosesNothingToAPlanThatFails) {
 
 TEST_F(SearchTest, SaysThatEveryPlanFailed) {
   const FragileEvaluator evaluator(problem_, DeviceId{0}, true);
-  Search search({.problem = problem_, .evaluator = evaluator, .budget = {.evaluations = 4}, .random = Random(1)});
+  Search search({.evaluator = evaluator, .budget = {.evaluations = 4}, .random = Random(1)});
   search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");
   const PlanResult result = search.Finish(true);
   EXPECT_TRUE(result.score.failed());
@@ -169,7 +169,7 @@ TEST_F(SearchTest, SaysThatEveryPlanFailed) {
 
 TEST_F(SearchTest, AsksAgainForWhatLooksBestWhereScoresDiffer) {
   const FragileEvaluator evaluator(problem_, DeviceId{2}, false);
-  Search search({.problem = problem_, .evaluator = evaluator, .budget = {.evaluations = 9}, .random = Random(1)});
+  Search search({.evaluator = evaluator, .budget = {.evaluations = 9}, .random = Random(1)});
   const Score first = search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");  // numbers 0 and 1
   EXPECT_DOUBLE_EQ(first.time, 1.0005);
   EXPECT_EQ(first.runs, 2);
@@ -189,11 +189,7 @@ TEST_F(SearchTest, ScoresManyPlansAsOneAfterAnotherOnAnyNumberOfThreads) {
   for (const auto& device : devices) plans.push_back({.device = device});
   std::vector<std::vector<Score>> all;
   for (const int64_t threads : {1, 2, 3, 7}) {
-    Search search({.problem = problem_,
-                   .evaluator = evaluator,
-                   .budget = {.evaluations = 31},
-                   .random = Random(1),
-                   .threads = threads});
+    Search search({.evaluator = evaluator, .budget = {.evaluations = 31}, .random = Random(1), .threads = threads});
     std::vector<Score> scores(plans.size());
     EXPECT_EQ(search.EvaluateAll(plans, scores, "batch"), 31u);
     EXPECT_TRUE(search.Done());
@@ -206,7 +202,7 @@ TEST_F(SearchTest, ScoresManyPlansAsOneAfterAnotherOnAnyNumberOfThreads) {
 
 TEST_F(SearchTest, LendsNumbersThatNobodyElseHas) {
   const FragileEvaluator evaluator(problem_, DeviceId{2}, false);
-  const PlanRequest request{.problem = problem_, .evaluator = evaluator, .budget = {}, .random = Random(1)};
+  const PlanRequest request{.evaluator = evaluator, .budget = {}, .random = Random(1)};
   Search search(request);
   const Lease one = search.Lend(3), two = search.Lend(5);
   EXPECT_EQ(one.first, 0);
@@ -233,7 +229,7 @@ TEST(Walk, KeepsWhatItTakesWhenThatIsTheBest) {
     }
   };
   const Counting evaluator(problem);
-  Search search({.problem = problem, .evaluator = evaluator, .budget = {}, .random = Random(1)});
+  Search search({.evaluator = evaluator, .budget = {}, .random = Random(1)});
   const std::vector<DeviceId> start(3, DeviceId{0});
   search.Evaluate({.device = start}, "start");
   Walk walk(search, {.device = start}, "walked");

@@ -121,8 +121,8 @@ struct DeadlineWorkspace : WrapperWorkspace {
 
 class DeadlineEvaluator : public Wrapper {
  public:
-  DeadlineEvaluator(std::string name, std::shared_ptr<const Evaluator> of, double seconds)
-      : Wrapper(std::move(name), of), seconds_(seconds) {
+  DeadlineEvaluator(std::shared_ptr<const Evaluator> of, double seconds)
+      : Wrapper(fmt::format("deadline(seconds={},of={})", seconds, of->name()), of), seconds_(seconds) {
     if (!of->facts().stops) {
       throw Error("deadline: {} cannot be stopped while it works; leave the deadline out", of->name());
     }
@@ -157,9 +157,10 @@ struct CheckedWorkspace : WrapperWorkspace {
 
 class CheckedEvaluator : public Wrapper {
  public:
-  CheckedEvaluator(std::string name, std::shared_ptr<const Evaluator> a, std::shared_ptr<const Evaluator> b,
-                   double tolerance)
-      : Wrapper(std::move(name), std::move(a)), other_(std::move(b)), tolerance_(tolerance) {
+  CheckedEvaluator(std::shared_ptr<const Evaluator> a, std::shared_ptr<const Evaluator> b, double tolerance)
+      : Wrapper(fmt::format("checked(a={},b={},tolerance={})", a->name(), b->name(), tolerance), a),
+        other_(std::move(b)),
+        tolerance_(tolerance) {
     const EvaluatorFacts& other = other_->facts();
     facts_.deterministic = facts_.deterministic && other.deterministic;
     facts_.exclusive = facts_.exclusive || other.exclusive;
@@ -199,8 +200,10 @@ class CheckedEvaluator : public Wrapper {
 // Times as a machine would give them that is never quite the same: each is multiplied by exp(share * z), z normal.
 class NoisyEvaluator : public Wrapper {
  public:
-  NoisyEvaluator(std::string name, std::shared_ptr<const Evaluator> of, double share, uint64_t seed)
-      : Wrapper(std::move(name), std::move(of)), share_(share), random_(seed) {
+  NoisyEvaluator(std::shared_ptr<const Evaluator> of, double share, uint64_t seed)
+      : Wrapper(fmt::format("noisy(share={},seed={},of={})", share, seed, of->name()), of),
+        share_(share),
+        random_(seed) {
     facts_.model = MeasuredFacts{};  // what is proven of the model is not proven of its noise
     facts_.deterministic = false;
   }
@@ -279,8 +282,7 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
                                .most = 1e9},
                               Of("of", "an evaluator that can be stopped while it works")}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<DeadlineEvaluator>(params.canonical(), Inner(params, context, "of"),
-                                                           params.Real("seconds"));
+                return std::make_unique<DeadlineEvaluator>(Inner(params, context, "of"), params.Real("seconds"));
               });
   catalog.Add({.name = "checked",
                .sentence = "the scores of a; a plan fails for which b has another score",
@@ -294,8 +296,8 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
                                .least = 0,
                                .most = 1}}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<CheckedEvaluator>(params.canonical(), Inner(params, context, "a"),
-                                                          Inner(params, context, "b"), params.Real("tolerance"));
+                return std::make_unique<CheckedEvaluator>(Inner(params, context, "a"), Inner(params, context, "b"),
+                                                          params.Real("tolerance"));
               });
   catalog.Add({.name = "noisy",
                .sentence = "another evaluator, each of whose times is a little off, as measured times are: for trials",
@@ -314,8 +316,7 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
                                .most = 1e9},
                               Of("of", "the evaluator that is disturbed")}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<NoisyEvaluator>(params.canonical(), Inner(params, context, "of"),
-                                                        params.Real("share"),
+                return std::make_unique<NoisyEvaluator>(Inner(params, context, "of"), params.Real("share"),
                                                         static_cast<uint64_t>(params.Int("seed")));
               });
 }

@@ -33,13 +33,13 @@ class AnnealingPlanner : public NamedPlanner {
     PlanRequest bounded = request;
     if (request.budget.endless()) bounded.budget.evaluations = steps_;
     Search search(bounded);
-    const Units units(request.problem);
+    const Units units(request.problem());
     const Plan start = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
-    if (request.problem.num_devices() > 1 && !search.Done()) Anneal(search, units, bounded.budget, start);
+    if (request.problem().num_devices() > 1 && !search.Done()) Anneal(search, units, bounded.budget, start);
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
-    GiveCauses(request.problem, result.plan, "found by search");
+    GiveCauses(request.problem(), result.plan, "found by search");
     return result;
   }
 

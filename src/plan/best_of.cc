@@ -48,7 +48,7 @@ class BestOfPlanner : public NamedPlanner {
     std::vector<size_t> able;
     std::string refusals;
     for (size_t i = 0; i < members_.size(); ++i) {
-      const auto refused = members_[i]->Refuses(request.problem, request.evaluator);
+      const auto refused = members_[i]->Refuses(request.problem(), request.evaluator);
       if (!refused) able.push_back(i);
       // That one of the default planners refuses is no news.
       if (refused && named_) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);

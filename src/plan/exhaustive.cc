@@ -272,10 +272,10 @@ class ExhaustivePlanner : public NamedPlanner {
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
-    if (const auto refused = Refuses(request.problem, request.evaluator))
+    if (const auto refused = Refuses(request.problem(), request.evaluator))
       throw Error("planner {}: {}", name(), *refused);
     Search search(request);
-    const Units units(request.problem);
+    const Units units(request.problem());
     Enumeration walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator));
     walk.Place(0);
     // Where nothing was complete in time there still has to be an answer.
@@ -283,7 +283,7 @@ class ExhaustivePlanner : public NamedPlanner {
     const bool certain = walk.complete() && search.best_score().fits();
     PlanResult result =
         search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
-    GiveCauses(request.problem, result.plan, "part of the best of all plans");
+    GiveCauses(request.problem(), result.plan, "part of the best of all plans");
     return result;
   }
 

@@ -22,12 +22,12 @@ class FixedPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     std::vector<std::string> warnings;
-    Plan plan = Read(request.problem, warnings);
+    Plan plan = Read(request.problem(), warnings);
     if (!request.evaluator.facts().uses_priorities) {
       plan.priority.clear();
       plan.sequence.reset();
     }
-    if (const auto violation = FindViolation(request.problem, plan.view())) throw Error("{}: {}", file_, *violation);
+    if (const auto violation = FindViolation(request.problem(), plan.view())) throw Error("{}: {}", file_, *violation);
     if (plan.cause.empty()) plan.SetCause(fmt::format("as {} says", file_));
     Search search(request);
     search.Evaluate(plan);

@@ -160,14 +160,14 @@ class HeftPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Units units(request.problem);
+    const Units units(request.problem());
     ListScheduler scheduler(units, rank_);
     EvaluateRun(search, units, scheduler, false);
-    if (!search.best_score().fits() && request.problem.has_memory_limits()) {
+    if (!search.best_score().fits() && request.problem().has_memory_limits()) {
       EvaluateRun(search, units, scheduler, true);
     }
     PlanResult result = search.Finish();
-    GiveCauses(request.problem, result.plan, "finishes first there");
+    GiveCauses(request.problem(), result.plan, "finishes first there");
     return result;
   }
 

@@ -25,12 +25,12 @@ class LocalSearchPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Units units(request.problem);
+    const Units units(request.problem());
     MoveMaker moves(units);
     Plan plan = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
     int64_t climbs = 0;
-    while (!search.Done() && request.problem.num_devices() > 1) {
+    while (!search.Done() && request.problem().num_devices() > 1) {
       const int64_t before = search.evaluations();
       Climb(search, units, moves, plan);
       ++climbs;
@@ -42,7 +42,7 @@ class LocalSearchPlanner : public NamedPlanner {
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(
         false, fmt::format("{} climb{}, {:.1f} % below the start", climbs, climbs == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request.problem, result.plan, "found by search");
+    GiveCauses(request.problem(), result.plan, "found by search");
     return result;
   }
 

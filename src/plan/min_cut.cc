@@ -164,7 +164,7 @@ class MinCutPlanner : public NamedPlanner {
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
-    const Problem& problem = request.problem;
+    const Problem& problem = request.problem();
     const Units units(problem);
     const EvaluatorFacts& facts = request.evaluator.facts();
     const CutRates rates(request.evaluator);

@@ -98,8 +98,7 @@ Problem WithWatts(const Problem& problem, Random& random, const std::string& eva
 PlanResult PlanWith(const Evaluator& evaluator, const std::string& planner, int64_t evaluations = 0) {
   Budget budget;
   if (evaluations > 0) budget.evaluations = evaluations;
-  return Planners().MakePlanner(planner)->MakePlan(
-      {.problem = evaluator.problem(), .evaluator = evaluator, .budget = budget, .random = Random(5)});
+  return Planners().MakePlanner(planner)->MakePlan({.evaluator = evaluator, .budget = budget, .random = Random(5)});
 }
 
 std::vector<DeviceId> RandomPlacement(const Problem& problem, Random& random) {

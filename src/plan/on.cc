@@ -45,23 +45,21 @@ class OnPlanner : public NamedPlanner {
       stopped = watch.seconds() > request.budget.seconds / 2 || (cancelled != nullptr && cancelled->load());
       return stopped;
     };
-    const Grouping grouping = groupings_.Make(group_, request.problem, stop);
+    const Grouping grouping = groupings_.Make(group_, request.problem(), stop);
     size_t dropped = 0;
-    const Problem grouped = Grouped(request.problem, grouping, dropped);
+    const Problem grouped = Grouped(request.problem(), grouping, dropped);
     Budget rest = request.budget;
     const double grouping_seconds = watch.seconds();
     rest.seconds = std::max(0.0, rest.seconds - grouping_seconds);
     const bool may_start = request.start != nullptr && !FindViolation(grouped, request.start->view());
-    const PlanRequest inner{.problem = grouped,
-                            .evaluator = request.evaluator,
-                            .budget = rest,
-                            .random = request.random,
-                            .progress = request.progress,
-                            .start = may_start ? request.start : nullptr};
+    PlanRequest inner = request;
+    inner.constrained = &grouped;
+    inner.budget = rest;
+    if (!may_start) inner.start = nullptr;
     PlanResult result = planner_->MakePlan(inner);
     // Better plans may split a group.
-    result.optimal = result.optimal && grouped.constraints().colocate == request.problem.constraints().colocate;
-    std::string note = fmt::format("{} in {}", Counted(static_cast<int64_t>(request.problem.num_ops()), "op"),
+    result.optimal = result.optimal && grouped.constraints().colocate == request.problem().constraints().colocate;
+    std::string note = fmt::format("{} in {}", Counted(static_cast<int64_t>(request.problem().num_ops()), "op"),
                                    Counted(static_cast<int64_t>(grouping.num_groups()), "group"));
     // A fast machine's notes need no clock, so that equal runs print equal pages.
     if (stopped) note += fmt::format(", which the clock cut short after {}", ToString(Seconds{grouping_seconds}));

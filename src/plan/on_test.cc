@@ -27,7 +27,7 @@ class On : public ::testing::Test {
   PlanResult Run(const Problem& problem, std::string_view planner) {
     const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
     return planners_.MakePlanner(planner)->MakePlan(
-        {.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
+        {.evaluator = *evaluator, .budget = {.evaluations = 500}, .random = Random(1)});
   }
 
   GroupingCatalog groupings_{"grouping"};

@@ -32,7 +32,7 @@ class OneCutPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Units units(request.problem);
+    const Units units(request.problem());
     const std::vector<Pair> pairs = Pairs(request.evaluator);
     // Cut k has k units before it: 0 and all of them are the single devices.
     const int64_t per_pair = static_cast<int64_t>(units.size()) + 1;
@@ -49,7 +49,7 @@ class OneCutPlanner : public NamedPlanner {
       Refine(search, units, stride, best);
     }
     PlanResult result = search.Finish(false, all <= most ? "" : "not every cut was tried");
-    GiveCauses(request.problem, result.plan, "on its side of the cut");
+    GiveCauses(request.problem(), result.plan, "on its side of the cut");
     return result;
   }
 

@@ -61,7 +61,7 @@ struct Trial {
     Budget budget;
     if (evaluations > 0) budget.evaluations = evaluations;
     return Planners().MakePlanner(planner)->MakePlan(
-        {.problem = problem, .evaluator = *evaluator, .budget = budget, .random = Random(seed)});
+        {.evaluator = *evaluator, .budget = budget, .random = Random(seed)});
   }
 };
 
@@ -497,13 +497,10 @@ TEST(LocalSearch, BeginsWhereTheRequestSays) {
   const Problem problem = testing::Chain(6, 2);
   const Trial run(problem, "serial(io=everywhere)");
   const Plan start{.device = std::vector<DeviceId>(6, DeviceId{1})};
-  const PlanResult result = Planners()
-                                .MakePlanner("local_search")
-                                ->MakePlan({.problem = problem,
-                                            .evaluator = *run.evaluator,
-                                            .budget = {.evaluations = 1},
-                                            .random = Random(1),
-                                            .start = &start});
+  const PlanResult result =
+      Planners()
+          .MakePlanner("local_search")
+          ->MakePlan({.evaluator = *run.evaluator, .budget = {.evaluations = 1}, .random = Random(1), .start = &start});
   EXPECT_EQ(result.plan.device, start.device);
 }
 

@@ -20,8 +20,8 @@ class RandomPlanner : public NamedPlanner {
     PlanRequest bounded = request;
     if (request.budget.endless()) bounded.budget.evaluations = kDefaultEvaluations;
     Search search(bounded);
-    const Units units(request.problem);
-    std::vector<double> weight(request.problem.num_devices(), 1);
+    const Units units(request.problem());
+    std::vector<double> weight(request.problem().num_devices(), 1);
     while (!search.Done()) {
       if (bias_) {
         for (double& w : weight) w = -std::log(1 - search.random().Uniform());

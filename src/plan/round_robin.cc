@@ -14,9 +14,9 @@ class RoundRobinPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Units units(request.problem);
-    const size_t devices = request.problem.num_devices();
-    std::vector<DeviceId> device(request.problem.num_ops());
+    const Units units(request.problem());
+    const size_t devices = request.problem().num_devices();
+    std::vector<DeviceId> device(request.problem().num_ops());
     for (size_t unit = 0, turn = 0; unit < units.size(); ++unit, ++turn) {
       while (!units.can_run(unit, MakeId<DeviceId>(turn % devices))) ++turn;
       units.Put(device, unit, MakeId<DeviceId>(turn % devices));

@@ -15,14 +15,14 @@ class SinglePlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Units units(request.problem);
+    const Units units(request.problem());
     if (device_ != "best") {
-      search.Evaluate(PlanOn(units, request.problem.cluster().Find(device_)));
+      search.Evaluate(PlanOn(units, request.problem().cluster().Find(device_)));
       return search.Finish();
     }
     const std::vector<DeviceId> class_of = InterchangeableDevices(request.evaluator);
     std::string best;
-    for (const DeviceId device : request.problem.cluster().ids()) {
+    for (const DeviceId device : request.problem().cluster().ids()) {
       if (class_of[Index(device)] != device) continue;
       if (search.Done()) return search.Finish(false, "the budget ended before every device was tried");
       search.Evaluate(PlanOn(units, device));

@@ -71,9 +71,9 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   PlanReport report;
   report.planner = std::move(planner);
   report.timeline = evaluator.Trace(result.plan.view());
+  report.summary = Summarize(evaluator.problem(), report.timeline);
   // Measured once more it would have another score than the one by which it was chosen.
   if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
-  report.summary = Summarize(evaluator.problem(), report.timeline);
   report.result = std::move(result);
   report.bound = bound;
   if (FindDoubtful(evaluator.problem().graph(), Certainty::kUnknown)) {

@@ -128,11 +128,8 @@ class Court {
       }
       before = now;
     };
-    return planner.MakePlan({.problem = problem_,
-                             .evaluator = *evaluator_,
-                             .budget = {.evaluations = evaluations},
-                             .random = Random(seed),
-                             .progress = watch});
+    return planner.MakePlan(
+        {.evaluator = *evaluator_, .budget = {.evaluations = evaluations}, .random = Random(seed), .progress = watch});
   }
 
   // Judges a planner; returns false when it refused.

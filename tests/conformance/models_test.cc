@@ -21,8 +21,7 @@ TEST_P(ShippedModel, IsPlacedBetterThanAtRandomAndNoWorseThanAtFirst) {
     SCOPED_TRACE(name);
     const auto evaluator = all.evaluators.Make(name, problem);
     const auto score = [&](const char* planner) {
-      const PlanRequest request{
-          .problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 40}, .random = Random(1)};
+      const PlanRequest request{.evaluator = *evaluator, .budget = {.evaluations = 40}, .random = Random(1)};
       return all.planners.MakePlanner(planner)->MakePlan(request).score.time;
     };
     const double random = score("random"), start = score("single"), bound = LowerBound(*evaluator).time;

@@ -97,8 +97,8 @@ TEST_P(Rough, CostsEveryPlannerOneEvaluationPerFailureAndNothingElse) {
     if (planner->Refuses(problem, *evaluator)) continue;
     log->asked = log->failed = 0;
     log->least = std::numeric_limits<double>::infinity();
-    const PlanResult result = planner->MakePlan(
-        {.problem = problem, .evaluator = *evaluator, .budget = {.evaluations = 120}, .random = Random(1)});
+    const PlanResult result =
+        planner->MakePlan({.evaluator = *evaluator, .budget = {.evaluations = 120}, .random = Random(1)});
     ++answered;
     EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
     EXPECT_LE(result.evaluations, 120);

@@ -111,10 +111,8 @@ void ExpectKept(const Problem& problem, const Evaluator& evaluator) {
     }
     // Two updates of a learned planner draw as they all do, and each costs a hundred evaluations' time.
     const bool learned = name == "hsdag" || name == "placeto";
-    const PlanResult result = planner->MakePlan({.problem = problem,
-                                                 .evaluator = evaluator,
-                                                 .budget = {.evaluations = learned ? 41 : 300},
-                                                 .random = Random(1)});
+    const PlanResult result =
+        planner->MakePlan({.evaluator = evaluator, .budget = {.evaluations = learned ? 41 : 300}, .random = Random(1)});
     EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
     const Timeline timeline = evaluator.Trace(result.plan.view());
     EXPECT_EQ(timeline.score, result.score);

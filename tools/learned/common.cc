@@ -19,8 +19,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
   Outcome outcome;
   const double unit = setup.problem->seconds_per_unit();
   const PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
-      {.problem = *setup.problem,
-       .evaluator = *setup.evaluator,
+      {.evaluator = *setup.evaluator,
        .budget = {.evaluations = evaluations},
        .random = Random(seed),
        .progress = [&](const Progress& progress) {
