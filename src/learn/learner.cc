@@ -1,26 +1,18 @@
 #include "learn/learner.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <exception>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json_object.h"
-#include "learn/checkpoint.h"
 #include "placement/search.h"
 
 namespace berth {
 namespace {
-
-constexpr int64_t kCheckpointVersion = 3;
 
 // Calls run(i) for i = 0 .. count - 1 on so many threads; the first exception, by i, is thrown again.
 void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)>& run) {
@@ -44,66 +36,6 @@ void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)
   for (const std::exception_ptr& error : failed) {
     if (error) std::rethrow_exception(error);
   }
-}
-
-// A placement without a score is no answer.
-PlanResult FoundBy(const Search& search) {
-  PlanResult found = search.Found();
-  if (found.score.failed()) found.plan = {};
-  return found;
-}
-
-nlohmann::json FoundJson(const PlanResult& found) {
-  nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
-  for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
-  const Score& score = found.score;
-  json["score"] = {score.time, score.fits(), score.excess_bytes};
-  if (score.objective) json["score"].push_back(*score.objective);
-  return json;
-}
-
-// What FoundJson wrote of a case; `place` says where it stands.
-PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std::string& path,
-                   const std::string& place) {
-  JsonObject object(json, path, place);
-  PlanResult found{.evaluations = object.Int("evaluations", 0, std::numeric_limits<int64_t>::max())};
-  for (const auto& device : object.List("device")) {
-    if (!device.is_number_unsigned() || device.get<uint64_t>() >= problem.num_devices()) {
-      throw object.Mistake("device", fmt::format("{} is none of the {} devices", device.dump(), problem.num_devices()));
-    }
-    found.plan.device.push_back(MakeId<DeviceId>(device.get<size_t>()));
-  }
-  const nlohmann::json& score = object.List("score");
-  const auto is_number = [](const nlohmann::json& value) { return value.is_number() || value.is_null(); };
-  if (score.size() < 3 || score.size() > 4 || !is_number(score[0]) || !score[1].is_boolean() ||
-      !score[2].is_number_integer() || (score.size() == 4 && !is_number(score[3]))) {
-    throw object.Mistake("score", "expected the time, whether it fits, the bytes that it lacks, and an objective");
-  }
-  // JSON knows no infinity.
-  const auto number = [](const nlohmann::json& value) { return value.is_null() ? kCannotRun : value.get<double>(); };
-  const auto excess = score[2].get<int64_t>();
-  found.score = {.time = number(score[0]),
-                 .outcome = score[1].get<bool>() ? Outcome::kFits
-                            : excess > 0         ? Outcome::kTooBig
-                                                 : Outcome::kImpossible,
-                 .excess_bytes = excess};
-  if (score.size() > 3) found.score.objective = number(score[3]);
-  object.Finish();
-  if (found.plan.device.empty()) return found;
-  if (const auto violation = FindViolation(problem, found.plan.view())) throw object.Mistake("device", *violation);
-  return found;
-}
-
-// What only one of two lists with commas has.
-std::pair<std::string, std::string> Differing(const std::string& a, const std::string& b) {
-  const std::vector<std::string> of_a = SplitList(a), of_b = SplitList(b);
-  const auto only = [](const std::vector<std::string>& these, const std::vector<std::string>& those) {
-    std::vector<std::string> list;
-    std::ranges::copy_if(these, std::back_inserter(list),
-                         [&](const std::string& each) { return std::ranges::count(those, each) == 0; });
-    return list.empty() ? "none" : fmt::format("{}", fmt::join(list, ", "));
-  };
-  return {only(of_a, of_b), only(of_b, of_a)};
 }
 
 double Between(double first, double last, double share) { return first + (last - first) * std::clamp(share, 0.0, 1.0); }
@@ -277,7 +209,7 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
                                      .stop = stop});
   });
   const auto dropped = [&] {
-    for (const Worker& worker : workers) dropped_.emplace_back(worker.index, FoundBy(*worker.search));
+    for (const Worker& worker : workers) dropped_.emplace_back(worker.index, worker.search->Found());
     before.Restore(*this);
     return std::nullopt;
   };
@@ -314,7 +246,7 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   for (const at::Tensor& parameter : policy_->parameters()) {
     point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
   }
-  for (const Worker& worker : workers) searches_[worker.index]->Adopt(FoundBy(*worker.search));
+  for (const Worker& worker : workers) searches_[worker.index]->Adopt(worker.search->Found());
   return point;
 }
 
@@ -490,7 +422,7 @@ Learner::Answer Learner::Greedy(size_t index, int64_t most) {
   answer.failure = search->last_failure();
   evaluations_ += search->evaluations();
   failures_ += search->failures();
-  answer.result = FoundBy(*search);
+  answer.result = search->Found();
   searches_[index]->Adopt(answer.result);
   return answer;
 }
@@ -501,97 +433,6 @@ double Learner::GreedyCost() {
     logarithms += std::log(Greedy(i).cost / cases_[i].problem.seconds_per_unit() / Scale(i));
   }
   return std::exp(logarithms / static_cast<double>(cases_.size()));
-}
-
-void Learner::Save(const std::string& path) const {
-  nlohmann::json meta = {{"berth_checkpoint", kCheckpointVersion},
-                         {"method", method_.name},
-                         {"shape", policy_->shape()},
-                         {"updates", updates_},
-                         {"planned_updates", planned_updates_},
-                         {"evaluations", evaluations_},
-                         {"failures", failures_},
-                         {"cases", cases_.size()},
-                         {"rule", rule_.Save()}};
-  for (const double reference : reference_) {
-    meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
-  }
-  for (const Search* search : searches_) meta["found"].push_back(FoundJson(FoundBy(*search)));
-  Checkpoint checkpoint{.meta = std::move(meta)};
-  const auto add = [&](std::string name, const at::Tensor& tensor) {
-    checkpoint.tensors.emplace_back(std::move(name), tensor);
-  };
-  for (const auto& parameter : policy_->named_parameters()) add("policy." + parameter.key(), parameter.value());
-  for (const auto& parameter : policy_->named_parameters()) {
-    const auto state = adam_->state().find(parameter.value().unsafeGetTensorImpl());
-    if (state == adam_->state().end()) continue;  // before the first step
-    const auto& moments = static_cast<const torch::optim::AdamParamState&>(*state->second);
-    checkpoint.meta["adam_step"] = moments.step();
-    add("adam.first." + parameter.key(), moments.exp_avg());
-    add("adam.second." + parameter.key(), moments.exp_avg_sq());
-  }
-  for (size_t i = 0; i < critic_.size(); ++i) {
-    const std::vector<at::Tensor> state = critic_[i]->State();
-    for (size_t k = 0; k < state.size(); ++k) add(fmt::format("critic.{}.{}", i, k), state[k]);
-  }
-  WriteFile(path, checkpoint.ToBytes());
-}
-
-void Learner::Load(const std::string& path, bool policy_only) {
-  const Checkpoint checkpoint =
-      Checkpoint::Parse(ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30}), path);
-  JsonObject meta(checkpoint.meta, path);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (const int64_t version = meta.Int("berth_checkpoint", 0, kMost); version != kCheckpointVersion) {
-    throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
-                kCheckpointVersion);
-  }
-  if (const std::string shape = meta.Text("shape"); shape != policy_->shape()) {
-    const auto [theirs, ours] = Differing(shape, policy_->shape());
-    throw Error(
-        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the parameters of its training",
-        path, theirs, ours);
-  }
-  checkpoint.CopyTo("policy.", policy_->parameters(), path);
-  if (policy_only) return;
-  const std::string method = meta.Text("method");
-  const int64_t cases = meta.Int("cases", 0, kMost), planned = meta.Int("planned_updates", 0, kMost);
-  if (method != method_.name || cases != static_cast<int64_t>(cases_.size()) || planned != planned_updates_) {
-    throw Error("{}: the checkpoint is of {} on {} graphs over {} updates, not of {} on {} over {}: resume with these",
-                path, method, cases, planned, method_.name, cases_.size(), planned_updates_);
-  }
-  adam_->state().clear();
-  if (meta.Has("adam_step")) {
-    const int64_t step = meta.Int("adam_step", 0, kMost);
-    std::vector<at::Tensor> first, second;
-    for (const at::Tensor& parameter : policy_->parameters()) {
-      first.push_back(torch::zeros_like(parameter));
-      second.push_back(torch::zeros_like(parameter));
-      auto state = std::make_unique<torch::optim::AdamParamState>();
-      state->step(step).exp_avg(first.back()).exp_avg_sq(second.back());
-      adam_->state()[parameter.unsafeGetTensorImpl()] = std::move(state);
-    }
-    checkpoint.CopyTo("adam.first.", first, path);
-    checkpoint.CopyTo("adam.second.", second, path);
-  }
-  updates_ = meta.Int("updates", 0, kMost);
-  evaluations_ = meta.Int("evaluations", 0, kMost);
-  failures_ = meta.Int("failures", 0, kMost);
-  rule_.Load(meta.Text("rule"), path);
-  std::vector<at::Tensor> critics;
-  for (const auto& critic : critic_) std::ranges::copy(critic->State(), std::back_inserter(critics));
-  checkpoint.CopyTo("critic.", critics, path);
-  const auto one_each = [&](const char* key) -> const nlohmann::json& {
-    const nlohmann::json& list = meta.List(key);
-    if (list.size() != cases_.size()) throw meta.Mistake(key, fmt::format("expected {} entries", cases_.size()));
-    return list;
-  };
-  const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    searches_[i]->Adopt(FoundOf(found[i], cases_[i].problem, path, fmt::format("found[{}]", i)));
-    if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
-    reference_[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
-  }
 }
 
 }  // namespace berth

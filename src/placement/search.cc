@@ -220,7 +220,8 @@ void Search::Adopt(const PlanResult& result) {
 }
 
 PlanResult Search::Found() const {
-  return {.plan = best_,
+  // A plan that failed is no find.
+  return {.plan = best_score_.failed() ? Plan{} : best_,
           .score = best_score_,
           .evaluations = evaluations_,
           .failures = failures_,
@@ -236,6 +237,7 @@ PlanResult Search::Finish(bool optimal, std::string note) {
   // The best placement is the best plan where an order of the ops changes nothing.
   if (optimal && !request_.evaluator.facts().uses_priorities) Prove(best_score_.value());
   PlanResult result = Found();
+  result.plan = std::move(best_);
   result.optimal = optimal;
   result.note = std::move(note);
   return result;

@@ -80,7 +80,7 @@ class Search {
   // That no plan has a value below this one; noted where scores repeat.
   void Prove(double value);
 
-  // What was found so far: without a plan where nothing was evaluated.
+  // What was found so far: without a plan where none has a score.
   PlanResult Found() const;
   // The answer. Some plan must have been evaluated; its score is kFailed where all failed.
   PlanResult Finish(bool optimal = false, std::string note = {});
