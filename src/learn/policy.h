@@ -21,10 +21,8 @@ namespace berth {
 // Policies derive their own, with what Recall needs.
 struct Episode {
   virtual ~Episode() = default;
-  double memory_penalty = 2;  // of costs (ScoringOptions)
-  std::string_view cause{};   // of plans that the search keeps
-  int64_t anchor = 0;         // PlayOptions::anchor
-  double start_cost = 0;      // of the placement that it began with; NaN where there was none, or nobody asked
+  int64_t anchor = 0;     // PlayOptions::anchor
+  double start_cost = 0;  // of the placement that it began with; NaN where there was none, or nobody asked
   // Per step, in time units: of the placement after it. NaN where no score was asked for, infinity where it failed.
   std::vector<double> cost{};
   std::vector<int32_t> step_of{};  // per decision, ascending
