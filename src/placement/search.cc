@@ -236,8 +236,9 @@ PlanResult Search::Finish(bool optimal, std::string note) {
   optimal = optimal && deterministic_ && best_score_.fits();
   // The best placement is the best plan where an order of the ops changes nothing.
   if (optimal && !request_.evaluator.facts().uses_priorities) Prove(best_score_.value());
+  Plan answer = std::move(best_);  // which Found would copy
   PlanResult result = Found();
-  result.plan = std::move(best_);
+  result.plan = std::move(answer);
   result.optimal = optimal;
   result.note = std::move(note);
   return result;
