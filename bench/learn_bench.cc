@@ -12,8 +12,7 @@ namespace {
 
 MethodCatalog Methods() {
   MethodCatalog catalog;
-  RegisterHsdag(catalog);
-  RegisterPlaceto(catalog);
+  RegisterMethods(catalog);
   return catalog;
 }
 
@@ -28,12 +27,12 @@ void BM_PolicyStep(benchmark::State& state, const std::string& planner, const st
   std::vector<Random> randoms{Random(2)};
   const auto episodes = policy->Play(*task, search, randoms, {.evaluations = 1});
   for (auto _ : state) {
-    const Likelihood likelihood = policy->Recall(*task, *episodes[0]);
+    const Played played{.task = *task, .episode = *episodes[0]};
+    const auto likelihoods = policy->Recall(std::span(&played, 1));
     benchmark::DoNotOptimize(
-        torch::autograd::grad({likelihood.log_prob.sum()}, policy->parameters(), {}, false, false, true));
+        torch::autograd::grad({likelihoods[0]->log_prob.sum()}, policy->parameters(), {}, false, false, true));
   }
-  state.counters["groups"] =
-      task->graph() != nullptr ? static_cast<double>(task->graph()->size()) : static_cast<double>(problem.num_ops());
+  state.counters["decisions"] = episodes[0]->decisions_per_step();
 }
 BENCHMARK_CAPTURE(BM_PolicyStep, hsdag, "hsdag(colocation=none)", "layered(ops=250,width=16)")
     ->Unit(benchmark::kMillisecond);
@@ -44,7 +43,8 @@ BENCHMARK_CAPTURE(BM_PolicyStep, hsdag_paper, "hsdag(mode=paper,colocation=none)
 void BM_Update(benchmark::State& state, const std::string& planner, const std::string& evaluator_name) {
   const Problem problem = MakeProblem("layered(ops=120,width=16)", "k80x2");
   const auto evaluator = All().evaluators.Make(evaluator_name, problem);
-  Learner learner(Methods().Make(planner), {{.problem = problem, .evaluator = *evaluator}}, Random(1), 1000);
+  Search search({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
+  Learner learner(Methods().Make(planner), {&search}, Random(1), 1000);
   for (auto _ : state) learner.Update(1'000'000'000, state.range(0));
   state.counters["evaluations/s"] = benchmark::Counter(static_cast<double>(learner.evaluations_per_update()),
                                                        benchmark::Counter::kIsIterationInvariantRate);

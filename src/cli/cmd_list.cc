@@ -38,7 +38,7 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
   if (arguments.what == "planners") {
     print(catalogs.planners.Infos());
     if (!arguments.json && !kCanLearn) {
-      Print(fmt::format("\nNot in this build: {}, which {}.\n", fmt::join(kLearnedPlanners, " and "), kNeedsTorch));
+      Print(fmt::format("\nNot in this build: {}. Each {}.\n", fmt::join(kLearnedPlanners, ", "), kNeedsTorch));
     }
     return 0;
   }

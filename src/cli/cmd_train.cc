@@ -62,14 +62,6 @@ void TakeFromFolder(TrainArguments& arguments) {
   }
 }
 
-// A model with its evaluator; `grouped` is what is learned on where ops are put in groups.
-struct Case {
-  Setup setup;
-  std::unique_ptr<const Problem> grouped;
-
-  const Problem& problem() const { return grouped ? *grouped : *setup.problem; }
-};
-
 // A planner's name with one parameter set anew, or not at all where `value` is empty; canonical.
 std::string WithParameter(const std::string& planner, std::string_view key, const std::string& value,
                           const PlannerCatalog& planners) {
@@ -122,48 +114,43 @@ void CheckLearns(const std::string& planner, const PlannerCatalog& planners) {
   throw Error("train: {} is not a learned planner; name one, like placeto or hsdag", planner);
 }
 
-std::vector<Case> MakeCases(const std::string& models, const TrainArguments& arguments, const GroupedPlanner& planner,
-                            const Catalogs& catalogs) {
-  std::vector<Case> cases;
-  if (models.empty()) return cases;
+std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& arguments, const Catalogs& catalogs) {
+  std::vector<Setup> setups;
+  if (models.empty()) return setups;
   for (const std::string& model : ExpandModels(models, catalogs.families)) {
     ProblemStrings strings = StringsOf(arguments.problem);
     strings.model = model;
-    Case& made = cases.emplace_back(MakeSetup(catalogs, strings), nullptr);
-    CheckSizes(made.setup, arguments.problem.allow_unknown_shapes);
-    CheckMemory(made.setup);
-    if (planner.group.empty()) continue;
-    size_t dropped = 0;
-    made.grouped = std::make_unique<const Problem>(
-        Grouped(*made.setup.problem, catalogs.groupings.Make(planner.group, *made.setup.problem, {}), dropped));
+    const Setup& made = setups.emplace_back(MakeSetup(catalogs, strings));
+    CheckSizes(made, arguments.problem.allow_unknown_shapes);
+    CheckMemory(made);
   }
-  return cases;
+  return setups;
 }
 
 // Throws Error where a test would be of a model that was trained on.
-void CheckUnseen(const std::vector<Case>& cases, const std::vector<Case>& tests) {
+void CheckUnseen(const std::vector<Setup>& cases, const std::vector<Setup>& tests) {
   std::map<uint64_t, std::string> seen;
-  for (const Case& each : cases) seen.emplace(each.setup.problem->fingerprint(), each.setup.strings.model);
-  for (const Case& test : tests) {
-    const std::string& name = test.setup.strings.model;
-    const auto found = seen.find(test.setup.problem->fingerprint());
+  for (const Setup& each : cases) seen.emplace(each.problem->fingerprint(), each.strings.model);
+  for (const Setup& test : tests) {
+    const std::string& name = test.strings.model;
+    const auto found = seen.find(test.problem->fingerprint());
     if (found == seen.end()) continue;
     throw Error("--test {}: the policy is trained on this model (--on){}; leave it out of one of the two", name,
                 found->second == name ? "" : fmt::format(", as {}", found->second));
   }
 }
 
-std::vector<TrainingCase> TrainingCases(const std::vector<Case>& cases) {
+std::vector<TrainingCase> TrainingCases(const std::vector<Setup>& setups) {
   std::vector<TrainingCase> list;
-  for (const Case& each : cases) {
-    list.push_back({.name = each.setup.strings.model, .problem = each.problem(), .evaluator = *each.setup.evaluator});
-  }
+  for (const Setup& each : setups) list.push_back({.name = each.strings.model, .evaluator = *each.evaluator});
   return list;
 }
 
-TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner) {
-  TrainingRequest request{
-      .planner = planner.planner, .title = planner.whole, .folder = arguments.output, .resume = arguments.resume};
+TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner, const Catalogs& catalogs) {
+  TrainingRequest request{.planner = planner.whole,
+                          .groupings = &catalogs.groupings,
+                          .folder = arguments.output,
+                          .resume = arguments.resume};
   if (!arguments.budget.empty()) request.budget = Budget::Parse(arguments.budget);
   const auto count = [](const char* option, const std::string& text) {
     return static_cast<int64_t>(std::min<uint64_t>(ParseCount(option, text, 1), 1'000'000'000));
@@ -181,12 +168,11 @@ TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& plann
   return request;
 }
 
-std::vector<TrainedRow> RowsOf(const std::vector<Case>& cases, const std::vector<TrainedCase>& trained,
+std::vector<TrainedRow> RowsOf(const std::vector<Setup>& cases, const std::vector<TrainedCase>& trained,
                                const TrainingRequest& request, const Catalogs& catalogs) {
   std::vector<TrainedRow> rows;
   for (size_t i = 0; i < cases.size(); ++i) {
-    TrainedRow& row =
-        rows.emplace_back(cases[i].setup, trained[i], LowerBound(*cases[i].setup.evaluator), std::nullopt);
+    TrainedRow& row = rows.emplace_back(cases[i], trained[i], LowerBound(*cases[i].evaluator), std::nullopt);
     const int64_t drawn = trained[i].best.evaluations;
     if (request.budget.cancelled->load()) continue;
     row.controls = RunControls(row.setup, catalogs, drawn > 0 ? drawn : trained[i].greedy.evaluations, request.seed,
@@ -258,10 +244,10 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   if (arguments.planner.empty()) throw Error("train: say which planner to train, like --planner placeto");
   if (arguments.problem.model.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
   const GroupedPlanner planner(arguments.planner, catalogs.planners);
-  TrainingRequest request = RequestOf(arguments, planner);
+  TrainingRequest request = RequestOf(arguments, planner, catalogs);
   CheckLearns(planner.planner, catalogs.planners);
-  const std::vector<Case> cases = MakeCases(arguments.problem.model.model, arguments, planner, catalogs);
-  const std::vector<Case> tests = MakeCases(arguments.tests, arguments, planner, catalogs);
+  const std::vector<Setup> cases = MakeSetups(arguments.problem.model.model, arguments, catalogs);
+  const std::vector<Setup> tests = MakeSetups(arguments.tests, arguments, catalogs);
   CheckUnseen(cases, tests);
   request.cases = TrainingCases(cases);
   request.tests = TrainingCases(tests);

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "learn/coarse_graph.h"
+#include "learn/linear_critic.h"
 #include "learn/scoring.h"
 
 namespace berth {
@@ -17,12 +19,11 @@ namespace {
 struct HsdagTask : Task {
   HsdagTask(const Problem& of, const HsdagOptions& options)
       : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {}
-  const CoarseGraph* graph() const override { return &coarse; }
 
   CoarseGraph coarse;
   NodePlacer placer;
   std::unique_ptr<LevelGraph> level;
-  std::vector<at::Tensor> features;  // by anchor
+  std::vector<at::Tensor> features;  // by way to play
 };
 
 // One step: what the network saw, and what was decided.
@@ -35,7 +36,61 @@ struct Step {
 };
 
 struct HsdagEpisode : Episode {
+  int64_t way = 0;
   std::vector<Step> steps;
+  std::vector<std::vector<int32_t>> device_of_node;  // per step
+};
+
+// The distributions behind the decisions, once for each different state that the episode went through.
+struct HsdagLikelihood : Likelihood {
+  struct State {
+    at::Tensor probability;                 // groups x devices
+    std::vector<int32_t> decision_of_node;  // which is its group
+  };
+  std::vector<State> states{};
+};
+
+class HsdagCritic : public Critic {
+ public:
+  HsdagCritic(const HsdagTask& task, bool costs, double hold) : model_(task.problem, task.coarse, costs), hold_(hold) {}
+
+  std::vector<double> Foresee(const Episode& of) const override {
+    std::vector<double> cost;
+    for (const auto& device_of_node : static_cast<const HsdagEpisode&>(of).device_of_node) {
+      cost.push_back(model_.Predict(device_of_node));
+    }
+    return cost;
+  }
+
+  void Learn(const Episode& of) override {
+    const auto& episode = static_cast<const HsdagEpisode&>(of);
+    for (size_t i = 0; i < episode.cost.size(); ++i) {
+      if (std::isfinite(episode.cost[i])) model_.Learn(episode.device_of_node[i], episode.cost[i]);
+    }
+  }
+
+  // A control variate: the model's expectation has an exact gradient, and the rule adds what it left unexplained.
+  at::Tensor Loss(const Episode& of, const Likelihood& by, const LossWeights& weights) const override {
+    const int64_t way = static_cast<const HsdagEpisode&>(of).way;
+    const auto& likelihood = static_cast<const HsdagLikelihood&>(by);
+    const double hold = hold_ * std::pow(1e-3, weights.share);
+    at::Tensor loss = torch::zeros({});
+    const auto states = static_cast<double>(likelihood.states.size());
+    for (const HsdagLikelihood::State& state : likelihood.states) {
+      const at::Tensor p = state.probability;
+      const at::Tensor entropy = -(p * torch::log(p.clamp_min(1e-12))).sum();
+      loss = loss + model_.Expected(p, state.decision_of_node) / (weights.reference * states) -
+             entropy * (weights.entropy / states);
+      if (way > 0) loss = loss - p.select(1, way - 1).sum() * (hold / states);
+    }
+    return loss;
+  }
+
+  std::vector<at::Tensor> State() override { return model_.State(); }
+
+ private:
+  LinearCritic model_;
+  double hold_;
 };
 
 std::vector<std::pair<int32_t, int32_t>> Edges(const CoarseGraph& graph, bool directed) {
@@ -91,7 +146,7 @@ HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Ra
   columns_ = table.names;
   for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).kind);
   options_.shape.devices = static_cast<int64_t>(problem.num_devices());
-  options_.shape.features = static_cast<int64_t>(table.columns) + anchors() - 1;
+  options_.shape.features = static_cast<int64_t>(table.columns) + ways() - 1;
   network_ = register_module("network", std::make_shared<HsdagNetwork>(options_.shape, random));
 }
 
@@ -111,9 +166,9 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   }
   const auto nodes = static_cast<int64_t>(task->coarse.size());
   const at::Tensor features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});
-  for (int64_t anchor = 0; anchor < anchors(); ++anchor) {
-    at::Tensor held = torch::zeros({nodes, anchors() - 1});
-    if (anchor > 0) held.select(1, anchor - 1).fill_(1);
+  for (int64_t way = 0; way < ways(); ++way) {
+    at::Tensor held = torch::zeros({nodes, ways() - 1});
+    if (way > 0) held.select(1, way - 1).fill_(1);
     task->features.push_back(torch::cat({features, held}, 1));
   }
   task->level = std::make_unique<LevelGraph>(nodes, Edges(task->coarse, options_.shape.directed), options_.shape);
@@ -132,9 +187,8 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
   std::vector<std::unique_ptr<Episode>> episodes;
   for (Random& random : randoms) {
     auto episode = std::make_unique<HsdagEpisode>();
-    episode->start_cost = std::numeric_limits<double>::quiet_NaN();
-    episode->anchor = play.anchor;
-    at::Tensor features = task.features[static_cast<size_t>(play.anchor)];
+    episode->way = play.way;
+    at::Tensor features = task.features[static_cast<size_t>(play.way)];
     HsdagOutput out;
     at::Tensor log_probabilities;
     for (int64_t i = 0; i < steps && !play.stopped(); ++i) {
@@ -161,7 +215,6 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
         episode->step_of.push_back(static_cast<int32_t>(i));
         episode->log_prob.push_back(rows[static_cast<int64_t>(g)][step.device[g]]);
       }
-      episode->groups += static_cast<double>(step.device.size()) / static_cast<double>(steps);
       if (options_.state_update) {
         const std::vector<int64_t> of(out.group_of_node.begin(), out.group_of_node.end());
         features = features + out.embedding.index_select(0, torch::tensor(of, torch::kInt64));
@@ -173,29 +226,37 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
   return episodes;
 }
 
-Likelihood HsdagPolicy::Recall(const Task& base, const Episode& of) const {
-  const auto& task = static_cast<const HsdagTask&>(base);
-  const auto& episode = static_cast<const HsdagEpisode&>(of);
-  Likelihood likelihood;
-  std::vector<at::Tensor> log_prob, entropy;
-  at::Tensor all, each;
-  for (size_t i = 0; i < episode.steps.size(); ++i) {
-    const Step& step = episode.steps[i];
-    if (i == 0 || !stationary()) {
-      Random masks = step.dropout;
-      const HsdagOutput out = network_->Forward(*task.level, step.features, &masks, &step.parsed);
-      all = LogProbabilities(task.coarse, out);
-      const at::Tensor p = torch::exp(all);
-      each = -(p * all).sum(1);
-      likelihood.states.push_back({.probability = p, .decision_of_node = step.group_of_node});
-      likelihood.kept.insert(likelihood.kept.end(), out.kept.begin(), out.kept.end());
+std::vector<std::unique_ptr<Likelihood>> HsdagPolicy::Recall(std::span<const Played> episodes) const {
+  std::vector<std::unique_ptr<Likelihood>> likelihoods;
+  for (const Played& played : episodes) {
+    const auto& task = static_cast<const HsdagTask&>(played.task);
+    const auto& episode = static_cast<const HsdagEpisode&>(played.episode);
+    auto likelihood = std::make_unique<HsdagLikelihood>();
+    std::vector<at::Tensor> log_prob, entropy;
+    at::Tensor all, each;
+    for (size_t i = 0; i < episode.steps.size(); ++i) {
+      const Step& step = episode.steps[i];
+      if (i == 0 || !stationary()) {
+        Random masks = step.dropout;
+        const HsdagOutput out = network_->Forward(*task.level, step.features, &masks, &step.parsed);
+        all = LogProbabilities(task.coarse, out);
+        const at::Tensor p = torch::exp(all);
+        each = -(p * all).sum(1);
+        likelihood->states.push_back({.probability = p, .decision_of_node = step.group_of_node});
+        likelihood->kept.insert(likelihood->kept.end(), out.kept.begin(), out.kept.end());
+      }
+      log_prob.push_back(all.gather(1, torch::tensor(step.device, torch::kInt64).unsqueeze(1)).squeeze(1));
+      entropy.push_back(each);
     }
-    log_prob.push_back(all.gather(1, torch::tensor(step.device, torch::kInt64).unsqueeze(1)).squeeze(1));
-    entropy.push_back(each);
+    likelihood->log_prob = torch::cat(log_prob);
+    likelihood->entropy = torch::cat(entropy);
+    likelihoods.push_back(std::move(likelihood));
   }
-  likelihood.log_prob = torch::cat(log_prob);
-  likelihood.entropy = torch::cat(entropy);
-  return likelihood;
+  return likelihoods;
+}
+
+std::unique_ptr<Critic> MakeHsdagCritic(const Task& task, bool costs, double hold) {
+  return std::make_unique<HsdagCritic>(static_cast<const HsdagTask&>(task), costs, hold);
 }
 
 std::string HsdagPolicy::shape() const {
@@ -213,7 +274,7 @@ std::string HsdagPolicy::shape() const {
                                        : "gcn",
       shape.hidden, shape.gnn_layers, shape.levels, word(shape.directed, "directed"),
       word(!shape.symmetric, "a score per direction"), word(options_.state_update, "state"),
-      word(options_.anchors, "held to devices"));
+      word(options_.held, "held to devices"));
 }
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "learn/critic.h"
 #include "learn/hsdag_features.h"
 #include "learn/hsdag_network.h"
 #include "learn/policy.h"
@@ -15,7 +16,8 @@ struct HsdagOptions {
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14
   bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
-  bool anchors = false;  // ours: a column per device, 1 in episodes that are held to it (LearnerOptions::hold)
+  // Ours: each worker plays once freely and once held to each device, with a feature column per device that says so.
+  bool held = false;
 };
 
 // What differs between the paper and the released code is an option; hsdag_planner.cc gathers them into modes.
@@ -25,10 +27,10 @@ class HsdagPolicy : public Policy {
 
   std::unique_ptr<Task> Prepare(const Problem& problem) const override;
   int64_t evaluations(const Task& task) const override;
-  int64_t anchors() const override { return options_.anchors ? 1 + options_.shape.devices : 1; }
+  int64_t ways() const override { return options_.held ? 1 + options_.shape.devices : 1; }
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
-  Likelihood Recall(const Task& task, const Episode& episode) const override;
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override;
   std::string shape() const override;
 
  private:
@@ -40,5 +42,11 @@ class HsdagPolicy : public Policy {
   std::vector<std::string> devices_;
   std::shared_ptr<HsdagNetwork> network_;
 };
+
+// A LinearCritic of the nodes of a task that an HsdagPolicy has prepared. `costs`: it begins with the problem's costs.
+// Episodes that are held to a device are rewarded for each decision on it by `hold`, a share of the reference cost that
+// cools to a thousandth as a constant factor: they come from the device alone and leave it only where that pays, where
+// free ones come from chance and may be caught where many ops would have to move together.
+std::unique_ptr<Critic> MakeHsdagCritic(const Task& task, bool costs, double hold);
 
 }  // namespace berth

@@ -12,9 +12,9 @@
 #include "cluster/presets.h"
 #include "import/import.h"
 #include "import/model_families.h"
-#include "learn/critic.h"
 #include "learn/hsdag_parse.h"
 #include "learn/learner.h"
+#include "learn/linear_critic.h"
 #include "learn/planners.h"
 #include "learn/testing.h"
 #include "placement/costs.h"
@@ -204,10 +204,10 @@ TEST(Hsdag, RecallsTheProbabilitiesWithWhichItPlayed) {
         testing::OpenSearch search(*test.judged);
         std::vector<Random> randoms{Random(1), Random(2)};
         for (const auto& episode : policy.Play(*task, search, randoms, {})) {
-          const Likelihood likelihood = policy.Recall(*task, *episode);
-          ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
+          const auto likelihood = testing::RecallOne(policy, *task, *episode);
+          ASSERT_EQ(likelihood->log_prob.size(0), std::ssize(episode->log_prob));
           for (size_t i = 0; i < episode->log_prob.size(); ++i) {
-            EXPECT_NEAR(likelihood.log_prob[static_cast<int64_t>(i)].item<float>(), episode->log_prob[i], 1e-5);
+            EXPECT_NEAR(likelihood->log_prob[static_cast<int64_t>(i)].item<float>(), episode->log_prob[i], 1e-5);
           }
         }
       }
@@ -236,7 +236,8 @@ TEST(Hsdag, AnOpGoesOnlyWhereItCanRun) {
 }
 
 // The critic's expectation, by going through all placements.
-double SlowExpected(const Critic& critic, const std::vector<std::vector<double>>& p, const std::vector<int32_t>& of) {
+double SlowExpected(const LinearCritic& critic, const std::vector<std::vector<double>>& p,
+                    const std::vector<int32_t>& of) {
   double sum = 0;
   std::vector<int32_t> choice(p.size(), 0), device(of.size());
   for (;;) {
@@ -250,11 +251,11 @@ double SlowExpected(const Critic& critic, const std::vector<std::vector<double>>
   }
 }
 
-TEST(Critic, ExpectsTheMeanOverAllPlacements) {
+TEST(LinearCritic, ExpectsTheMeanOverAllPlacements) {
   for (const auto* cluster : {"cpu_gpu", "cpu_igpu_gpu"}) {
     const Case test("layered(ops=9,seed=5)", cluster);
     const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
-    const Critic critic(*test.problem, graph, true);
+    const LinearCritic critic(*test.problem, graph, true);
     Random random(3);
     const size_t devices = test.problem->num_devices(), decisions = 6;
     std::vector<int32_t> of;
@@ -275,12 +276,12 @@ TEST(Critic, ExpectsTheMeanOverAllPlacements) {
   }
 }
 
-TEST(Critic, KnowsSerialFromTheStartAndLearnsItFromNothing) {
+TEST(LinearCritic, KnowsSerialFromTheStartAndLearnsItFromNothing) {
   const Case test("layered(ops=20,seed=8)");
   const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
   const NodePlacer placer(*test.problem, graph);
   const auto workspace = test.judged->NewWorkspace();
-  Critic informed(*test.problem, graph, true), blank(*test.problem, graph, false);
+  LinearCritic informed(*test.problem, graph, true), blank(*test.problem, graph, false);
   Random random(4);
   std::vector<int32_t> device(graph.size());
   std::vector<DeviceId> placement(test.problem->num_ops());
@@ -300,7 +301,7 @@ TEST(Critic, KnowsSerialFromTheStartAndLearnsItFromNothing) {
 TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   const Case test("fork_join(width=3,depth=2)");
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   // All placements.
   const size_t ops = test.problem->num_ops();
   ASSERT_LE(ops, 14U);
@@ -344,7 +345,7 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   const auto evaluator = evaluators.Make("serial(io=everywhere)", problem);
   MethodCatalog methods;
   RegisterHsdag(methods);
-  Learner learner(methods.Make("hsdag(hidden=16,colocation=none)"), {{problem, *evaluator}}, Random(1), 8);
+  testing::OpenLearner learner(methods.Make("hsdag(hidden=16,colocation=none)"), {*evaluator}, Random(1), 8);
   for (int i = 0; i < 8; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(learner.Greedy(0).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
 }
@@ -352,7 +353,7 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
 TEST(Hsdag, KeepsToAnyBudget) {
   const Case test("chain(ops=5)");
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   for (const int64_t evaluations : {1, 2, 3, 4, 5, 62, 63, 64}) {
     const auto result =
         planners.MakePlanner("hsdag(hidden=8)")
@@ -366,8 +367,8 @@ TEST(Hsdag, ItsDefaultsAreThoseThatItLists) {
   MethodCatalog methods;
   RegisterHsdag(methods);
   const auto learned = [&](const std::string& parameters) {
-    Learner learner(methods.Make(fmt::format("hsdag(hidden=8,steps=4{})", parameters)), {{*test.problem, *test.judged}},
-                    Random(1), 2);
+    testing::OpenLearner learner(methods.Make(fmt::format("hsdag(hidden=8,steps=4{})", parameters)), {*test.judged},
+                                 Random(1), 2);
     learner.Update(1'000'000, 1);
     const CurvePoint point = *learner.Update(1'000'000, 1);
     return std::tuple(point.loss, point.gradient_norm, point.entropy, point.mean_cost, point.evaluations);
@@ -387,7 +388,7 @@ TEST(Hsdag, ItsDefaultsAreThoseThatItLists) {
 
 TEST(Hsdag, RefusesACriticOfOtherRewards) {
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   for (const char* const wrong :
        {"hsdag(reward=log)", "hsdag(mode=paper,critic=costs)", "hsdag(critic=none,hold=0.1)"}) {
     EXPECT_THROW(planners.MakePlanner(wrong), Error) << wrong;
@@ -420,7 +421,7 @@ TEST(Hsdag, KeepsOpsTogetherThatMustBeWhereNoDeviceRunsTheirNode) {
 
 TEST(Hsdag, ItsNameKeepsWhatOverrulesAMode) {
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   EXPECT_EQ(planners.MakePlanner("hsdag(mode=code,shape=true)")->name(), "hsdag(mode=code,shape=true)");
   EXPECT_EQ(planners.MakePlanner("hsdag(mode=best)")->name(), "hsdag");
 }
@@ -428,7 +429,7 @@ TEST(Hsdag, ItsNameKeepsWhatOverrulesAMode) {
 TEST(Hsdag, TheReleasedRewardRefusesSingleDevices) {
   const Case test("chain(ops=3)");
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   const PlanResult result =
       planners.MakePlanner("hsdag(mode=code,hidden=16,levels=0,colocation=none)")
           ->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = 60}, .random = Random(1)});
@@ -438,7 +439,7 @@ TEST(Hsdag, TheReleasedRewardRefusesSingleDevices) {
 TEST(Hsdag, SaysWhenNoPlacementCanBeScored) {
   const Case test("chain(ops=3)");
   PlannerCatalog planners;
-  RegisterHsdag(planners);
+  RegisterLearned(planners);
   // One group is one device, which the released reward never measures.
   const auto planner = planners.MakePlanner("hsdag(mode=code,levels=-1,hidden=16)");
   try {

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cmath>
-#include <thread>
 
 #include "base/error.h"
 #include "learn/learner.h"
-#include "learn/planners.h"
 #include "placement/search.h"
 
 namespace berth {
@@ -28,9 +25,7 @@ class LearnedPlanner : public Planner {
     Search search(bounded);
     if (method_.seeded) ScoreSingles(search);
 
-    const std::vector<LearnCase> cases{
-        {.problem = request.problem(), .evaluator = request.evaluator, .search = &search}};
-    Learner learner(method_, cases, request.random);
+    Learner learner(method_, {&search}, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget.
     const int64_t per_update = learner.evaluations_per_update();
     learner.set_planned_updates(bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
@@ -42,8 +37,7 @@ class LearnedPlanner : public Planner {
     CurvePoint last;
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
-    const int64_t cores = request.threads > 0 ? request.threads : std::thread::hardware_concurrency();
-    const int64_t threads = request.evaluator.facts().exclusive ? 1 : std::max<int64_t>(cores, 1);
+    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
     // The last evaluations are for the policy's own answer.
     const int64_t own = learner.greedy_evaluations(0);
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
@@ -68,15 +62,17 @@ class LearnedPlanner : public Planner {
     }
     std::optional<double> policy_seconds;
     if (!search.Done()) {
-      const Learner::Answer answer = learner.Greedy(0, search.evaluations_left());
+      // Where there is no plan yet, this is the one.
+      const Learner::Answer answer =
+          learner.Greedy(0, search.evaluations_left(), search.has_best() ? stop : StopCheck());
       const Score& score = answer.result.score;
+      const std::string failure = answer.result.failure.empty() ? "it was stopped" : answer.result.failure;
       if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem().seconds_per_unit();
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
-                          !policy_seconds ? "has no score: " + answer.failure
+                          !policy_seconds ? "has no score: " + failure
                           : score.fits()  ? "takes " + ToString(Seconds{*policy_seconds})
                                           : "does not fit");
-      if (!search.has_best())
-        throw Error("{}: the policy's likeliest placement has no score: {}", name(), answer.failure);
+      if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), failure);
     }
     PlanResult result = search.Finish(false, note);
     result.policy_seconds = policy_seconds;
@@ -103,16 +99,6 @@ class LearnedPlanner : public Planner {
   Method method_;
 };
 
-// Enters the methods as planners.
-void Enter(const MethodCatalog& methods, PlannerCatalog& catalog) {
-  for (const std::string& name : methods.Names()) {
-    const MethodCatalog::Entry& entry = *methods.Find(name);
-    catalog.Add(entry.info, [make = entry.factory](const Params& params, const PlannerCatalog&) {
-      return MakeLearnedPlanner(make(params));
-    });
-  }
-}
-
 }  // namespace
 
 std::optional<std::string> WhyNot(const Method& method, const Problem& problem) {
@@ -121,18 +107,6 @@ std::optional<std::string> WhyNot(const Method& method, const Problem& problem) 
     return "it cannot keep tensors off a link (constraint forbid-transfer)";
   }
   return method.refuses ? method.refuses(problem) : std::nullopt;
-}
-
-void RegisterHsdag(PlannerCatalog& catalog) {
-  MethodCatalog methods;
-  RegisterHsdag(methods);
-  Enter(methods, catalog);
-}
-
-void RegisterPlaceto(PlannerCatalog& catalog) {
-  MethodCatalog methods;
-  RegisterPlaceto(methods);
-  Enter(methods, catalog);
 }
 
 std::unique_ptr<Planner> MakeLearnedPlanner(Method method) {

@@ -48,9 +48,8 @@ Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
           .rule = {.reward = Reward::kLog, .credit = Credit::kToGo, .baseline = Baseline::kWindow},
           .learner = {.workers = 3,
                       .rollouts = 2,
-                      .learning_rate = 1e-2,
-                      .learning_rate_end = 1e-3,
-                      .entropy = 0.01,
+                      .learning_rate = {.first = 1e-2, .last = 1e-3},
+                      .entropy = {.first = 0.01},
                       .clip_norm = 1.25}};
 }
 
@@ -87,7 +86,7 @@ class LearnerTest : public ::testing::Test {
 TEST_F(LearnerTest, FindsTheObviousAnswerOfAChain) {
   const Problem problem = FastSecond(6);
   const auto evaluator = Parallel(problem);
-  Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 40);
+  testing::OpenLearner learner(SmallPlaceto(), {*evaluator}, Random(1), 40);
   const double before = learner.Greedy(0).cost;
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
   const double after = learner.Greedy(0).cost;
@@ -104,7 +103,7 @@ TEST_F(LearnerTest, LearnsFromTheEndAlone) {
   const auto evaluator = Parallel(problem);
   Method method = SmallPlaceto({.every_step = false, .rounds = 2});
   method.rule.credit = Credit::kTerminal;
-  Learner learner(method, {{problem, *evaluator}}, Random(1), 80);
+  testing::OpenLearner learner(method, {*evaluator}, Random(1), 80);
   EXPECT_EQ(learner.evaluations_per_update(), 6);
   for (int i = 0; i < 80; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(learner.Greedy(0).cost, 6);
@@ -118,7 +117,7 @@ TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
        {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3")}) {
     std::vector<std::string> bytes;
     for (const int64_t threads : {1, 2, 3}) {
-      Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
+      testing::OpenLearner learner(method, {*evaluator}, Random(1), 4);
       for (int i = 0; i < 4; ++i) learner.Update(1'000'000, threads);
       learner.Save(Path("threads"));
       bytes.push_back(ReadFile(Path("threads")));
@@ -144,7 +143,7 @@ TEST_F(LearnerTest, LearnsTheSameInAnyUnitOfTime) {
   };
   const testing::FakeEvaluator evaluator(problem, score), on_micro(micro, score);
   for (const Method& method : {SmallHsdag("critic=blank,imagined=3"), SmallHsdag("critic=blank,imagined=0")}) {
-    Learner learner(method, {{problem, evaluator}}, Random(1), 6), other(method, {{micro, on_micro}}, Random(1), 6);
+    testing::OpenLearner learner(method, {evaluator}, Random(1), 6), other(method, {on_micro}, Random(1), 6);
     for (int i = 0; i < 6; ++i) {
       const CurvePoint a = *learner.Update(1'000'000, 1), b = *other.Update(1'000'000, 1);
       EXPECT_EQ(a.loss, b.loss) << method.name;
@@ -160,7 +159,7 @@ TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
   Method placeto = SmallPlaceto();
   placeto.rule.epochs = 3;
   for (const Method& method : {placeto, SmallHsdag("imagined=2")}) {
-    Learner learner(method, {{problem, *evaluator}}, Random(1), 9);
+    testing::OpenLearner learner(method, {*evaluator}, Random(1), 9);
     learner.Update(1'000'000, 1);
     learner.Save(Path("before"));
     // It is asked before every step of an episode, before every gradient and after the last.
@@ -185,10 +184,10 @@ TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
   Random random(4);
   const Problem first = testing::RandomProblem(random, {.ops = 9, .devices = 2}), second = FastSecond(5);
   const auto on_first = Parallel(first), on_second = Parallel(second);
-  const std::vector<LearnCase> cases = {{first, *on_first}, {second, *on_second}};
+  const testing::Evaluators cases = {*on_first, *on_second};
   // The second has a critic per case, whose memory must be kept, too.
   for (const Method& method : {SmallPlaceto(), SmallHsdag("imagined=2")}) {
-    Learner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
+    testing::OpenLearner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
         after(method, cases, Random(1), 6);
     for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);
     for (int i = 0; i < 3; ++i) before.Update(1'000'000, 1);
@@ -217,7 +216,7 @@ TEST_F(LearnerTest, StaysWithinTheEvaluationsOfAnUpdate) {
   const Problem problem = FastSecond(6);
   const auto evaluator = Parallel(problem);
   for (int64_t evaluations = 1; evaluations < 45; ++evaluations) {
-    Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 1);
+    testing::OpenLearner learner(SmallPlaceto(), {*evaluator}, Random(1), 1);
     const CurvePoint point = *learner.Update(evaluations, 1);
     EXPECT_LE(point.evaluations, evaluations);
     EXPECT_GE(point.evaluations, 1);
@@ -239,7 +238,7 @@ TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
   });
   Method method = SmallPlaceto();
   method.scoring = {.runs = 10, .kept = 5};
-  Learner learner(method, {{problem, evaluator}}, Random(1), 40);
+  testing::OpenLearner learner(method, {evaluator}, Random(1), 40);
   for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
   const PlanResult found = learner.Greedy(0).result;
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(5, DeviceId{1}));
@@ -248,7 +247,7 @@ TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
 TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
   const Problem problem = FastSecond(3);
   const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
-  Learner learner(SmallPlaceto(), {{problem, evaluator}}, Random(1), 4);
+  testing::OpenLearner learner(SmallPlaceto(), {evaluator}, Random(1), 4);
   EXPECT_EQ(ErrorOf([&] { learner.Update(1'000'000, 1); }),
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
@@ -256,11 +255,11 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
 TEST_F(LearnerTest, HasNoAnswerWhereThatHasNoScore) {
   const Problem problem = FastSecond(3);
   const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
-  Learner learner(SmallPlaceto(), {{problem, evaluator}}, Random(1), 4);
+  testing::OpenLearner learner(SmallPlaceto(), {evaluator}, Random(1), 4);
   const Learner::Answer answer = learner.Greedy(0);
   EXPECT_EQ(answer.cost, std::numeric_limits<double>::infinity());
   EXPECT_TRUE(answer.result.plan.device.empty());
-  EXPECT_EQ(answer.failure, "no device answers");
+  EXPECT_EQ(answer.result.failure, "no device answers");
 }
 
 TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
@@ -268,8 +267,8 @@ TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
   const Problem problem = testing::RandomProblem(random, {.ops = 6, .devices = 3, .forbidden = 0.5});
   const auto evaluator = Parallel(problem);
   Method method = SmallPlaceto();
-  method.learner.learning_rate = method.learner.learning_rate_end = 1e30;
-  Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
+  method.learner.learning_rate = {.first = 1e30, .last = 1e30};
+  testing::OpenLearner learner(method, {*evaluator}, Random(1), 4);
   EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
   const CurvePoint point = *learner.Update(1'000'000, 1);
   EXPECT_TRUE(point.diverged);
@@ -280,7 +279,7 @@ TEST_F(LearnerTest, StopsBeforeAStepThatIsNotFinite) {
 TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   const Problem problem = FastSecond(3), wide = FastSecond(3, 3);
   const auto evaluator = Parallel(problem), on_wide = Parallel(wide);
-  Learner learner(SmallPlaceto(), {{problem, *evaluator}}, Random(1), 4);
+  testing::OpenLearner learner(SmallPlaceto(), {*evaluator}, Random(1), 4);
   learner.Update(1'000'000, 1);
   learner.Save(Path("good"));
 
@@ -298,13 +297,13 @@ TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   EXPECT_THAT(ErrorOf([&] { learner.Load(Path("broken"), false); }), HasSubstr("or it is damaged"));
   EXPECT_THAT(ErrorOf([&] { learner.Load(Path("none"), false); }), HasSubstr(Path("none")));
 
-  Learner other(SmallPlaceto(), {{wide, *on_wide}}, Random(1), 4);
+  testing::OpenLearner other(SmallPlaceto(), {*on_wide}, Random(1), 4);
   EXPECT_THAT(
       ErrorOf([&] { other.Load(Path("good"), true); }),
       HasSubstr("it has 'placeto with 7 columns, 2 devices', this one 'placeto with 8 columns, 3 devices'; give"));
   Method renamed = SmallPlaceto();
   renamed.name = "placeto(other)";
-  Learner stranger(renamed, {{problem, *evaluator}}, Random(1), 4);
+  testing::OpenLearner stranger(renamed, {*evaluator}, Random(1), 4);
   EXPECT_THAT(ErrorOf([&] { stranger.Load(Path("good"), false); }), HasSubstr("placeto(other)"));
   stranger.Load(Path("good"), true);  // the policy alone is welcome
 }
@@ -314,7 +313,7 @@ TEST_F(LearnerTest, RefusesACheckpointWhoseContentIsFalse) {
   const Problem problem = FastSecond(3);
   const auto evaluator = Parallel(problem);
   Method method = SmallPlaceto();
-  Learner learner(method, {{problem, *evaluator}}, Random(1), 4);
+  testing::OpenLearner learner(method, {*evaluator}, Random(1), 4);
   learner.Update(1'000'000, 1);
   learner.Save(Path("good"));
   const Checkpoint good = Checkpoint::Parse(ReadFile(Path("good")), "good");
@@ -360,7 +359,7 @@ TEST_F(LearnerTest, SaysWhenThePolicyHasCollapsed) {
   const auto evaluator = Parallel(problem);
   const auto note = [&](double learning_rate) {
     Method method = SmallPlaceto();
-    method.learner.learning_rate = method.learner.learning_rate_end = learning_rate;
+    method.learner.learning_rate = {.first = learning_rate, .last = learning_rate};
     return MakeLearnedPlanner(method)
         ->MakePlan({.evaluator = *evaluator, .budget = {.evaluations = 800}, .random = Random(1)})
         .note;

@@ -2,11 +2,7 @@
 
 extern "C" const berth::LearnModule berth_learn_module;
 const berth::LearnModule berth_learn_module = {
-    .enter =
-        [](berth::PlannerCatalog& catalog) {
-          berth::RegisterHsdag(catalog);
-          berth::RegisterPlaceto(catalog);
-        },
+    .enter = berth::RegisterLearned,
     .train = berth::Train,
     .training_arguments = berth::TrainingArguments,
 };

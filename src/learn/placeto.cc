@@ -56,8 +56,6 @@ struct Rollout {
     if (start_times) starts.resize(device.size()), op_starts.resize(placement.size());
     episode = std::make_unique<PlacetoEpisode>();
     episode->start = std::move(start);
-    episode->start_cost = std::numeric_limits<double>::quiet_NaN();
-    episode->groups = 1;
   }
 
   void Put(size_t node) {
@@ -309,9 +307,17 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Search
   return episodes;
 }
 
-Likelihood PlacetoPolicy::Recall(const Task& of, const Episode& recalled) const {
-  const auto& task = static_cast<const PlacetoTask&>(of);
-  const auto& episode = static_cast<const PlacetoEpisode&>(recalled);
+// One after another: what the backward pass remembers of one is large already.
+std::vector<std::unique_ptr<Likelihood>> PlacetoPolicy::Recall(std::span<const Played> episodes) const {
+  std::vector<std::unique_ptr<Likelihood>> likelihoods;
+  for (const auto& [task, episode] : episodes) {
+    likelihoods.push_back(
+        RecallOne(static_cast<const PlacetoTask&>(task), static_cast<const PlacetoEpisode&>(episode)));
+  }
+  return likelihoods;
+}
+
+std::unique_ptr<Likelihood> PlacetoPolicy::RecallOne(const PlacetoTask& task, const PlacetoEpisode& episode) const {
   const auto steps = static_cast<int64_t>(episode.action.size());
   const int64_t n = task.num_nodes(), d = network_->shape().columns, views = task.views();
   const int64_t at_once =
@@ -340,7 +346,10 @@ Likelihood PlacetoPolicy::Recall(const Task& of, const Episode& recalled) const 
     log_probs.push_back(log_prob.gather(1, actions.unsqueeze(1)).squeeze(1));
     entropies.push_back(-(probability * torch::log(probability + 1e-3)).sum(1));
   }
-  return {.log_prob = torch::cat(log_probs), .entropy = torch::cat(entropies)};
+  auto likelihood = std::make_unique<Likelihood>();
+  likelihood->log_prob = torch::cat(log_probs);
+  likelihood->entropy = torch::cat(entropies);
+  return likelihood;
 }
 
 }  // namespace berth

@@ -94,12 +94,14 @@ class PlacetoPolicy : public Policy {
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   // The entropies are the paper's, -sum p ln(p + 0.001).
-  Likelihood Recall(const Task& task, const Episode& episode) const override;
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override;
   std::string shape() const override;
 
   const PlacetoNetwork& network() const { return *network_; }
 
  private:
+  std::unique_ptr<Likelihood> RecallOne(const PlacetoTask& task, const PlacetoEpisode& episode) const;
+
   PlacetoOptions options_;
   Random random_;
   std::shared_ptr<PlacetoNetwork> network_;

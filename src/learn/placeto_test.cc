@@ -64,13 +64,13 @@ TEST(Placeto, RecallsHowLikelyItWasToPlayAsItDid) {
     testing::OpenSearch search(*evaluator);
     auto seeds = Seeds(2);
     for (const auto& episode : policy.Play(*task, search, seeds, {})) {
-      const Likelihood likelihood = policy.Recall(*task, *episode);
-      ASSERT_EQ(likelihood.log_prob.size(0), std::ssize(episode->log_prob));
+      const auto likelihood = testing::RecallOne(policy, *task, *episode);
+      ASSERT_EQ(likelihood->log_prob.size(0), std::ssize(episode->log_prob));
       for (size_t i = 0; i < episode->log_prob.size(); ++i) {
         const auto at = static_cast<int64_t>(i);
-        EXPECT_NEAR(likelihood.log_prob[at].item<double>(), episode->log_prob[i], 1e-4);
-        EXPECT_GE(likelihood.entropy[at].item<double>(), -0.001);
-        EXPECT_LE(likelihood.entropy[at].item<double>(), std::log(3));
+        EXPECT_NEAR(likelihood->log_prob[at].item<double>(), episode->log_prob[i], 1e-4);
+        EXPECT_GE(likelihood->entropy[at].item<double>(), -0.001);
+        EXPECT_LE(likelihood->entropy[at].item<double>(), std::log(3));
       }
     }
   }
@@ -248,7 +248,7 @@ TEST(Placeto, RelativeTimesDoNotDependOnTheUnit) {
 
 PlannerCatalog Planners() {
   PlannerCatalog catalog;
-  RegisterPlaceto(catalog);
+  RegisterLearned(catalog);
   return catalog;
 }
 

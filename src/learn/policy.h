@@ -5,42 +5,39 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "learn/coarse_graph.h"
 #include "placement/problem.h"
 #include "placement/search.h"
 
 namespace berth {
 
 // A sequence of steps; each step makes decisions (a group's device, an op's device) and ends with a complete placement.
-// Policies derive their own, with what Recall needs.
+// Policies derive their own, with what Recall and the method's critic need.
 struct Episode {
   virtual ~Episode() = default;
-  int64_t anchor = 0;     // PlayOptions::anchor
-  double start_cost = 0;  // of the placement that it began with; NaN where there was none, or nobody asked
+  // Of the placement that it began with, in time units; NaN where there was none, or nobody asked.
+  double start_cost = std::numeric_limits<double>::quiet_NaN();
   // Per step, in time units: of the placement after it. NaN where no score was asked for, infinity where it failed.
   std::vector<double> cost{};
   std::vector<int32_t> step_of{};  // per decision, ascending
   std::vector<float> log_prob{};   // per decision, when it was made
-  double groups = 0;               // mean number of decisions per step, for reports
-  // Per step, the device of each node of the task's coarse graph; for critics. Empty where a policy has no use for one.
-  std::vector<std::vector<int32_t>> device_of_node{};
+
+  double decisions_per_step() const {
+    return cost.empty() ? 0 : static_cast<double>(step_of.size()) / static_cast<double>(cost.size());
+  }
 };
 
-// Per decision of an episode, differentiable by the policy's parameters; entropies in nats.
+// Per decision of an episode, differentiable by the policy's parameters; entropies in nats. Policies whose method has a
+// critic derive their own, with the distributions that it needs.
 struct Likelihood {
+  virtual ~Likelihood() = default;
   at::Tensor log_prob, entropy;
-  // For critics: the distributions behind the decisions, once for each different state that the episode went through.
-  struct State {
-    at::Tensor probability;                 // decisions x devices
-    std::vector<int32_t> decision_of_node;  // of the task's coarse graph
-  };
-  std::vector<State> states{};
   // What the backward pass still refers to.
   std::vector<std::shared_ptr<const void>> kept{};
 };
@@ -49,9 +46,13 @@ struct Likelihood {
 struct Task {
   explicit Task(const Problem& of) : problem(of) {}
   virtual ~Task() = default;
-  // The nodes that episodes and likelihoods speak of to critics; null where they do not.
-  virtual const CoarseGraph* graph() const { return nullptr; }
   const Problem& problem;
+};
+
+// An episode and the task that it was played on.
+struct Played {
+  const Task& task;
+  const Episode& episode;
 };
 
 // One decision: the likeliest (of equals the first), or drawn.
@@ -62,7 +63,7 @@ struct PlayOptions {
   int64_t evaluations = 0;    // asks for so many scores at most per episode, which then is shorter; 0: a whole episode
   double memory_penalty = 2;  // of costs (ScoringOptions)
   std::string_view cause{};   // of plans that the search keeps
-  int64_t anchor = 0;         // in which of the policy's ways to play (Policy::anchors)
+  int64_t way = 0;            // in which of the policy's ways to play (Policy::ways)
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step.
   std::function<bool()> stop{};
 
@@ -80,16 +81,20 @@ class Policy : public torch::nn::Module {
   virtual int64_t evaluations(const Task& task) const = 0;
   virtual int64_t greedy_evaluations(const Task&) const { return 1; }
 
-  // In how many ways it plays: 1, freely; or one more for each device, to which training holds it at first
-  // (LearnerOptions::hold).
-  virtual int64_t anchors() const { return 1; }
+  // In how many ways it plays. Each worker plays in all of them, and the best of their likeliest placements is the
+  // policy's answer.
+  virtual int64_t ways() const { return 1; }
 
   // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
   virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                                      const PlayOptions& options) const = 0;
 
-  // The likelihood of decisions that this policy, perhaps with other parameters, has made.
-  virtual Likelihood Recall(const Task& task, const Episode& episode) const = 0;
+  // The likelihood of decisions that this policy, perhaps with other parameters, has made; one for each episode. They
+  // may be of several tasks.
+  virtual std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const = 0;
+  // How many episodes Recall is given at once, at most: more are faster where the network takes them as one batch, and
+  // need the memory of all of them.
+  virtual int64_t recalled_at_once() const { return 1; }
 
   // Of everything that must agree between a checkpoint and a policy: feature columns, devices, sizes. One line.
   virtual std::string shape() const = 0;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "learn/learner.h"
 #include "placement/search.h"
 
 namespace berth::testing {
@@ -47,5 +50,28 @@ class OpenSearch : public Search {
   explicit OpenSearch(const Evaluator& evaluator)
       : Search({.evaluator = evaluator, .budget = {}, .random = Random(1)}) {}
 };
+
+using Evaluators = std::vector<std::reference_wrapper<const Evaluator>>;
+
+struct OpenSearches {
+  explicit OpenSearches(const Evaluators& evaluators) {
+    for (const Evaluator& each : evaluators) own.push_back(std::make_unique<OpenSearch>(each));
+    for (const auto& each : own) all.push_back(each.get());
+  }
+  std::vector<std::unique_ptr<OpenSearch>> own{};
+  std::vector<Search*> all{};
+};
+
+// A learner with searches of its own.
+class OpenLearner : private OpenSearches, public Learner {
+ public:
+  OpenLearner(const Method& method, const Evaluators& evaluators, const Random& random, int64_t planned_updates)
+      : OpenSearches(evaluators), Learner(method, all, random, planned_updates) {}
+};
+
+inline std::unique_ptr<Likelihood> RecallOne(const Policy& policy, const Task& task, const Episode& episode) {
+  const Played played{.task = task, .episode = episode};
+  return std::move(policy.Recall(std::span(&played, 1))[0]);
+}
 
 }  // namespace berth::testing

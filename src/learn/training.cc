@@ -9,11 +9,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -28,23 +28,52 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
 
-Method MethodNamed(const std::string& planner) {
-  MethodCatalog methods;
-  RegisterHsdag(methods);
-  RegisterPlaceto(methods);
-  return methods.Make(planner);
-}
+// What a request's planner is: a method, and the groups that it is to learn on (empty: none).
+struct GroupedMethod {
+  Method method;
+  std::string group;
 
-std::vector<LearnCase> LearnCases(const Method& method, const std::vector<TrainingCase>& cases) {
-  std::vector<LearnCase> list;
-  for (const TrainingCase& each : cases) {
-    if (const auto reason = WhyNot(method, each.problem)) {
-      throw Error("{} does not learn on {}: {}", method.name, each.name, *reason);
+  explicit GroupedMethod(const std::string& planner) {
+    MethodCatalog methods;
+    RegisterMethods(methods);
+    Spec spec = Spec::Parse(planner);
+    if (spec.name != "on") {
+      method = methods.Make(planner);
+      return;
     }
-    list.push_back({.problem = each.problem, .evaluator = each.evaluator});
+    const auto value = [&](std::string_view key) {
+      const auto found = std::ranges::find(spec.parameters, key, &std::pair<std::string, std::string>::first);
+      return found == spec.parameters.end() ? std::string() : found->second;
+    };
+    method = methods.Make(value("planner"));
+    group = value("group").empty() ? "colocation" : value("group");
   }
-  return list;
-}
+};
+
+// The cases of a request as a learner takes them: a search for each, and the groups that it refers to.
+struct Lessons {
+  Lessons(const GroupedMethod& planner, const TrainingRequest& request, const std::vector<TrainingCase>& cases) {
+    for (const TrainingCase& each : cases) {
+      const Problem* problem = &each.evaluator.problem();
+      if (!planner.group.empty()) {
+        BERTH_CHECK(request.groupings != nullptr);
+        size_t dropped = 0;
+        problem =
+            &grouped.emplace_back(Grouped(*problem, request.groupings->Make(planner.group, *problem, {}), dropped));
+      }
+      if (const auto reason = WhyNot(planner.method, *problem)) {
+        throw Error("{} does not learn on {}: {}", planner.method.name, each.name, *reason);
+      }
+      own.push_back(std::make_unique<Search>(PlanRequest{
+          .evaluator = each.evaluator, .budget = {}, .random = Random(request.seed), .constrained = problem}));
+      searches.push_back(own.back().get());
+    }
+  }
+
+  std::deque<Problem> grouped{};  // which stay where they are
+  std::vector<std::unique_ptr<Search>> own{};
+  std::vector<Search*> searches{};
+};
 
 int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, int64_t per_update) {
   int64_t evaluations = request.budget.evaluations;
@@ -53,20 +82,21 @@ int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, int
   return std::min(fit, request.updates.value_or(kNoEnd));
 }
 
-Json CasesJson(const std::vector<TrainingCase>& cases) {
+Json CasesJson(const std::vector<TrainingCase>& cases, const Lessons& lessons) {
   Json list = Json::array();
-  for (const TrainingCase& each : cases) {
-    list.push_back({{"name", each.name},
-                    {"fingerprint", fmt::format("{:016x}", each.problem.fingerprint())},
-                    {"ops", each.problem.num_ops()},
-                    {"cluster", each.problem.cluster().name()},
-                    {"costs", each.problem.cost_source()},
-                    {"evaluator", each.evaluator.name()}});
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Problem& problem = lessons.searches[i]->problem();
+    list.push_back({{"name", cases[i].name},
+                    {"fingerprint", fmt::format("{:016x}", problem.fingerprint())},
+                    {"ops", problem.num_ops()},
+                    {"cluster", problem.cluster().name()},
+                    {"costs", problem.cost_source()},
+                    {"evaluator", cases[i].evaluator.name()}});
   }
   return list;
 }
 
-Json ConfigJson(const TrainingRequest& request, const Method& method) {
+Json ConfigJson(const TrainingRequest& request, const Method& method, const Lessons& cases, const Lessons& tests) {
   Json arguments = Json::object();
   for (const auto& [name, value] : request.arguments) arguments[name] = value;
   return {{"berth_training", 1},
@@ -76,8 +106,8 @@ Json ConfigJson(const TrainingRequest& request, const Method& method) {
           {"updates", request.updates ? Json(*request.updates) : Json()},
           {"checkpoint_every", request.checkpoint_every},
           {"arguments", std::move(arguments)},
-          {"cases", CasesJson(request.cases)},
-          {"tests", CasesJson(request.tests)}};
+          {"cases", CasesJson(request.cases, cases)},
+          {"tests", CasesJson(request.tests, tests)}};
 }
 
 Json ReadConfig(const std::string& folder) {
@@ -212,12 +242,8 @@ class RunFolder {
 // The training itself.
 class Run {
  public:
-  Run(const TrainingRequest& request, const Method& method, Learner& learner, int64_t planned)
-      : request_(request),
-        method_(method),
-        learner_(learner),
-        planned_(planned),
-        folder_(request, ConfigJson(request, method)) {
+  Run(const TrainingRequest& request, const Method& method, Learner& learner, const Json& config)
+      : request_(request), method_(method), learner_(learner), folder_(request, config) {
     if (request.resume && folder_.Has("last")) learner_.Load(folder_.Path("last"), false);
     curve_ = folder_.CurveUpTo(learner_.updates());
     for (const CurvePoint& point : curve_) Judge(point);
@@ -237,7 +263,7 @@ class Run {
     const auto left = [&] {
       return budget.evaluations == kNoEnd ? kNoEnd : budget.evaluations - learner_.evaluations();
     };
-    const auto over = [&] { return learner_.updates() >= planned_ || left() <= own || late(); };
+    const auto over = [&] { return learner_.updates() >= learner_.planned_updates() || left() <= own || late(); };
     for (bool ended = learner_.updates() > 0 && over(); !ended;) {
       const std::optional<CurvePoint> updated =
           Update(left() == kNoEnd ? kNoEnd : std::max<int64_t>(left() - own, 1), [&] { return cancelled() || late(); });
@@ -257,7 +283,7 @@ class Run {
       // again.
       if (Judge(point)) learner_.Save(folder_.Path("best"));
       if (due) SaveLast();
-      if (request_.progress) request_.progress(point, planned_);
+      if (request_.progress) request_.progress(point, learner_.planned_updates());
     }
     return true;
   }
@@ -282,16 +308,18 @@ class Run {
     return point;
   }
 
+  // All cases are asked at once.
   int64_t Threads() const {
-    const auto& cases = request_.cases;
-    if (!std::ranges::all_of(cases, [](const TrainingCase& each) { return !each.evaluator.facts().exclusive; }))
-      return 1;
-    return request_.threads > 0 ? request_.threads : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+    int64_t threads = std::numeric_limits<int64_t>::max();
+    for (const TrainingCase& each : request_.cases) {
+      threads = std::min(threads, ThreadsFor(each.evaluator, request_.threads));
+    }
+    return threads;
   }
 
   void SaveLast() {
     learner_.Save(folder_.Path("last"));
-    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, request_.title.empty() ? method_.name : request_.title));
+    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, request_.planner));
   }
 
   bool Judge(const CurvePoint& point) {
@@ -304,7 +332,6 @@ class Run {
   const TrainingRequest& request_;
   const Method& method_;
   Learner& learner_;
-  int64_t planned_;
   RunFolder folder_;
   std::vector<CurvePoint> curve_;
   double best_cost_ = std::numeric_limits<double>::infinity();
@@ -328,18 +355,19 @@ std::vector<TrainedCase> Answers(Learner& learner) {
 
 TrainingResult Train(const TrainingRequest& request) {
   BERTH_CHECK(request.checkpoint_every > 0);
-  const Method method = MethodNamed(request.planner);
-  const std::vector<LearnCase> cases = LearnCases(method, request.cases), tests = LearnCases(method, request.tests);
+  const GroupedMethod planner(request.planner);
+  const Method& method = planner.method;
+  const Lessons cases(planner, request, request.cases), tests(planner, request, request.tests);
   const Random random(request.seed);
-  Learner learner(method, cases, random);
+  Learner learner(method, cases.searches, random);
   const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update());
   learner.set_planned_updates(planned);
   if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
-  if (!tests.empty()) tester.emplace(method, tests, random);
+  if (!tests.searches.empty()) tester.emplace(method, tests.searches, random);
 
-  Run run(request, method, learner, planned);
+  Run run(request, method, learner, ConfigJson(request, method, cases, tests));
   TrainingResult result{.planned_updates = planned, .finished = run.Go()};
   result.updates = learner.updates();
   result.evaluations = learner.evaluations();

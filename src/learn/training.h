@@ -12,20 +12,21 @@
 #include "base/file.h"
 #include "learn/curve.h"
 #include "placement/evaluator.h"
+#include "placement/grouping.h"
 #include "placement/planner.h"
 
 namespace berth {
 
-// Both outlive the training.
 struct TrainingCase {
   std::string name{};
-  const Problem& problem;
-  const Evaluator& evaluator;
+  const Evaluator& evaluator;  // with its problem; outlives the training
 };
 
 struct TrainingRequest {
-  std::string planner{};  // the name of a learned planner, with parameters
-  std::string title{};    // of curve.svg; empty: the planner
+  // The name of a learned planner, with parameters, or on(group=...,planner=...) with one: then it learns on these
+  // groups of each case.
+  std::string planner{};
+  const GroupingCatalog* groupings = nullptr;  // for on(...)
   std::vector<TrainingCase> cases{};
   // Unseen in training: the trained policy answers them at the end.
   std::vector<TrainingCase> tests{};

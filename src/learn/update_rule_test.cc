@@ -129,8 +129,9 @@ TEST(UpdateRule, NormalisesToADeviationOfOne) {
 
 TEST(UpdateRule, LossFollowsTheWeights) {
   const Episode episode = MakeEpisode(kNan, {1, 1});
-  const Likelihood now{.log_prob = torch::tensor({-1.0, -3.0}, torch::kFloat64),
-                       .entropy = torch::tensor({0.5, 0.25}, torch::kFloat64)};
+  Likelihood now;
+  now.log_prob = torch::tensor({-1.0, -3.0}, torch::kFloat64);
+  now.entropy = torch::tensor({0.5, 0.25}, torch::kFloat64);
   const std::vector<double> weight = {2, -1};
   EXPECT_NEAR(UpdateRule(RuleOptions{}).Loss(now, episode, weight, 0.1).item<double>(), 2 - 3 - 0.075, 1e-12);
   // PPO: ratios 1 and exp(-2); of the second, with a negative weight, the clipped one is the smaller gain.

@@ -23,6 +23,11 @@ Score Mean(const Score& a, const Score& b) {
 
 }  // namespace
 
+int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted) {
+  if (evaluator.facts().exclusive) return 1;
+  return std::max<int64_t>(wanted > 0 ? wanted : std::thread::hardware_concurrency(), 1);
+}
+
 bool Better(const Score& a, const Score& b) {
   if (a.fits() != b.fits()) return a.fits();
   if (a.failed() != b.failed()) return b.failed();
@@ -117,8 +122,8 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
   const bool first_ever = evaluations_ == 0;
   const auto allowed = static_cast<size_t>(std::max<int64_t>(evaluations_left(), first_ever ? 1 : 0));
   const size_t count = std::min(plans.size(), allowed);
-  size_t threads = request_.threads > 0 ? static_cast<size_t>(request_.threads) : std::thread::hardware_concurrency();
-  threads = evaluator.facts().exclusive ? 1 : std::clamp<size_t>(threads, 1, std::max<size_t>(count, 1));
+  const size_t threads =
+      std::clamp<size_t>(static_cast<size_t>(ThreadsFor(evaluator, request_.threads)), 1, std::max<size_t>(count, 1));
   while (helpers_.size() + 1 < threads) {
     helpers_.push_back(evaluator.NewWorkspace());
     helpers_.back()->stop = workspace_->stop;

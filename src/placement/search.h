@@ -19,6 +19,10 @@
 
 namespace berth {
 
+// On how many threads an evaluator may be asked at once: as many as there are cores where `wanted` is 0, one where it
+// is exclusive.
+int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted);
+
 // Better means: it fits, before it does not; then it has a score; then less excess memory, then less of the objective.
 bool Better(const Score& a, const Score& b);
 

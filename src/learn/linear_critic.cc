@@ -1,4 +1,4 @@
-#include "learn/critic.h"
+#include "learn/linear_critic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace berth {
 
-Critic::Critic(const Problem& problem, const CoarseGraph& graph, bool costs)
+LinearCritic::LinearCritic(const Problem& problem, const CoarseGraph& graph, bool costs)
     : nodes_(graph.size()), devices_(graph.num_devices) {
   const Graph& ops = problem.graph();
   std::vector<double> price;
@@ -60,7 +60,7 @@ Critic::Critic(const Problem& problem, const CoarseGraph& graph, bool costs)
   for (size_t i = 0; i < n; ++i) covariance_[dense_ ? i * n + i : i] = deviation[i] * deviation[i];
 }
 
-std::vector<Critic::Feature> Critic::Features(std::span<const int32_t> device_of_node) const {
+std::vector<LinearCritic::Feature> LinearCritic::Features(std::span<const int32_t> device_of_node) const {
   std::vector<Feature> features{{0, 1}};
   for (size_t node = 0; node < nodes_; ++node) {
     const auto device = static_cast<size_t>(device_of_node[node]);
@@ -81,13 +81,13 @@ std::vector<Critic::Feature> Critic::Features(std::span<const int32_t> device_of
   return features;
 }
 
-double Critic::Predict(std::span<const int32_t> device_of_node) const {
+double LinearCritic::Predict(std::span<const int32_t> device_of_node) const {
   double cost = 0;
   for (const Feature& feature : Features(device_of_node)) cost += weight_[feature.at] * feature.value;
   return cost;
 }
 
-void Critic::Learn(std::span<const int32_t> device_of_node, double cost) {
+void LinearCritic::Learn(std::span<const int32_t> device_of_node, double cost) {
   const std::vector<Feature> features = Features(device_of_node);
   const size_t n = weight_.size();
   // gain = covariance * features / (features^T covariance features + noise)
@@ -118,7 +118,7 @@ void Critic::Learn(std::span<const int32_t> device_of_node, double cost) {
   }
 }
 
-at::Tensor Critic::Expected(const at::Tensor& probability, std::span<const int32_t> decision_of_node) const {
+at::Tensor LinearCritic::Expected(const at::Tensor& probability, std::span<const int32_t> decision_of_node) const {
   const auto devices = static_cast<int64_t>(devices_);
   const int64_t decisions = probability.size(0);
   const size_t n = weight_.size();
@@ -160,7 +160,7 @@ at::Tensor Critic::Expected(const at::Tensor& probability, std::span<const int32
   return cost + (sends * torch::tensor(weight)).sum();
 }
 
-std::vector<at::Tensor> Critic::State() {
+std::vector<at::Tensor> LinearCritic::State() {
   const auto view = [](std::vector<double>& values) {
     return torch::from_blob(values.data(), {static_cast<int64_t>(values.size())}, torch::kFloat64);
   };

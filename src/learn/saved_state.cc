@@ -1,4 +1,4 @@
-// What a checkpoint of training holds, and training that goes on from one.
+// The file that a state is saved in.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,12 +11,13 @@
 #include "base/file.h"
 #include "base/json_object.h"
 #include "learn/checkpoint.h"
-#include "learn/learner.h"
+#include "learn/learner_state.h"
 
 namespace berth {
 namespace {
 
 constexpr int64_t kCheckpointVersion = 3;
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 nlohmann::json FoundJson(const PlanResult& found) {
   nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
@@ -73,94 +74,109 @@ std::pair<std::string, std::string> Differing(const std::string& a, const std::s
 
 }  // namespace
 
-void Learner::Save(const std::string& path) const {
+void SaveState(const std::string& path, const LearnerState& state, const CheckpointOrigin& origin,
+               const std::vector<const Search*>& searches) {
   nlohmann::json meta = {{"berth_checkpoint", kCheckpointVersion},
-                         {"method", method_.name},
-                         {"shape", policy_->shape()},
-                         {"updates", updates_},
-                         {"planned_updates", planned_updates_},
-                         {"evaluations", evaluations_},
-                         {"failures", failures_},
-                         {"cases", cases_.size()},
-                         {"rule", rule_.Save()}};
-  for (const double reference : reference_) {
+                         {"method", origin.method},
+                         {"shape", state.policy->shape()},
+                         {"updates", state.updates},
+                         {"planned_updates", origin.planned_updates},
+                         {"evaluations", state.evaluations},
+                         {"failures", state.failures},
+                         {"cases", searches.size()},
+                         {"rule", state.rule.Save()}};
+  for (const double reference : state.reference) {
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
-  for (const Search* search : searches_) meta["found"].push_back(FoundJson(search->Found()));
+  for (const Search* search : searches) meta["found"].push_back(FoundJson(search->Found()));
   Checkpoint checkpoint{.meta = std::move(meta)};
   const auto add = [&](std::string name, const at::Tensor& tensor) {
     checkpoint.tensors.emplace_back(std::move(name), tensor);
   };
-  for (const auto& parameter : policy_->named_parameters()) add("policy." + parameter.key(), parameter.value());
-  for (const auto& parameter : policy_->named_parameters()) {
-    const auto state = adam_->state().find(parameter.value().unsafeGetTensorImpl());
-    if (state == adam_->state().end()) continue;  // before the first step
-    const auto& moments = static_cast<const torch::optim::AdamParamState&>(*state->second);
+  for (const auto& parameter : state.policy->named_parameters()) add("policy." + parameter.key(), parameter.value());
+  for (const auto& parameter : state.policy->named_parameters()) {
+    const auto found = state.adam->state().find(parameter.value().unsafeGetTensorImpl());
+    if (found == state.adam->state().end()) continue;  // before the first step
+    const auto& moments = static_cast<const torch::optim::AdamParamState&>(*found->second);
     checkpoint.meta["adam_step"] = moments.step();
     add("adam.first." + parameter.key(), moments.exp_avg());
     add("adam.second." + parameter.key(), moments.exp_avg_sq());
   }
-  for (size_t i = 0; i < critic_.size(); ++i) {
-    const std::vector<at::Tensor> state = critic_[i]->State();
-    for (size_t k = 0; k < state.size(); ++k) add(fmt::format("critic.{}.{}", i, k), state[k]);
+  for (size_t i = 0; i < state.critics.size(); ++i) {
+    const std::vector<at::Tensor> parts = state.critics[i]->State();
+    for (size_t k = 0; k < parts.size(); ++k) add(fmt::format("critic.{}.{}", i, k), parts[k]);
   }
   WriteFile(path, checkpoint.ToBytes());
 }
 
-void Learner::Load(const std::string& path, bool policy_only) {
-  const Checkpoint checkpoint =
+namespace {
+
+// A checkpoint that this program can read, of a policy of this shape.
+Checkpoint ReadCheckpoint(const std::string& path, const Policy& policy) {
+  Checkpoint checkpoint =
       Checkpoint::Parse(ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30}), path);
   JsonObject meta(checkpoint.meta, path);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   if (const int64_t version = meta.Int("berth_checkpoint", 0, kMost); version != kCheckpointVersion) {
     throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
                 kCheckpointVersion);
   }
-  if (const std::string shape = meta.Text("shape"); shape != policy_->shape()) {
-    const auto [theirs, ours] = Differing(shape, policy_->shape());
+  if (const std::string shape = meta.Text("shape"); shape != policy.shape()) {
+    const auto [theirs, ours] = Differing(shape, policy.shape());
     throw Error(
         "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the parameters of its training",
         path, theirs, ours);
   }
-  checkpoint.CopyTo("policy.", policy_->parameters(), path);
-  if (policy_only) return;
+  return checkpoint;
+}
+
+}  // namespace
+
+void LoadPolicy(const std::string& path, Policy& policy) {
+  ReadCheckpoint(path, policy).CopyTo("policy.", policy.parameters(), path);
+}
+
+void LoadState(const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
+               const std::vector<Search*>& searches) {
+  const Checkpoint checkpoint = ReadCheckpoint(path, *state.policy);
+  checkpoint.CopyTo("policy.", state.policy->parameters(), path);
+  JsonObject meta(checkpoint.meta, path);
   const std::string method = meta.Text("method");
   const int64_t cases = meta.Int("cases", 0, kMost), planned = meta.Int("planned_updates", 0, kMost);
-  if (method != method_.name || cases != static_cast<int64_t>(cases_.size()) || planned != planned_updates_) {
+  if (method != origin.method || cases != std::ssize(searches) || planned != origin.planned_updates) {
     throw Error("{}: the checkpoint is of {} on {} graphs over {} updates, not of {} on {} over {}: resume with these",
-                path, method, cases, planned, method_.name, cases_.size(), planned_updates_);
+                path, method, cases, planned, origin.method, searches.size(), origin.planned_updates);
   }
-  adam_->state().clear();
+  state.adam->state().clear();
   if (meta.Has("adam_step")) {
     const int64_t step = meta.Int("adam_step", 0, kMost);
     std::vector<at::Tensor> first, second;
-    for (const at::Tensor& parameter : policy_->parameters()) {
+    for (const at::Tensor& parameter : state.policy->parameters()) {
       first.push_back(torch::zeros_like(parameter));
       second.push_back(torch::zeros_like(parameter));
-      auto state = std::make_unique<torch::optim::AdamParamState>();
-      state->step(step).exp_avg(first.back()).exp_avg_sq(second.back());
-      adam_->state()[parameter.unsafeGetTensorImpl()] = std::move(state);
+      auto moments = std::make_unique<torch::optim::AdamParamState>();
+      moments->step(step).exp_avg(first.back()).exp_avg_sq(second.back());
+      state.adam->state()[parameter.unsafeGetTensorImpl()] = std::move(moments);
     }
     checkpoint.CopyTo("adam.first.", first, path);
     checkpoint.CopyTo("adam.second.", second, path);
   }
-  updates_ = meta.Int("updates", 0, kMost);
-  evaluations_ = meta.Int("evaluations", 0, kMost);
-  failures_ = meta.Int("failures", 0, kMost);
-  rule_.Load(meta.Text("rule"), path);
+  state.updates = meta.Int("updates", 0, kMost);
+  state.evaluations = meta.Int("evaluations", 0, kMost);
+  state.failures = meta.Int("failures", 0, kMost);
+  state.rule.Load(meta.Text("rule"), path);
   std::vector<at::Tensor> critics;
-  for (const auto& critic : critic_) std::ranges::copy(critic->State(), std::back_inserter(critics));
+  for (const auto& critic : state.critics) std::ranges::copy(critic->State(), std::back_inserter(critics));
   checkpoint.CopyTo("critic.", critics, path);
   const auto one_each = [&](const char* key) -> const nlohmann::json& {
     const nlohmann::json& list = meta.List(key);
-    if (list.size() != cases_.size()) throw meta.Mistake(key, fmt::format("expected {} entries", cases_.size()));
+    if (list.size() != searches.size()) throw meta.Mistake(key, fmt::format("expected {} entries", searches.size()));
     return list;
   };
   const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    searches_[i]->Adopt(FoundOf(found[i], cases_[i].problem, path, fmt::format("found[{}]", i)));
+  for (size_t i = 0; i < searches.size(); ++i) {
+    searches[i]->Adopt(FoundOf(found[i], searches[i]->problem(), path, fmt::format("found[{}]", i)));
     if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
-    reference_[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
+    state.reference[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
   }
 }
 

@@ -1,0 +1,40 @@
+// Weighed episodes become a gradient, and a gradient a step.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/stop_check.h"
+#include "learn/player.h"
+#include "learn/policy.h"
+
+namespace berth {
+
+// The loss of one episode of a play.
+using EpisodeLoss = std::function<at::Tensor(const Play& play, size_t episode, const Likelihood& likelihood)>;
+
+struct Gradient {
+  std::vector<at::Tensor> by_parameter{};  // in the policy's order
+  double loss = 0;                         // the sum over all episodes
+  double entropy = 0;                      // per decision, in nats: the mean over plays of the mean over episodes
+  double norm = 0;                         // over all parameters
+
+  bool finite() const;
+};
+
+// The gradient of the loss over the first `episodes` weighed ones of each play. Sums run in the order of plays and
+// episodes, on any number of threads. Empty when `stop` said so.
+std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<LearnCase>& cases,
+                                   std::span<const Play> plays, size_t episodes, const EpisodeLoss& loss,
+                                   int64_t threads, const StopCheck& stop);
+
+// One step of Adam down the gradient, which is shortened to `clip_norm` where that is positive.
+void Follow(const Gradient& gradient, const Policy& policy, torch::optim::Adam& adam, double learning_rate,
+            double clip_norm);
+
+}  // namespace berth

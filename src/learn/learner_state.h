@@ -1,0 +1,63 @@
+// What training changes, as one thing: to be undone, and to be saved.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "learn/critic.h"
+#include "learn/policy.h"
+#include "learn/update_rule.h"
+#include "placement/search.h"
+
+namespace berth {
+
+struct LearnerState {
+  std::shared_ptr<Policy> policy;
+  std::unique_ptr<torch::optim::Adam> adam;  // of the policy's parameters
+  UpdateRule rule;                           // its baselines
+  std::vector<double> reference;             // per case, in time units: the first cost that was seen; NaN until then
+  std::vector<std::unique_ptr<Critic>> critics{};  // per case; empty without
+  int64_t updates = 0, evaluations = 0, failures = 0;
+};
+
+// Remembers a state while an update changes it.
+class Undo {
+ public:
+  // All but the critics, which learn last.
+  explicit Undo(LearnerState& state);
+  // Before they learn: what they hold is large, and most updates that are stopped are stopped sooner.
+  void KeepCritics();
+  // As it was.
+  void Restore();
+
+ private:
+  LearnerState& state_;
+  UpdateRule rule_;
+  std::vector<double> reference_;
+  int64_t updates_, evaluations_, failures_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<torch::optim::AdamParamState> adam_;  // none before the first step
+  std::vector<std::vector<at::Tensor>> critics_{};  // none before they learn
+};
+
+// Of what a checkpoint is: it goes on where these are the same.
+struct CheckpointOrigin {
+  std::string method{};  // canonical
+  int64_t planned_updates = 0;
+};
+
+// Everything that training needs to go on as if it had not been interrupted: the state, and what each case's search has
+// found. The file is written beside and renamed.
+void SaveState(const std::string& path, const LearnerState& state, const CheckpointOrigin& origin,
+               const std::vector<const Search*>& searches);
+// The policy alone, of any training of such a policy. Throws Error where the file is none, or its policy another one.
+void LoadPolicy(const std::string& path, Policy& policy);
+// The whole state, and into the searches what they had found. Throws Error also where it is of another training.
+void LoadState(const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
+               const std::vector<Search*>& searches);
+
+}  // namespace berth

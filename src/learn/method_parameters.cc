@@ -1,0 +1,215 @@
+#include "learn/method_parameters.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/parameters.h"
+
+namespace berth {
+namespace {
+
+template <typename T>
+using Words = std::vector<std::pair<std::string_view, T>>;
+
+// A parameter that takes one of these words; the first is the default.
+const Words<Reward>& Rewards() {
+  static const Words<Reward> words = {
+      {"log", Reward::kLog}, {"time", Reward::kNegative}, {"inverse", Reward::kInverse}};
+  return words;
+}
+
+const Words<Credit>& Credits() {
+  static const Words<Credit> words = {
+      {"own", Credit::kOwn},           {"buffer", Credit::kBuffer},     {"incremental", Credit::kIncremental},
+      {"intermediate", Credit::kToGo}, {"terminal", Credit::kTerminal}, {"best_future", Credit::kBestFuture}};
+  return words;
+}
+
+const Words<Baseline>& Baselines() {
+  static const Words<Baseline> words = {{"batch", Baseline::kBatch},
+                                        {"none", Baseline::kNone},
+                                        {"moving", Baseline::kMoving},
+                                        {"window", Baseline::kWindow}};
+  return words;
+}
+
+template <typename T>
+std::vector<std::string> Names(const Words<T>& words) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) names.emplace_back(name);
+  return names;
+}
+
+template <typename T>
+T Meaning(const Words<T>& words, const std::string& name) {
+  return std::ranges::find(words, name, &std::pair<std::string_view, T>::first)->second;
+}
+
+// What the parameters of training say; `given` where it counts whether somebody wrote one.
+void SetTraining(const Params& given, const Params& params, Method& method) {
+  method.rule = {.reward = Meaning(Rewards(), params.Text("reward")),
+                 .credit = Meaning(Credits(), params.Text("credit")),
+                 .baseline = Meaning(Baselines(), params.Text("baseline")),
+                 .window = params.Int("window"),
+                 .gamma = params.Real("gamma"),
+                 .normalise = params.Bool("normalise"),
+                 .clip_ratio = params.Real("ppo"),
+                 .epochs = params.Int("epochs")};
+  method.scoring = {.runs = params.Int("runs"),
+                    .kept = params.Int("kept"),
+                    .memory_penalty = params.Real("memory_penalty"),
+                    .cache = params.Bool("cache"),
+                    .reject_single_device = params.Bool("reject_single")};
+  if (method.scoring.kept > method.scoring.runs) {
+    throw Error("{}: kept={} is more than runs={}; make it at most as many", Spec::Parse(given.canonical()).name,
+                method.scoring.kept, method.scoring.runs);
+  }
+  const bool one_rate = given.Given("learning_rate") && !given.Given("learning_rate_end");
+  method.learner = {.workers = params.Int("workers"),
+                    .rollouts = params.Int("rollouts"),
+                    .learning_rate = {.first = params.Real("learning_rate"),
+                                      .last = params.Real(one_rate ? "learning_rate" : "learning_rate_end")},
+                    .entropy = {.shape = Schedule::Shape::kGeometric,
+                                .first = params.Real("entropy"),
+                                .last = params.Real("entropy_end")},
+                    .clip_norm = params.Real("clip")};
+  method.seeded = params.Bool("seeded");
+  method.checkpoint = params.Text("checkpoint");
+  method.train = params.Given("train") ? params.Bool("train") : method.checkpoint.empty();
+}
+
+const std::string* ValueIn(const Mode& mode, const std::string& parameter) {
+  const auto found = std::ranges::find(mode.values, parameter, &std::pair<std::string, std::string>::first);
+  return found == mode.values.end() ? nullptr : &found->second;
+}
+
+// The defaults of the first mode, and in words where another one differs from them.
+void TellModes(const std::vector<Mode>& modes, std::vector<Parameter>& parameters) {
+  for (Parameter& parameter : parameters) {
+    const std::string plain = parameter.default_value;
+    const auto value = [&](const Mode& mode) {
+      const std::string* own = ValueIn(mode, parameter.name);
+      return own == nullptr ? plain : *own;
+    };
+    if (!modes.empty()) parameter.default_value = value(modes.front());
+    std::vector<std::pair<std::string, std::vector<std::string>>> others;  // a value and its modes
+    for (const Mode& mode : modes) {
+      if (value(mode) == parameter.default_value) continue;
+      const auto known = std::ranges::find(others, value(mode), &decltype(others)::value_type::first);
+      if (known == others.end()) {
+        others.push_back({value(mode), {mode.name}});
+      } else {
+        known->second.push_back(mode.name);
+      }
+    }
+    for (const auto& [other, names] : others) {
+      parameter.sentence +=
+          fmt::format("; {} in mode{} {}", other, names.size() == 1 ? "" : "s", fmt::join(names, " and "));
+    }
+    parameter.mode_decides = parameter.mode_decides || !others.empty();
+  }
+}
+
+// `params` with what its mode says of all that it leaves open.
+Params WithMode(const Params& params, const std::vector<Mode>& modes, const std::vector<Parameter>& declared) {
+  if (modes.size() < 2) return params;
+  const Mode& mode = *std::ranges::find(modes, params.Text("mode"), &Mode::name);
+  Spec spec = Spec::Parse(params.canonical());
+  if (&mode != &modes.front()) {
+    // A parameter that it leaves out has its plain default and not that of the first mode.
+    for (const auto& [name, value] : mode.values) {
+      if (!params.Given(name)) spec.parameters.emplace_back(name, value);
+    }
+  }
+  return Params(spec, declared, "planner");
+}
+
+}  // namespace
+
+std::vector<Parameter> TrainingParameters() {
+  std::vector<Parameter> list = {
+      Choice("reward", Names(Rewards()),
+             "reward of a placement: minus the logarithm of its time, minus its time in seconds, or 1 / its time"),
+      Choice("credit", Names(Credits()),
+             "what a step is credited with: the reward of its own placement; all of an episode's, discounted (buffer); "
+             "its reward minus the one before (incremental), or how much better all later placements become "
+             "(intermediate); the last placement alone (terminal); or the best later one (best_future)"),
+      Choice("baseline", Names(Baselines()),
+             "what is subtracted from credits: their mean over an update (batch), nothing, a moving mean over updates, "
+             "or the mean of the last `window` episodes at the same step"),
+      Whole("window", "10", "episodes over which the baseline of each step is the mean, for baseline=window", 1, 1e6),
+      Real("gamma", "1", "discount of later rewards", 0, 1),
+      Switch("normalise", "false", "divide credits by their standard deviation over an update"),
+      Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
+      Whole("epochs", "1", "gradient steps per update on its own episodes", 1, 100),
+      Whole("workers", "1",
+            "episodes per update, side by side on threads, each on a graph of its own in training on several", 1, 1024),
+      Whole("rollouts", "1", "episodes that a worker plays at once", 1, 1024),
+      Real("learning_rate", "0.001", "learning rate of Adam at first; 0: nothing is learned", 0, 10),
+      Real("learning_rate_end", "0.001",
+           "learning rate at the end of the budget, reached linearly; learning_rate where only that is given", 0, 10),
+      Real("entropy", "0", "weight of the policy's entropy at first", 0, 1e6),
+      Real("entropy_end", "0", "weight at the end of the budget, reached geometrically, or linearly if it is 0", 0,
+           1e6),
+      Real("clip", "0", "largest norm of a gradient; 0: no limit", 0, 1e6),
+      Real("memory_penalty", "2", "seconds added per GB over the memory limits", 0, 1e6),
+      Switch("seeded", "false", "score each single device first, so that the answer is never worse"),
+      Switch("cache", "false", "score a repeated placement only once (each time counts as an evaluation)"),
+      Whole("runs", "1", "scores of each placement, for evaluators that measure (10 published, HSDAG and Placeto)", 1,
+            1000),
+      Whole("kept", "1", "how many of these, the last ones, are averaged (5 published)", 1, 1000),
+      Switch("reject_single", "false", "placements on a single device fail"),
+      {.name = "checkpoint", .sentence = "a policy that `berth train` has written, to begin with"},
+      Switch("train", "true",
+             "false (default with a checkpoint): answer with the policy's likeliest placement, without training")};
+  // A checkpoint decides the one, and the end of the learning rate asks whether the other was given.
+  for (Parameter& parameter : list) {
+    parameter.mode_decides = parameter.name == "train" || parameter.name == "learning_rate";
+  }
+  return list;
+}
+
+void AddMethod(MethodCatalog& catalog, MethodDeclaration declaration) {
+  EntryInfo info{.name = declaration.name,
+                 .sentence = declaration.sentence,
+                 .source = declaration.source,
+                 .parameters = std::move(declaration.parameters)};
+  std::ranges::move(TrainingParameters(), std::back_inserter(info.parameters));
+  for (const Mode& mode : declaration.modes) {
+    for (const auto& [name, value] : mode.values) {
+      BERTH_CHECK(std::ranges::count(info.parameters, name, &Parameter::name) == 1, "{}: mode {} sets {}", info.name,
+                  mode.name, name);
+    }
+  }
+  // Every mode says all that any mode says: what it leaves out has the parameter's own default.
+  for (const Mode& other : declaration.modes) {
+    for (const auto& [name, value] : other.values) {
+      for (Mode& mode : declaration.modes) {
+        if (ValueIn(mode, name) != nullptr) continue;
+        mode.values.emplace_back(name, std::ranges::find(info.parameters, name, &Parameter::name)->default_value);
+      }
+    }
+  }
+  TellModes(declaration.modes, info.parameters);
+  if (declaration.modes.size() > 1) {
+    std::vector<std::string> names;
+    for (const Mode& mode : declaration.modes) names.push_back(mode.name);
+    info.parameters.insert(info.parameters.begin(),
+                           Choice("mode", std::move(names), "defaults of the other parameters: ours, or as published"));
+  }
+  const auto shared = std::make_shared<const MethodDeclaration>(std::move(declaration));
+  const std::vector<Parameter> declared = info.parameters;
+  catalog.Add(std::move(info), [shared, declared](const Params& given) {
+    const Params params = WithMode(given, shared->modes, declared);
+    Method method{.name = given.canonical(), .default_evaluations = shared->default_evaluations};
+    SetTraining(given, params, method);
+    shared->make(given, params, method);
+    return method;
+  });
+}
+
+}  // namespace berth

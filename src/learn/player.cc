@@ -1,0 +1,111 @@
+#include "learn/player.h"
+
+#include <algorithm>
+
+#include "learn/in_parallel.h"
+
+namespace berth {
+
+LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& options)
+    : search(&of), task(policy.Prepare(of.problem())), scoring(ForLearning(of.evaluator(), options)), work(0) {
+  for (const OpId op : problem().graph().ops()) work += std::ranges::min(problem().op_times(op));
+  if (!(work > 0)) work = 1;
+}
+
+Player::Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases)
+    : method_(method), policy_(policy), cases_(cases), cause_("drawn by the policy of " + method.name) {
+  workspaces_.resize(static_cast<size_t>(plays()));
+  for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
+}
+
+int64_t Player::evaluations_per_update() const {
+  int64_t sum = 0;
+  for (const LearnCase& each : cases_) sum += policy_.evaluations(*each.task);
+  const auto cases = static_cast<int64_t>(cases_.size());
+  return (sum * plays() * method_.learner.rollouts + cases - 1) / cases;
+}
+
+int64_t Player::greedy_evaluations(size_t index) const {
+  return policy_.greedy_evaluations(*cases_[index].task) * policy_.ways();
+}
+
+// A search over a lease of the case's own.
+std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations, const Random& random,
+                                       Workspace* workspace, const StopCheck& stop) const {
+  const Lease lease = of.search->Lend(evaluations);
+  auto search = std::make_unique<Search>(PlanRequest{.evaluator = *of.scoring,
+                                                     .budget = {.evaluations = lease.evaluations},
+                                                     .random = random,
+                                                     .first_evaluation = lease.first,
+                                                     .confirms = false,
+                                                     .constrained = &of.problem()},
+                                         workspace);
+  if (workspace != nullptr && of.scoring->facts().stops) workspace->stop = stop;
+  return search;
+}
+
+std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_t threads, const Random& random,
+                                     const StopCheck& stop) {
+  struct Share {
+    int64_t way, rollouts, evaluations;
+    std::unique_ptr<Search> search;
+  };
+  std::vector<Play> plays;
+  std::vector<Share> shares;
+  const int64_t ways = policy_.ways();
+  for (int64_t p = 0, left = evaluations; p < this->plays() && left > 0; ++p) {
+    const size_t index = static_cast<size_t>(update * method_.learner.workers + p / ways) % cases_.size();
+    const int64_t rollouts = std::min(method_.learner.rollouts, left);
+    const int64_t wanted = std::min(policy_.evaluations(*cases_[index].task), left / rollouts);
+    std::unique_ptr<Workspace>& workspace = workspaces_[static_cast<size_t>(p)][index];
+    if (workspace == nullptr) workspace = cases_[index].scoring->NewWorkspace();
+    plays.push_back({.index = index});
+    shares.push_back({.way = p % ways,
+                      .rollouts = rollouts,
+                      .evaluations = wanted,
+                      .search = Borrow(cases_[index], wanted * rollouts, random, workspace.get(), stop)});
+    left -= wanted * rollouts;
+  }
+  InParallel(static_cast<int64_t>(plays.size()), threads, [&](size_t p) {
+    const Share& share = shares[p];
+    std::vector<Random> randoms;
+    for (int64_t r = 0; r < share.rollouts; ++r) {
+      randoms.push_back(random.Fork(static_cast<uint64_t>(update) + 1,
+                                    p * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
+    }
+    plays[p].episodes = policy_.Play(*cases_[plays[p].index].task, *share.search, randoms,
+                                     {.evaluations = share.evaluations,
+                                      .memory_penalty = method_.scoring.memory_penalty,
+                                      .cause = cause_,
+                                      .way = share.way,
+                                      .stop = stop});
+    plays[p].found = share.search->Found();
+  });
+  return plays;
+}
+
+Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const {
+  const LearnCase& of = cases_[index];
+  const int64_t most = std::min(greedy_evaluations(index), evaluations);
+  const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
+  const std::unique_ptr<Search> search = Borrow(of, most, random, workspace.get(), stop);
+  Play play{.index = index};
+  InParallel(1, 1, [&](size_t) {
+    for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {
+      std::vector<Random> randoms{random.Fork(0, 1)};
+      auto episodes =
+          policy_.Play(*of.task, *search, randoms,
+                       {.greedy = true,
+                        .evaluations = std::min(policy_.greedy_evaluations(*of.task), most - search->evaluations()),
+                        .memory_penalty = method_.scoring.memory_penalty,
+                        .cause = cause_,
+                        .way = way,
+                        .stop = stop});
+      play.episodes.push_back(std::move(episodes[0]));
+    }
+  });
+  play.found = search->Found();
+  return play;
+}
+
+}  // namespace berth

@@ -1,0 +1,66 @@
+// Playing: episodes of a policy on the graphs that it learns on, each within its share of the evaluations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "learn/method.h"
+#include "learn/policy.h"
+#include "placement/search.h"
+
+namespace berth {
+
+// One graph to learn on, and what is derived from it once.
+struct LearnCase {
+  LearnCase(Search& search, const Policy& policy, const ScoringOptions& scoring);
+
+  const Problem& problem() const { return search->problem(); }
+
+  Search* search;                            // counts its evaluations and keeps the best plan; outlives the case
+  std::unique_ptr<Task> task;                // of the policy
+  std::unique_ptr<const Evaluator> scoring;  // as the method scores
+  double work;                               // in time units: each op on its fastest device, one after another
+};
+
+// What one worker plays in one update: episodes of one case.
+struct Play {
+  size_t index;  // of the case
+  std::vector<std::unique_ptr<Episode>> episodes{};
+  PlanResult found{};                         // the best of them, with what they cost; the case's search adopts it
+  std::vector<std::vector<double>> weight{};  // per episode, per step; none where the case has no reference yet
+};
+
+// The same generators give the same plays on any number of threads.
+class Player {
+ public:
+  // All outlive the player.
+  Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases);
+
+  // How many plays an update has, at most.
+  int64_t plays() const { return method_.learner.workers * policy_.ways(); }
+  // What one update asks the evaluators for, in the mean over the cases.
+  int64_t evaluations_per_update() const;
+  int64_t greedy_evaluations(size_t index) const;
+
+  // The plays of an update (0 is the first) within so many evaluations, by generators that `random` forks. Every case
+  // has its turn, also where there are more of them than workers.
+  std::vector<Play> PlayUpdate(int64_t update, int64_t evaluations, int64_t threads, const Random& random,
+                               const StopCheck& stop);
+  // One episode of the likeliest decisions for each way to play, within so many evaluations.
+  Play PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const;
+
+ private:
+  std::unique_ptr<Search> Borrow(const LearnCase& of, int64_t evaluations, const Random& random, Workspace* workspace,
+                                 const StopCheck& stop) const;
+
+  const Method& method_;
+  const Policy& policy_;
+  const std::vector<LearnCase>& cases_;
+  std::string cause_;                                                // of plans
+  std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per play, per case; null until needed
+};
+
+}  // namespace berth
