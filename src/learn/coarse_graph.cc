@@ -42,6 +42,12 @@ CoarseGraph MakeCoarseGraph(const Problem& problem, std::string_view rule) {
   return graph;
 }
 
+void CoarseGraph::ReadBack(std::span<const DeviceId> placement, std::span<int32_t> device_of_node) const {
+  for (const GroupId node : grouping.groups()) {
+    device_of_node[Index(node)] = static_cast<int32_t>(placement[Index(grouping.ops_of(node).front())]);
+  }
+}
+
 NodePlacer::NodePlacer(const Problem& problem, const CoarseGraph& graph) : graph_(graph) {
   const auto least = [](std::span<const double> times) {
     return DeviceId{static_cast<int32_t>(std::ranges::min_element(times) - times.begin())};

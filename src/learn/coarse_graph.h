@@ -24,6 +24,9 @@ struct CoarseGraph {
   bool can_run(size_t node, DeviceId device) const {
     return quotient.time[node * num_devices + static_cast<size_t>(Index(device))] < kCannotRun;
   }
+  // The device of each node's first op in a placement.
+  void ReadBack(std::span<const DeviceId> placement, std::span<int32_t> device_of_node) const;
+
   size_t num_devices;
 };
 

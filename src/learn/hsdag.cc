@@ -208,6 +208,10 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
         device_of_node[v] = static_cast<int32_t>(step.device[static_cast<size_t>(out.group_of_node[v])]);
       }
       task.placer.Place(device_of_node, placement);
+      if (task.has_rules()) {
+        task.KeepRules(placement);
+        task.coarse.ReadBack(placement, device_of_node);
+      }
       const Score score = search.Evaluate({.device = placement}, play.cause);
       episode->cost.push_back(CostOf(task.problem, score, play.memory_penalty));
       const auto rows = log_probabilities.accessor<float, 2>();

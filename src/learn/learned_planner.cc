@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "learn/learner.h"
 #include "placement/search.h"
+#include "placement/units.h"
 
 namespace berth {
 namespace {
@@ -83,16 +84,10 @@ class LearnedPlanner : public Planner {
  private:
   // Each device alone, ops that it cannot run where they are fastest.
   static void ScoreSingles(Search& search) {
-    const Problem& problem = search.problem();
-    for (const DeviceId device : problem.cluster().ids()) {
+    const Units units(search.problem());
+    for (const DeviceId device : search.problem().cluster().ids()) {
       if (search.Done()) return;
-      std::vector<DeviceId> placement(problem.num_ops(), device);
-      for (const OpId op : problem.graph().ops()) {
-        if (problem.can_run(op, device)) continue;
-        const auto times = problem.op_times(op);
-        placement[Index(op)] = DeviceId{static_cast<int32_t>(std::ranges::min_element(times) - times.begin())};
-      }
-      if (!FindViolation(problem, {.device = placement})) search.Evaluate({.device = placement}, "a single device");
+      search.Evaluate({.device = units.AllOn(device)}, "a single device");
     }
   }
 
@@ -102,11 +97,10 @@ class LearnedPlanner : public Planner {
 }  // namespace
 
 std::optional<std::string> WhyNot(const Method& method, const Problem& problem) {
-  if (!problem.constraints().separate.empty()) return "it cannot keep ops apart (constraint separate)";
-  if (!problem.constraints().forbidden_transfers.empty()) {
-    return "it cannot keep tensors off a link (constraint forbid-transfer)";
+  if (method.refuses) {
+    if (auto reason = method.refuses(problem)) return reason;
   }
-  return method.refuses ? method.refuses(problem) : std::nullopt;
+  return Units(problem).contradiction();
 }
 
 std::unique_ptr<Planner> MakeLearnedPlanner(Method method) {

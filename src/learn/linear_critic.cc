@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "learn/mean_transfer.h"
+#include "placement/mean_transfer.h"
 
 namespace berth {
 
 LinearCritic::LinearCritic(const Problem& problem, const CoarseGraph& graph, bool costs)
     : nodes_(graph.size()), devices_(graph.num_devices) {
   const Graph& ops = problem.graph();
+  const MeanTransfer sending(problem);
   std::vector<double> price;
   for (const TensorId tensor : ops.tensors()) {
     const auto producer = static_cast<int32_t>(graph.grouping.group_of(ops.producer(tensor)));
@@ -23,7 +24,7 @@ LinearCritic::LinearCritic(const Problem& problem, const CoarseGraph& graph, boo
     const auto repeated = std::ranges::unique(sent.consumers);
     sent.consumers.erase(repeated.begin(), repeated.end());
     if (sent.consumers.empty()) continue;
-    price.push_back(MeanTransferTime(problem, tensor));
+    price.push_back(sending(tensor));
     sent_.push_back(std::move(sent));
   }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "learn/mean_transfer.h"
 #include "learn/scoring.h"
+#include "placement/mean_transfer.h"
 
 namespace berth {
 namespace {
@@ -67,6 +67,10 @@ struct Rollout {
       search.Repeat(score);
       return CostOf(task.problem, score, play.memory_penalty);
     }
+    if (task.has_rules()) {
+      for (size_t v = 0; v < device.size(); ++v) Put(v);  // as decided, where rules had changed it
+      task.KeepRules(placement);
+    }
     score = search.Evaluate({.device = placement}, play.cause, op_starts);
     is_known = true;
     for (size_t v = 0; v < starts.size(); ++v) {
@@ -114,14 +118,14 @@ PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const
       shared_(options.shared),
       columns_(static_cast<size_t>(Columns(options, static_cast<int64_t>(of.num_devices())))),
       costs_(options.cost_columns ? of.num_devices() : 1),
-      units_(ColocatedOps(of)) {
-  const Quotient quotient = MakeQuotient(of, units_);
+      grouping_(ColocatedOps(of)) {
+  const Quotient quotient = MakeQuotient(of, grouping_);
   Sort(quotient);
   const size_t n = node_ops.size(), m = of.num_devices();
   forbidden = torch::zeros({num_nodes(), num_devices()}, torch::kBool);
   auto cannot = forbidden.accessor<bool, 2>();
   for (size_t v = 0; v < n; ++v) {
-    const double* time = quotient.time.data() + Index(units_.group_of(node_ops[v].front())) * m;
+    const double* time = quotient.time.data() + Index(grouping_.group_of(node_ops[v].front())) * m;
     for (size_t d = 0; d < m; ++d) {
       cannot[static_cast<int64_t>(v)][static_cast<int64_t>(d)] = time[d] == kCannotRun;
     }
@@ -151,11 +155,12 @@ PlacetoTask::PlacetoTask(const Problem& of, const PlacetoOptions& options, const
 void PlacetoTask::Measure(const Quotient& quotient, const PlacetoOptions& options) {
   const size_t n = node_ops.size(), m = problem.num_devices(), width = costs_ + 1;
   const Graph& ops = problem.graph();
+  const MeanTransfer sending(problem);
   fixed_.resize(n * width);
   time_.resize(n * m);
   double whole = 0;
   for (size_t v = 0; v < n; ++v) {
-    const double* time = quotient.time.data() + Index(units_.group_of(node_ops[v].front())) * m;
+    const double* time = quotient.time.data() + Index(grouping_.group_of(node_ops[v].front())) * m;
     double sum = 0, able = 0;
     for (size_t d = 0; d < m; ++d) {
       if (time[d] == kCannotRun) continue;
@@ -169,8 +174,8 @@ void PlacetoTask::Measure(const Quotient& quotient, const PlacetoOptions& option
     for (const OpId op : node_ops[v]) {
       for (size_t t = ops.first_output(op); t < ops.end_output(op); ++t) {
         const auto tensor = MakeId<TensorId>(t);
-        row[costs_] += static_cast<float>(options.relative ? MeanTransferTime(problem, tensor)
-                                                           : static_cast<double>(ops.tensor_bytes(tensor)));
+        row[costs_] +=
+            static_cast<float>(options.relative ? sending(tensor) : static_cast<double>(ops.tensor_bytes(tensor)));
       }
     }
   }
@@ -196,7 +201,7 @@ void PlacetoTask::Sort(const Quotient& quotient) {
   std::vector<int32_t> number(sorted.size());
   for (size_t v = 0; v < sorted.size(); ++v) {
     number[Index(sorted[v])] = static_cast<int32_t>(v);
-    node_ops.push_back(units_.ops_of(sorted[v]));
+    node_ops.push_back(grouping_.ops_of(sorted[v]));
   }
   std::vector<std::pair<int32_t, int32_t>> edges;
   for (const Quotient::Edge& edge : quotient.edges)

@@ -70,7 +70,7 @@ class PlacetoTask : public Task {
 
   bool shared_;
   size_t columns_, costs_;
-  Grouping units_;
+  Grouping grouping_;
   std::vector<int32_t> step_of_;  // per node
   std::vector<float> fixed_;      // nodes x (costs and output)
   std::vector<float> time_;       // nodes x devices, as in the features

@@ -5,6 +5,14 @@
 
 namespace berth {
 
+Task::Task(const Problem& of) : problem(of), units(of) {
+  if (has_rules() && !units.contradiction()) otherwise_ = units.AllOn(DeviceId{0});
+}
+
+void Task::KeepRules(std::span<DeviceId> placement) const {
+  if (has_rules() && !units.Legalise(placement)) std::ranges::copy(otherwise_, placement.begin());
+}
+
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random) {
   if (greedy) return static_cast<size_t>(std::ranges::max_element(log_probability) - log_probability.begin());
   double left = random.Uniform();

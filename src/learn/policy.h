@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "placement/problem.h"
 #include "placement/search.h"
+#include "placement/units.h"
 
 namespace berth {
 
@@ -42,11 +43,23 @@ struct Likelihood {
   std::vector<std::shared_ptr<const void>> kept{};
 };
 
-// A Problem with all that a policy derives from it once: features, adjacency, groups.
+// A Problem with all that a policy derives from it once: features, adjacency, groups. Tasks stay where they are.
 struct Task {
-  explicit Task(const Problem& of) : problem(of) {}
+  explicit Task(const Problem& of);
   virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  // Policies decide about each group by itself. Where constraints join several of them (separate, forbid-transfer),
+  // what is scored is the nearest placement that keeps these; elsewhere the placement stays as it is.
+  bool has_rules() const { return units.has_rules(); }
+  void KeepRules(std::span<DeviceId> placement) const;
+
   const Problem& problem;
+  const Units units;  // of ops that must share a device
+
+ private:
+  std::vector<DeviceId> otherwise_{};  // keeps the rules; none without them
 };
 
 // An episode and the task that it was played on.

@@ -8,7 +8,6 @@
 #include "base/parameters.h"
 #include "learn/method_parameters.h"
 #include "learn/scoring.h"
-#include "placement/grouping.h"
 
 namespace berth {
 namespace {
@@ -17,25 +16,25 @@ namespace {
 constexpr uint64_t kTypeRows = 64;
 
 struct TabularTask : Task {
-  TabularTask(const Problem& of, bool by_type) : Task(of), units(ColocatedOps(of)) {
+  TabularTask(const Problem& of, bool by_type) : Task(of) {
     const Graph& graph = of.graph();
-    const auto count = static_cast<int64_t>(units.num_groups()), devices = static_cast<int64_t>(of.num_devices());
+    const auto count = static_cast<int64_t>(units.size()), devices = static_cast<int64_t>(of.num_devices());
     row = torch::arange(count);
-    for (const GroupId unit : units.groups()) {
-      if (!by_type) break;
-      Hasher type;
-      type.Add(graph.op_type(units.ops_of(unit).front()));
-      row[static_cast<int64_t>(unit)] = static_cast<int64_t>(type.value() % kTypeRows);
-    }
     mask = torch::zeros({count, devices});
-    const Quotient quotient = MakeQuotient(of, units);
     float* at = mask.data_ptr<float>();
-    for (size_t i = 0; i < quotient.time.size(); ++i) {
-      if (quotient.time[i] == kCannotRun) at[i] = -std::numeric_limits<float>::infinity();
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      if (by_type) {
+        Hasher type;
+        type.Add(graph.op_type(units.ops(unit).front()));
+        row[static_cast<int64_t>(unit)] = static_cast<int64_t>(type.value() % kTypeRows);
+      }
+      for (const DeviceId device : of.cluster().ids()) {
+        if (!units.can_run(unit, device))
+          at[unit * of.num_devices() + Index(device)] = -std::numeric_limits<float>::infinity();
+      }
     }
   }
 
-  Grouping units;
   at::Tensor row;   // int64, by unit
   at::Tensor mask;  // units x devices: -infinity where one of its ops cannot run
 };
@@ -54,7 +53,7 @@ std::string GraphName(const Problem& problem) {
 class TabularPolicy : public Policy {
  public:
   TabularPolicy(const Problem& problem, bool by_type) : by_type_(by_type), graph_(GraphName(problem)) {
-    const auto rows = static_cast<int64_t>(by_type ? kTypeRows : ColocatedOps(problem).num_groups());
+    const auto rows = static_cast<int64_t>(by_type ? kTypeRows : Units(problem).size());
     logits_ = register_parameter("logits", torch::zeros({rows, static_cast<int64_t>(problem.num_devices())}));
   }
 
@@ -85,14 +84,15 @@ class TabularPolicy : public Policy {
     for (Random& random : randoms) {
       auto episode = std::make_unique<TabularEpisode>();
       if (!options.stopped()) {
-        for (const GroupId unit : task.units.groups()) {
-          const std::span row(table.const_data_ptr<float>() + Index(unit) * devices, devices);
+        for (size_t unit = 0; unit < task.units.size(); ++unit) {
+          const std::span row(table.const_data_ptr<float>() + unit * devices, devices);
           const size_t device = Decide(row, options.greedy, random);
           episode->device.push_back(static_cast<int64_t>(device));
           episode->log_prob.push_back(row[device]);
           episode->step_of.push_back(0);
-          for (const OpId op : task.units.ops_of(unit)) placement[Index(op)] = MakeId<DeviceId>(device);
+          task.units.Put(placement, unit, MakeId<DeviceId>(device));
         }
+        task.KeepRules(placement);
         const Score score = search.Evaluate({.device = placement}, options.cause);
         episode->cost.push_back(CostOf(task.problem, score, options.memory_penalty));
       }
@@ -139,12 +139,6 @@ class TabularPolicy : public Policy {
 std::optional<std::string> Refuses(const Problem& problem) {
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
-  const TabularTask task(problem, false);
-  for (const GroupId unit : task.units.groups()) {
-    if (task.mask[static_cast<int64_t>(unit)].max().item<float>() == 0) continue;
-    return fmt::format("no device can run all {} ops that must share one with {}", task.units.ops_of(unit).size(),
-                       problem.graph().op_name(task.units.ops_of(unit).front()));
-  }
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include "base/parameters.h"
 #include "base/random.h"
 #include "placement/grouping.h"
+#include "placement/mean_transfer.h"
 
 namespace berth {
 namespace {
@@ -185,13 +186,7 @@ class Contraction {
     if (!problem_.has_explicit_transfers()) {
       return graph.is_constant(tensor) ? 0 : static_cast<double>(graph.tensor_bytes(tensor));
     }
-    double sum = 0;
-    for (const DeviceId from : problem_.cluster().ids()) {
-      for (const DeviceId to : problem_.cluster().ids()) {
-        if (from != to) sum += problem_.transfer_time(tensor, from, to);
-      }
-    }
-    return sum / std::max<double>(1, static_cast<double>(problem_.num_devices() * (problem_.num_devices() - 1)));
+    return MeanTransfer(problem_)(tensor);
   }
 
   void AddEdge(int32_t from, int32_t to, double weight) {

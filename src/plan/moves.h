@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "plan/units.h"
+#include "placement/units.h"
 
 namespace berth {
 

@@ -6,7 +6,7 @@
 
 #include "base/catalog.h"
 #include "placement/planner.h"
-#include "plan/units.h"
+#include "placement/units.h"
 
 namespace berth {
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
-#include "plan/units.h"
+#include "placement/units.h"
 #include "sim/simulators.h"
 
 namespace berth {

@@ -4,29 +4,6 @@
 
 namespace berth {
 
-MeanTransfer::MeanTransfer(const Problem& problem) : problem_(problem) {
-  const size_t devices = problem.num_devices();
-  if (devices < 2) return;
-  pairs_ = static_cast<double>(devices * (devices - 1));
-  for (size_t route = 0; route < devices * devices; ++route) {
-    if (route / devices == route % devices) continue;
-    latency_ += problem.latency()[route] / pairs_;
-    per_byte_ += 1 / problem.bandwidth()[route] / pairs_;
-  }
-}
-
-double MeanTransfer::operator()(TensorId tensor) const {
-  if (!problem_.has_explicit_transfers()) {
-    if (problem_.graph().is_constant(tensor)) return 0;
-    return latency_ + static_cast<double>(problem_.graph().tensor_bytes(tensor)) * per_byte_;
-  }
-  double sum = 0;
-  for (const DeviceId p : problem_.cluster().ids()) {
-    for (const DeviceId q : problem_.cluster().ids()) sum += p == q ? 0 : problem_.transfer_time(tensor, p, q);
-  }
-  return pairs_ == 0 ? 0 : sum / pairs_;
-}
-
 double MeanTime(std::span<const double> times) {
   double sum = 0;
   int count = 0;

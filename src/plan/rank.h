@@ -4,20 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "placement/mean_transfer.h"
 #include "placement/problem.h"
 
 namespace berth {
-
-// The mean transfer time of a tensor over all ordered pairs of devices, as a line over its bytes.
-class MeanTransfer {
- public:
-  explicit MeanTransfer(const Problem& problem);
-  double operator()(TensorId tensor) const;
-
- private:
-  const Problem& problem_;
-  double latency_ = 0, per_byte_ = 0, pairs_ = 0;
-};
 
 // Over the devices that can run the op.
 double MeanTime(std::span<const double> times);

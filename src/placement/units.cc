@@ -1,4 +1,4 @@
-#include "plan/units.h"
+#include "placement/units.h"
 
 #include <algorithm>
 #include <numeric>

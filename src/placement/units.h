@@ -1,4 +1,4 @@
-// What planners move about: units of ops that must share a device.
+// What planners and policies move about: units of ops that must share a device.
 #pragma once
 
 #include <cstdint>
