@@ -6,7 +6,7 @@
 namespace berth {
 namespace {
 
-std::vector<Parameter> Parameters() {
+std::vector<Parameter> HsdagParameters() {
   return {Choice("colocation", {"paper", "code", "none"}, "co-location rule by which ops become nodes"),
           Switch("type", "true", "feature: op types of the members"),
           Switch("degrees", "true", "features: in-degree and out-degree"),
@@ -38,7 +38,7 @@ std::vector<Parameter> Parameters() {
 }
 
 // What works best here, what the paper says, and what its released code does.
-const std::vector<Mode>& Modes() {
+const std::vector<Mode>& HsdagModes() {
   static const std::vector<Mode> modes = {{"best",
                                            {{"reward", "time"},
                                             {"credit", "own"},
@@ -79,7 +79,7 @@ const std::vector<Mode>& Modes() {
   return modes;
 }
 
-HsdagOptions OptionsOf(const Params& params) {
+HsdagOptions HsdagOptionsOf(const Params& params) {
   const std::string& encoder = params.Text("encoder");
   return {.shape = {.hidden = params.Int("hidden"),
                     .gnn_layers = params.Int("layers"),
@@ -104,8 +104,8 @@ HsdagOptions OptionsOf(const Params& params) {
           .state_update = params.Bool("state")};
 }
 
-void Make(const Params& given, const Params& params, Method& method) {
-  HsdagOptions options = OptionsOf(params);
+void CompleteHsdag(const Params& given, const Params& params, Method& method) {
+  HsdagOptions options = HsdagOptionsOf(params);
   const std::string& critic = params.Text("critic");
   const double hold = critic == "none" ? 0 : params.Real("hold");
   if (critic == "none") {
@@ -138,9 +138,9 @@ void RegisterHsdag(MethodCatalog& catalog) {
        .sentence = "Learns to group and place ops by policy gradient: a graph network scores edges, groups form along "
                    "the best ones, and a classifier places each group.",
        .source = "Duan et al. 2024",
-       .parameters = Parameters(),
-       .modes = Modes(),
-       .make = Make});
+       .parameters = HsdagParameters(),
+       .modes = HsdagModes(),
+       .make = CompleteHsdag});
 }
 
 }  // namespace berth

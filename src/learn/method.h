@@ -58,6 +58,7 @@ struct MethodCatalog : Catalog<Method()> {
 // Each learned placer there is: a function of its own, which RegisterMethods calls.
 void RegisterHsdag(MethodCatalog& catalog);
 void RegisterPlaceto(MethodCatalog& catalog);
+void RegisterRnn(MethodCatalog& catalog);
 void RegisterTabular(MethodCatalog& catalog);
 
 void RegisterMethods(MethodCatalog& catalog);

@@ -17,8 +17,10 @@ using Words = std::vector<std::pair<std::string_view, T>>;
 
 // A parameter that takes one of these words; the first is the default.
 const Words<Reward>& Rewards() {
-  static const Words<Reward> words = {
-      {"log", Reward::kLog}, {"time", Reward::kNegative}, {"inverse", Reward::kInverse}};
+  static const Words<Reward> words = {{"log", Reward::kLog},
+                                      {"time", Reward::kNegative},
+                                      {"square_root", Reward::kSquareRoot},
+                                      {"inverse", Reward::kInverse}};
   return words;
 }
 
@@ -133,7 +135,8 @@ Params WithMode(const Params& params, const std::vector<Mode>& modes, const std:
 std::vector<Parameter> TrainingParameters() {
   std::vector<Parameter> list = {
       Choice("reward", Names(Rewards()),
-             "reward of a placement: minus the logarithm of its time, minus its time in seconds, or 1 / its time"),
+             "reward of a placement: minus the logarithm of its time, minus its time in seconds or the square root of "
+             "that, or 1 / its time"),
       Choice("credit", Names(Credits()),
              "what a step is credited with: the reward of its own placement; all of an episode's, discounted (buffer); "
              "its reward minus the one before (incremental), or how much better all later placements become "

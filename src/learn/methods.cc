@@ -7,6 +7,7 @@ namespace berth {
 void RegisterMethods(MethodCatalog& catalog) {
   RegisterHsdag(catalog);
   RegisterPlaceto(catalog);
+  RegisterRnn(catalog);
   RegisterTabular(catalog);
 }
 

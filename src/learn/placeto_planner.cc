@@ -14,7 +14,7 @@ namespace {
 // An episode embeds each node once per node: with more, one takes minutes.
 constexpr int64_t kMostNodes = 2000;
 
-std::vector<Parameter> Parameters() {
+std::vector<Parameter> PlacetoParameters() {
   return {
       Choice("head", {"devices", "shared"},
              "shared: one network scores each device in turn, so that a policy serves any number of them; devices: an "
@@ -37,7 +37,7 @@ std::vector<Parameter> Parameters() {
 }
 
 // Ours, and what is published: `hyperparameters.txt` of the released code, and its defaults where that is silent.
-const std::vector<Mode>& Modes() {
+const std::vector<Mode>& PlacetoModes() {
   static const std::vector<Mode> modes = {{"best",
                                            {{"head", "shared"},
                                             {"scale", "relative"},
@@ -71,7 +71,7 @@ const std::vector<Mode>& Modes() {
   return modes;
 }
 
-std::optional<std::string> RefusesProblem(const Problem& problem, const PlacetoOptions& options) {
+std::optional<std::string> PlacetoRefuses(const Problem& problem, const PlacetoOptions& options) {
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
   const int64_t columns = PlacetoTask::Columns(options, static_cast<int64_t>(problem.num_devices()));
@@ -97,7 +97,7 @@ std::optional<std::string> RefusesProblem(const Problem& problem, const PlacetoO
   return std::nullopt;
 }
 
-void Make(const Params& given, const Params& params, Method& method) {
+void CompletePlaceto(const Params& given, const Params& params, Method& method) {
   using Start = PlacetoOptions::Start;
   const bool at_end = method.rule.credit == Credit::kTerminal;
   // A terminal reward alone begins on the first device, in the released code.
@@ -122,7 +122,7 @@ void Make(const Params& given, const Params& params, Method& method) {
   method.make_policy = [options](const Problem& problem, const Random& random) {
     return std::make_shared<PlacetoPolicy>(problem, options, random);
   };
-  method.refuses = [options](const Problem& problem) { return RefusesProblem(problem, options); };
+  method.refuses = [options](const Problem& problem) { return PlacetoRefuses(problem, options); };
 }
 
 }  // namespace
@@ -132,10 +132,10 @@ void RegisterPlaceto(MethodCatalog& catalog) {
             {.name = "placeto",
              .sentence = "Learns to improve a placement, one node after another, by REINFORCE on a graph network.",
              .source = "Addanki et al. 2019, section 3",
-             .parameters = Parameters(),
-             .modes = Modes(),
+             .parameters = PlacetoParameters(),
+             .modes = PlacetoModes(),
              .default_evaluations = 50'000,
-             .make = Make});
+             .make = CompletePlaceto});
 }
 
 }  // namespace berth

@@ -29,6 +29,9 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
       case Reward::kNegative:
         reward[i] = -(failed ? 10 * worst : cost) * seconds_per_unit;
         break;
+      case Reward::kSquareRoot:
+        reward[i] = -std::sqrt((failed ? 10 * worst : cost) * seconds_per_unit);
+        break;
       case Reward::kLog:
         reward[i] = -std::log((failed ? 10 * worst : cost) / reference);
         break;

@@ -16,9 +16,10 @@ namespace berth {
 
 // What a cost is worth. A cost that failed is worth what `failed` says.
 enum class Reward : uint8_t {
-  kInverse,   // 1 / seconds (HSDAG, section 3.1)
-  kNegative,  // -seconds (Placeto)
-  kLog,       // -ln(cost / reference): the same for graphs of any size
+  kInverse,     // 1 / seconds (HSDAG, section 3.1)
+  kNegative,    // -seconds (Placeto)
+  kSquareRoot,  // -sqrt(seconds) (Mirhoseini et al. 2017, section 3.1)
+  kLog,         // -ln(cost / reference): the same for graphs of any size
 };
 
 // What a step's decisions are credited with.
