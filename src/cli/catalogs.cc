@@ -45,6 +45,8 @@ Catalogs::Catalogs() {
   RegisterAnnealing(planners);
   RegisterExhaustive(planners);
   RegisterMinCut(planners);
+  RegisterHuman(planners);
+  RegisterSimpleRules(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
   if (kCanLearn) {

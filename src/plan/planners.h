@@ -16,6 +16,8 @@ void RegisterLocalSearch(PlannerCatalog& catalog);
 void RegisterAnnealing(PlannerCatalog& catalog);
 void RegisterExhaustive(PlannerCatalog& catalog);
 void RegisterMinCut(PlannerCatalog& catalog);
+void RegisterHuman(PlannerCatalog& catalog);
+void RegisterSimpleRules(PlannerCatalog& catalog);  // memory_proportional, equal_layers, first_fit
 void RegisterBestOf(PlannerCatalog& catalog);
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings);
 
