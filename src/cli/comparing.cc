@@ -36,7 +36,7 @@ std::vector<std::string> SimpleRules(const Setup& setup) {
     rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }
   if (cluster.num_devices() > 1) {
-    for (const char* rule : {"one_cut", "human", "memory_proportional", "equal_layers", "first_fit"}) {
+    for (const char* rule : {"one_cut", "human", "memory_proportional", "equal_layers", "topo", "first_fit"}) {
       rules.emplace_back(rule);
     }
   }
@@ -45,8 +45,8 @@ std::vector<std::string> SimpleRules(const Setup& setup) {
 
 bool IsSimple(const std::string& planner) {
   const std::string name = Spec::Parse(planner).name;
-  constexpr std::array<std::string_view, 7> kSimple = {
-      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "first_fit"};
+  constexpr std::array<std::string_view, 8> kSimple = {
+      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "topo", "first_fit"};
   return std::ranges::count(kSimple, name) > 0;
 }
 

@@ -169,6 +169,12 @@ TEST(Heft, FindsThePublishedScheduleOfItsPaper) {
   EXPECT_LE(LowerBound(*run.evaluator).time, 73);
 }
 
+TEST(Heft, FindsThePublishedScheduleOfCriticalPathsOnAProcessor) {
+  // The same paper, figure 3(b).
+  const Problem problem = Classic();
+  EXPECT_EQ(Trial(problem, "parallel(io=everywhere)")("heft(rank=critical,order=sequence)").score.time, 86);
+}
+
 TEST(Heft, SaysWhyEachOpIsWhereItIs) {
   const Problem problem = Classic();
   const Plan plan = Trial(problem, "parallel(io=everywhere)")("heft").plan;
@@ -184,8 +190,10 @@ TEST(Heft, KeepsItsScheduleWhenTheEvaluatorKeepsTheOrder) {
          {std::string("parallel(io=everywhere)"), std::string("parallel(contention=egress,io=everywhere)"),
           std::string("parallel(contention=ports,io=everywhere)"), std::string("parallel(contention=egress,io=d0)"),
           last}) {
-      for (const char* planner : {"heft(order=sequence)", "heft(order=sequence,rank=optimistic)",
-                                  "heft(order=sequence,insertion=false)", "heft(order=sequence,contention=none)"}) {
+      for (const char* planner :
+           {"heft(order=sequence)", "heft(order=sequence,rank=optimistic)", "heft(order=sequence,insertion=false)",
+            "heft(order=sequence,contention=none)", "heft(order=sequence,rank=critical)", "etf(order=sequence)",
+            "heft(order=sequence,clusters=always)"}) {
         const PlanResult result = Trial(problem, evaluator)(planner);
         EXPECT_TRUE(result.score.fits()) << planner << " under " << evaluator;
         EXPECT_LT(result.score.time, kCannotRun);

@@ -81,6 +81,14 @@ std::vector<DeviceId> FirstFit(const Problem& problem, const Contiguous& contigu
   return device;
 }
 
+// Contiguous parts of equal bytes, cut anywhere (m-TOPO of Baechi: Jeon et al. 2020, section 4.1, whose limit of a
+// device is an equal share).
+std::vector<DeviceId> Topo(const Problem& problem, const Contiguous& contiguous) {
+  const std::vector<DeviceId> devices = DevicesBySpeed(problem);
+  const std::vector<double> bytes = contiguous.Sums([&](OpId op) { return BytesOf(problem.graph(), op); });
+  return contiguous.Parts(devices, bytes, std::vector<double>(devices.size(), 1), Cuts::kAnywhere);
+}
+
 using Rule = std::vector<DeviceId> (*)(const Problem&, const Contiguous&);
 
 // A rule of thumb that people place models by: one placement, one evaluation. What its device cannot run goes to the
@@ -131,6 +139,11 @@ void RegisterSimpleRules(PlannerCatalog& catalog) {
        .sentence = "The same number of layers on each device, in order.",
        .source = "the default split of pipeline frameworks, as in GPipe (Huang et al. 2019)"},
       EqualLayers, "in its share of the layers");
+  Add(catalog,
+      {.name = "topo",
+       .sentence = "Contiguous parts of equal bytes: Baechi's m-TOPO.",
+       .source = "Jeon et al. 2020 (Baechi)"},
+      Topo, "in its share of the bytes");
   Add(catalog,
       {.name = "first_fit",
        .sentence = "Each op on the first device, fastest first, that can run it and has memory left.",
