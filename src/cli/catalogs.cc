@@ -47,8 +47,10 @@ Catalogs::Catalogs() {
   RegisterMinCut(planners);
   RegisterHuman(planners);
   RegisterSimpleRules(planners);
+  RegisterMetis(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
+  RegisterAuto(planners);
   if (kCanLearn) {
     planners.SetMore([]() -> const auto& {
       static const PlannerCatalog learned = [] {

@@ -36,17 +36,15 @@ std::vector<std::string> SimpleRules(const Setup& setup) {
     rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }
   if (cluster.num_devices() > 1) {
-    for (const char* rule : {"one_cut", "human", "memory_proportional", "equal_layers", "topo", "first_fit"}) {
-      rules.emplace_back(rule);
-    }
+    for (const char* rule : {"one_cut", "human", "metis"}) rules.emplace_back(rule);
   }
   return rules;
 }
 
 bool IsSimple(const std::string& planner) {
   const std::string name = Spec::Parse(planner).name;
-  constexpr std::array<std::string_view, 8> kSimple = {
-      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "topo", "first_fit"};
+  constexpr std::array<std::string_view, 9> kSimple = {
+      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "topo", "first_fit", "metis"};
   return std::ranges::count(kSimple, name) > 0;
 }
 

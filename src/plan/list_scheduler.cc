@@ -105,6 +105,15 @@ PartialSchedule ListScheduler::Run(const ListRules& rules, const Clusters* clust
   return schedule;
 }
 
+PartialSchedule ListScheduler::Order(const ListRules& rules, std::span<const DeviceId> device) {
+  Begin(rules, nullptr);
+  device_.assign(device.begin(), device.end());
+  rank_ = PlacedRank(problem_, device);
+  PartialSchedule schedule(problem_, rules.contention, rules.insertion, rules.io_host);
+  RunByRank(schedule);
+  return schedule;
+}
+
 void ListScheduler::RunByRank(PartialSchedule& schedule) {
   const Graph& graph = problem_.graph();
   using Entry = std::pair<double, OpId>;

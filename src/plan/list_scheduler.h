@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "placement/partial_schedule.h"
@@ -34,10 +35,13 @@ struct ListRules {
 // clusters placed elsewhere is sent. O(edges x devices) and as many gap searches.
 class ListScheduler {
  public:
-  explicit ListScheduler(const Units& units, Urgency urgency);
+  ListScheduler(const Units& units, Urgency urgency);
 
   // `clusters`: null for units on their own.
   PartialSchedule Run(const ListRules& rules, const Clusters* clusters);
+
+  // With each op where it is; the most urgent by PlacedRank of those that are ready next.
+  PartialSchedule Order(const ListRules& rules, std::span<const DeviceId> device);
 
   // How urgent ops are, larger first: priorities for a plan.
   const std::vector<double>& rank() const { return rank_; }

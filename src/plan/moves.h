@@ -72,7 +72,7 @@ class ShapeChooser {
   void Report(MoveShape shape, bool helped);
 
  private:
-  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1, 4, 2, 2};
+  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1, 12, 4, 4};
 };
 
 }  // namespace berth

@@ -19,6 +19,8 @@ void RegisterMinCut(PlannerCatalog& catalog);
 void RegisterHuman(PlannerCatalog& catalog);
 void RegisterSimpleRules(PlannerCatalog& catalog);  // memory_proportional, equal_layers, topo, first_fit
 void RegisterBestOf(PlannerCatalog& catalog);
+void RegisterMetis(PlannerCatalog& catalog);
+void RegisterAuto(PlannerCatalog& catalog);
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings);
 
 }  // namespace berth

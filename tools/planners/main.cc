@@ -1,5 +1,5 @@
 // Writes the tables of docs/planners.md to standard output: ./dev bench-planners. Every figure in it is measured here.
-//   usage: planners [--seconds N] [--only TEXT] [--planners LIST]
+//   usage: planners [--seconds N | --evaluations N] [--only TEXT] [--planners LIST]
 #include <fmt/format.h>
 
 #include <cmath>
@@ -75,17 +75,18 @@ struct Cell {
 };
 
 struct Options {
-  double seconds = 8;
+  Budget budget{.seconds = 10};
   std::string only;
   std::vector<Column> columns = DefaultColumns();
 };
 
-Cell Play(const Catalogs& catalogs, const Setup& setup, const Column& column, double seconds) {
+Cell Play(const Catalogs& catalogs, const Setup& setup, const Column& column, const Budget& budget) {
   const auto planner = catalogs.planners.MakePlanner(column.planner);
   if (planner->Refuses(*setup.problem, *setup.evaluator)) return {};
   // Rules end by themselves; the clock is for those that would not.
-  const PlanResult result = planner->MakePlan(
-      {.evaluator = *setup.evaluator, .budget = {.seconds = column.searches ? seconds : 600}, .random = Random(1)});
+  const PlanResult result = planner->MakePlan({.evaluator = *setup.evaluator,
+                                               .budget = column.searches ? budget : Budget{.seconds = 600},
+                                               .random = Random(1)});
   const double value = result.score.fits() ? result.score.value() * setup.problem->seconds_per_unit() * 1e3
                                            : std::numeric_limits<double>::infinity();
   return {.value = value, .seconds = result.wall_seconds};
@@ -115,7 +116,7 @@ std::vector<Cell> WriteRow(const Catalogs& catalogs, const Row& row, const char*
   std::vector<Cell> cells;
   double best = std::numeric_limits<double>::infinity();
   for (const Column& column : options.columns) {
-    cells.push_back(Play(catalogs, setup, column, options.seconds));
+    cells.push_back(Play(catalogs, setup, column, options.budget));
     if (cells.back().value < best) best = cells.back().value;
   }
   fmt::print("| `{}`, {} | {} | {} |", row.model, row.cluster, setup.problem->num_ops(), Number(bound));
@@ -185,13 +186,15 @@ int Run(int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (i + 1 == argc) throw Error("{} wants a value", argument);
     if (argument == "--seconds") {
-      options.seconds = std::stod(argv[i + 1]);
+      options.budget = {.seconds = std::stod(argv[i + 1])};
+    } else if (argument == "--evaluations") {
+      options.budget = {.evaluations = std::stoll(argv[i + 1])};
     } else if (argument == "--only") {
       options.only = argv[i + 1];
     } else if (argument == "--planners") {
       options.columns = ParseColumns(argv[i + 1]);
     } else {
-      throw Error("it knows --seconds N, --only TEXT and --planners LIST, not {}", argument);
+      throw Error("it knows --seconds N, --evaluations N, --only TEXT and --planners LIST, not {}", argument);
     }
   }
   const Catalogs catalogs;
