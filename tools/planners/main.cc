@@ -1,5 +1,6 @@
 // Writes the tables of docs/planners.md to standard output: ./dev bench-planners. Every figure in it is measured here.
 //   usage: planners [--seconds N | --evaluations N] [--only TEXT] [--planners LIST]
+//          planners --why
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "cli/catalogs.h"
 #include "cli/problem_factory.h"
 #include "placement/bound.h"
+#include "tools/planners/why.h"
 
 namespace berth {
 namespace {
@@ -66,7 +68,9 @@ struct Column {
 };
 
 std::vector<Column> DefaultColumns() {
-  return {{"single"}, {"one_cut"}, {"heft"}, {"best_of", true}, {"on(group=\"merge(size=128,balance=2)\")", true}};
+  return {
+      {"single"},    {"human"}, {"metis"}, {"heft(clusters=never)"}, {"heft"}, {"etf"}, {"annealing(order=rank)", true},
+      {"auto", true}};
 }
 
 struct Cell {
@@ -182,8 +186,14 @@ std::vector<Column> ParseColumns(std::string_view text) {
 
 int Run(int argc, char** argv) {
   Options options;
+  bool why = false;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view argument = argv[i];
+    if (argument == "--why") {
+      why = true;
+      --i;  // it has no value
+      continue;
+    }
     if (i + 1 == argc) throw Error("{} wants a value", argument);
     if (argument == "--seconds") {
       options.budget = {.seconds = std::stod(argv[i + 1])};
@@ -198,6 +208,10 @@ int Run(int argc, char** argv) {
     }
   }
   const Catalogs catalogs;
+  if (why) {
+    WriteWhy(catalogs);
+    return 0;
+  }
   fmt::print("### Training steps\n\n");
   WriteTable(catalogs, kTraining, "training", options);
   fmt::print("\n### Inference\n\n");
