@@ -28,14 +28,14 @@ constexpr const char* kRules[] = {
 };
 // Searches on whole layers, from the best of the rules: few moves, each worth much.
 constexpr const char* kCoarse[] = {"on(group=layers,planner=local_search(order=rank))",
-                                   "on(group=layers,planner=local_search)"};
+                                   "on(group=layers,planner=local_search)", "one_cut"};
 // Rounds of searches on all of the graph, each from the best of the round before.
 constexpr std::array<std::array<const char*, 2>, 4> kFine = {{{"local_search(order=rank)", "annealing(order=rank)"},
                                                               {"local_search(order=rank)", "local_search"},
                                                               {"local_search(order=rank)", "annealing(order=rank)"},
-                                                              {"local_search(order=rank)", "one_cut"}}};
+                                                              {"local_search(order=rank)", "local_search"}}};
 // Shares of what is left of the budget.
-constexpr double kForRules = 0.4, kForCoarse = 0.15;
+constexpr double kForRules = 0.4, kForCoarse = 0.2;
 constexpr std::array<double, 4> kForFine = {0.35, 0.35, 0.5, 1};
 
 // Runs all simple rules and schedules; then searches that begin from the best of these, each with an equal share of the
