@@ -20,6 +20,11 @@ find_library(BERTH_RE2_LIBRARY re2 REQUIRED)
 add_library(berth_re2 INTERFACE)
 target_link_libraries(berth_re2 INTERFACE "${BERTH_RE2_LIBRARY}")
 
+# Nor has its METIS.
+find_library(BERTH_METIS_LIBRARY metis REQUIRED)
+add_library(berth_metis INTERFACE)
+target_link_libraries(berth_metis INTERFACE "${BERTH_METIS_LIBRARY}")
+
 if(BERTH_TESTS)
   find_package(GTest 1.12 REQUIRED)
 endif()

@@ -63,7 +63,7 @@ struct InspectArguments {
 struct PlanArguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "best_of";
+  std::string planner = "auto";
   std::string output;
   std::string picture;
   bool json = false;

@@ -45,8 +45,12 @@ Catalogs::Catalogs() {
   RegisterAnnealing(planners);
   RegisterExhaustive(planners);
   RegisterMinCut(planners);
+  RegisterHuman(planners);
+  RegisterSimpleRules(planners);
+  RegisterMetis(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
+  RegisterAuto(planners);
   if (kCanLearn) {
     planners.SetMore([]() -> const auto& {
       static const PlannerCatalog learned = [] {

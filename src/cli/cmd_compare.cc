@@ -10,7 +10,7 @@ namespace berth {
 int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   Budget::Parse(arguments.search.budget);
   const std::vector<std::string> planners =
-      SplitList(arguments.planners.empty() ? "heft,local_search,annealing,best_of" : arguments.planners);
+      SplitList(arguments.planners.empty() ? "heft,local_search,annealing,auto" : arguments.planners);
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
   CheckWritable(arguments.output);
   const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));

@@ -40,7 +40,7 @@ std::vector<Scene> Scenes() {
        .model = "gnmt_4l_t20_b64",
        .cluster = "p100x4",
        .evaluator = "parallel(contention=ports)",
-       .planners = {"random", "round_robin", "heft", "best_of"},
+       .planners = {"random", "round_robin", "heft", "auto"},
        .budget = "2000evals"},
   };
 }
@@ -147,7 +147,7 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
                {"at most", kRight}});
   for (const std::string_view model : kModels) {
     const Comparison serial = CompareOn(catalogs, model, "serial", "mincut", cancelled);
-    const Comparison parallel = CompareOn(catalogs, model, "parallel(contention=ports)", "best_of", cancelled);
+    const Comparison parallel = CompareOn(catalogs, model, "parallel(contention=ports)", "auto", cancelled);
     if (cancelled->load()) break;
     const auto time = [](double seconds) { return ToString(Seconds{seconds}); };
     const auto best = [](const ComparisonRow& row) { return row.report.timeline.score.time; };
@@ -183,8 +183,8 @@ int Demo(const Catalogs& catalogs) {
         "\n" +
         Wrap("All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a "
              "minimum cut proves these times optimal. At once: both work (parallel); this is the best plan that "
-             "best_of finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one "
-             "device, or one cut through the model); no plan has a larger gain than the last column.") +
+             "auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one device, "
+             "one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
         "\nNext:\n"
         "  berth plan resnet50 -o plan.json --picture plan.svg   # plan a model, save and draw the plan\n"
         "  berth explain plan.json                               # why each op is where it is\n"

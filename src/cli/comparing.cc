@@ -1,6 +1,8 @@
 #include "cli/comparing.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "base/stopwatch.h"
 #include "cli/planning.h"
@@ -33,13 +35,17 @@ std::vector<std::string> SimpleRules(const Setup& setup) {
     tried.push_back(device);
     rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
   }
-  if (cluster.num_devices() > 1) rules.push_back("one_cut");
+  if (cluster.num_devices() > 1) {
+    for (const char* rule : {"one_cut", "human", "metis"}) rules.emplace_back(rule);
+  }
   return rules;
 }
 
 bool IsSimple(const std::string& planner) {
   const std::string name = Spec::Parse(planner).name;
-  return name == "single" || name == "one_cut" || name == "round_robin";
+  constexpr std::array<std::string_view, 9> kSimple = {
+      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "topo", "first_fit", "metis"};
+  return std::ranges::count(kSimple, name) > 0;
 }
 
 }  // namespace

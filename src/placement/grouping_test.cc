@@ -17,9 +17,17 @@ GroupingCatalog Groupings() {
   return catalog;
 }
 
-constexpr const char* kAll[] = {"colocation", "colocation(rule=code)",  "chain",         "chain(most=3)",
-                                "fusion",     "merge(size=1)",          "merge(size=7)", "merge(size=5,balance=2)",
-                                "random",     "random(groups=3,seed=2)"};
+constexpr const char* kAll[] = {"colocation",
+                                "colocation(rule=code)",
+                                "chain",
+                                "chain(most=3)",
+                                "fusion",
+                                "merge(size=1)",
+                                "merge(size=7)",
+                                "merge(size=5,balance=2)",
+                                "layers",
+                                "random",
+                                "random(groups=3,seed=2)"};
 
 std::vector<std::set<OpId>> Producers(const Graph& graph) {
   std::vector<std::set<OpId>> producers(graph.num_ops());

@@ -8,6 +8,7 @@
 #include "base/parameters.h"
 #include "base/random.h"
 #include "placement/grouping.h"
+#include "placement/layers.h"
 #include "placement/mean_transfer.h"
 
 namespace berth {
@@ -379,6 +380,15 @@ void RegisterGroupings(GroupingCatalog& catalog) {
                            0, 1e9)}},
       [](const Params& params, const Problem& problem, const StopCheck& stop) {
         return Contraction(problem, stop).Shrink(static_cast<size_t>(params.Int("size")), params.Real("balance"));
+      });
+  catalog.Add(
+      {.name = "layers",
+       .sentence = "whole layers: what shares weights over the steps of a recurrent network, with what hangs on "
+                   "it; else blocks, by names or where few bytes cross",
+       .source = "-",
+       .parameters = {}},
+      [](const Params&, const Problem& problem, const StopCheck&) {
+        return Grouping(problem.graph(), FindLayers(problem).layer_of);
       });
   catalog.Add({.name = "random",
                .sentence = "each op in a random group: the baseline that other groupings should beat",

@@ -46,7 +46,8 @@ class AnnealingPlanner : public NamedPlanner {
  private:
   void Anneal(Search& search, const Units& units, const Budget& budget, const Plan& start) const {
     Walk walk(search, start.view(), "found by search");
-    MoveMaker moves(units);
+    const Structure structure(units);
+    MoveMaker moves(units, structure);
     ShapeChooser shapes;
     const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
     const double all_bytes = MemoryOf(search.problem());

@@ -10,13 +10,6 @@
 namespace berth {
 namespace {
 
-// The quick ones first, so that the searches begin where these ended; what they leave of the budget goes to the last.
-const std::vector<std::string>& DefaultPortfolio() {
-  static const std::vector<std::string> kNames = {
-      "round_robin", "heft", "heft(rank=optimistic)", "mincut", "one_cut", "local_search(order=rank)", "local_search"};
-  return kNames;
-}
-
 // Runs one planner after another and keeps the best. Each gets an equal share of what is left of the budget, and what
 // it does not use goes to those after it; planners that improve a placement begin from the best so far. `single` always
 // runs first: the result is never worse than the best single device. A member that refuses the problem is left out, and
@@ -24,9 +17,9 @@ const std::vector<std::string>& DefaultPortfolio() {
 class BestOfPlanner : public NamedPlanner {
  public:
   BestOfPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params) {
-    std::vector<std::string> names = params.Specs("planners");
-    named_ = !names.empty();
-    if (!named_) names = DefaultPortfolio();
+    const std::vector<std::string> names = params.Specs("planners");
+    if (names.empty())
+      throw Error("planner best_of: name planners, as in best_of(heft,mincut); auto chooses by itself");
     members_.push_back(catalog.MakePlanner("single"));
     for (const std::string& name : names) {
       std::unique_ptr<Planner> member = catalog.MakePlanner(name);
@@ -50,8 +43,7 @@ class BestOfPlanner : public NamedPlanner {
     for (size_t i = 0; i < members_.size(); ++i) {
       const auto refused = members_[i]->Refuses(request.problem(), request.evaluator);
       if (!refused) able.push_back(i);
-      // That one of the default planners refuses is no news.
-      if (refused && named_) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);
+      if (refused) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);
     }
     std::string winner;
     bool optimal = false;
@@ -80,7 +72,6 @@ class BestOfPlanner : public NamedPlanner {
   }
 
   std::vector<std::unique_ptr<Planner>> members_;
-  bool named_;
 };
 
 }  // namespace
@@ -88,13 +79,13 @@ class BestOfPlanner : public NamedPlanner {
 void RegisterBestOf(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "best_of",
-       .sentence = "Runs several planners and takes the best plan; never worse than the best single device.",
+       .sentence = "Runs the named planners one after another and takes the best plan; never worse than the best "
+                   "single device.",
        .source = "-",
        .parameters = {{.name = "planners",
                        .type = ParameterType::kSpecs,
                        .default_value = "",
-                       .sentence = "planners, in the order in which they run; without any: heft with either rank, "
-                                   "mincut, one_cut, and local_search with order=rank and order=first_come"}}},
+                       .sentence = "planners, in the order in which they run"}}},
       [](const Params& params, const PlannerCatalog& all) { return std::make_unique<BestOfPlanner>(params, all); });
 }
 

@@ -1,155 +1,41 @@
 #include <algorithm>
-#include <queue>
+#include <memory>
 
 #include "base/error.h"
 #include "placement/partial_schedule.h"
 #include "placement/search.h"
 #include "plan/causes.h"
+#include "plan/clusters.h"
+#include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
-#include "plan/rank.h"
 
 namespace berth {
 namespace {
 
-// The optimistic cost table of PEFT (Arabnejad and Barbosa 2014, equation 5): per op and device, the least time from
-// the end of the op there to the end of everything, each consumer on its best device. O(edges x devices).
-std::vector<double> OptimisticCosts(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  const size_t devices = problem.num_devices();
-  const MeanTransfer transfer(problem);
-  std::vector<double> cost(graph.num_ops() * devices, 0);
-  for (size_t v = graph.num_ops(); v-- > 0;) {
-    const auto op = MakeId<OpId>(v);
-    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
-      const auto tensor = MakeId<TensorId>(t);
-      for (const OpId consumer : graph.consumers(tensor)) {
-        double least = kCannotRun;
-        const auto whole = [&](size_t q) {
-          return cost[Index(consumer) * devices + q] + problem.op_time(consumer, MakeId<DeviceId>(q));
-        };
-        for (size_t q = 0; q < devices; ++q) least = std::min(least, whole(q));
-        least += transfer(tensor);
-        for (size_t p = 0; p < devices; ++p) {
-          cost[v * devices + p] = std::max(cost[v * devices + p], std::min(least, whole(p)));
-        }
-      }
-    }
-  }
-  return cost;
-}
+// What ties units to a cluster: the least ratio of the time of transfers to the time of the smaller one's work. A loose
+// and a strict one, since neither is the better on all graphs (docs/decisions/0009-list-scheduling.md).
+constexpr double kRatios[] = {0.5, 2};
+// No cluster has more than this share of the work that each device would have.
+constexpr double kMostWork = 1.05;
 
-enum class Rank { kUpward, kOptimistic };
+enum class Grouped : uint8_t { kAuto, kAlways, kNever };
 
-// One pass of list scheduling: the ready op of the highest rank next, on the device where it ends first (with the
-// optimistic rank: where that and what must follow end first).
-class ListScheduler {
+// List scheduling (list_scheduler.h): once with each unit on its own, and where ops must share devices, or where that
+// is asked for, with clusters of units that are costly to part. Evaluates each schedule as it stands, and its
+// placement under the first-come rule and under the ranks as priorities, and keeps the best. When that does not fit
+// into memory it schedules once more, minding memory.
+class ListPlanner : public NamedPlanner {
  public:
-  ListScheduler(const Units& units, Rank rank) : units_(units), problem_(units.problem()) {
-    const size_t devices = problem_.num_devices();
-    if (rank == Rank::kUpward) {
-      rank_ = UpwardRank(problem_);
-      return;
-    }
-    ahead_ = OptimisticCosts(problem_);
-    for (size_t v = 0; v < problem_.num_ops(); ++v)
-      rank_.push_back(MeanTime(std::span(ahead_).subspan(v * devices, devices)));
-  }
-
-  const std::vector<double>& rank() const { return rank_; }
-
-  // With `mind_memory` only devices that would hold everything ever put there, while there is such a device.
-  PartialSchedule Run(const EvaluatorFacts& facts, Contention contention, bool insertion, bool mind_memory) {
-    const Graph& graph = problem_.graph();
-    PartialSchedule schedule(problem_, contention, insertion, facts.io_host());
-    io_host_ = facts.io_host();
-    device_.assign(graph.num_ops(), DeviceId{-1});
-    kept_apart_ = true;
-    std::vector<size_t> missing(graph.num_ops());
-    using Entry = std::pair<double, OpId>;
-    const auto later = [](const Entry& a, const Entry& b) {
-      return a.first != b.first ? a.first < b.first : a.second > b.second;
-    };
-    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> ready(later);
-    for (const OpId op : graph.ops()) {
-      missing[Index(op)] = graph.inputs_of(op).size();
-      if (missing[Index(op)] == 0) ready.emplace(rank_[Index(op)], op);
-    }
-    while (!ready.empty()) {
-      const OpId op = ready.top().second;
-      ready.pop();
-      const size_t unit = units_.unit_of(op);
-      if (device_[Index(op)] == DeviceId{-1}) units_.Put(device_, unit, Choose(op, unit, schedule, mind_memory));
-      schedule.Place(op, device_[Index(op)]);
-      for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
-        for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
-          if (--missing[Index(consumer)] == 0) ready.emplace(rank_[Index(consumer)], consumer);
-        }
-      }
-    }
-    return schedule;
-  }
-
-  // Of the last Run.
-  const std::vector<DeviceId>& device() const { return device_; }
-  // False when it came to an op that could be on none of the devices that were left.
-  bool kept_apart() const { return kept_apart_; }
-
- private:
-  DeviceId Choose(OpId op, size_t unit, PartialSchedule& schedule, bool mind_memory) {
-    DeviceId best{-1};
-    std::pair<int64_t, double> least;  // bytes over the limit, then time
-    for (const DeviceId device : problem_.cluster().ids()) {
-      if (!units_.Fits(device_, unit, device)) continue;
-      std::pair<int64_t, double> cost{0, schedule.Find(op, device).end};
-      cost.second += ReturnTime(op, device);
-      if (!ahead_.empty()) cost.second += ahead_[Index(op) * problem_.num_devices() + Index(device)];
-      if (mind_memory) {
-        const int64_t needed = schedule.resident_bytes(device) + schedule.added_bytes(op, device);
-        cost.first = std::max<int64_t>(0, needed - problem_.memory_limit(device));
-      }
-      if (best == DeviceId{-1} || cost < least) {
-        best = device;
-        least = cost;
-      }
-    }
-    if (best != DeviceId{-1}) return best;
-    kept_apart_ = false;
-    return units_.fastest(unit);
-  }
-
-  // Until its outputs are back on the host, if there is one.
-  double ReturnTime(OpId op, DeviceId device) const {
-    if (!io_host_ || device == *io_host_) return 0;
-    double time = 0;
-    for (size_t t = problem_.graph().first_output(op); t < problem_.graph().end_output(op); ++t) {
-      const auto tensor = MakeId<TensorId>(t);
-      if (problem_.graph().is_output(tensor)) time = std::max(time, problem_.transfer_time(tensor, device, *io_host_));
-    }
-    return time;
-  }
-
-  const Units& units_;
-  const Problem& problem_;
-  std::optional<DeviceId> io_host_;
-  std::vector<double> rank_;
-  std::vector<double> ahead_;  // op x device; empty with the upward rank
-  std::vector<DeviceId> device_;
-  bool kept_apart_ = true;
-};
-
-// HEFT (Topcuoglu, Hariri and Wu 2002): list scheduling by upward rank with insertion into gaps; rank=optimistic is
-// PEFT (Arabnejad and Barbosa 2014). Evaluates the schedule as it stands, and its placement under the first-come rule
-// and under the ranks as priorities, and keeps the best. When that does not fit into memory it schedules once more,
-// minding memory. O(edges x devices) and as many gap searches.
-class HeftPlanner : public NamedPlanner {
- public:
-  explicit HeftPlanner(const Params& params)
+  ListPlanner(const Params& params, Urgency urgency, bool insertion)
       : NamedPlanner(params),
-        rank_(params.Text("rank") == "upward" ? Rank::kUpward : Rank::kOptimistic),
-        insertion_(params.Bool("insertion")),
+        urgency_(urgency),
+        insertion_(insertion),
         contention_(params.Text("contention")),
-        order_(params.Text("order")) {}
+        order_(params.Text("order")),
+        grouped_(params.Text("clusters") == "always"  ? Grouped::kAlways
+                 : params.Text("clusters") == "never" ? Grouped::kNever
+                                                      : Grouped::kAuto) {}
 
   PlannerFacts facts() const override {
     const auto space = order_ == "first_come" ? PlannerFacts::Space::kPlacement
@@ -161,10 +47,14 @@ class HeftPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     const Units units(request.problem());
-    ListScheduler scheduler(units, rank_);
-    EvaluateRun(search, units, scheduler, false);
-    if (!search.best_score().fits() && request.problem().has_memory_limits()) {
-      EvaluateRun(search, units, scheduler, true);
+    ListScheduler scheduler(units, urgency_);
+    EvaluateRuns(search, units, scheduler, nullptr);
+    if (grouped_ == Grouped::kAlways || (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
+      for (const double ratio : kRatios) {
+        if (search.Done()) break;
+        const Clusters clusters(units, ratio, kMostWork * WorkPerDevice(units));
+        if (clusters.size() < units.size()) EvaluateRuns(search, units, scheduler, &clusters);
+      }
     }
     PlanResult result = search.Finish();
     GiveCauses(request.problem(), result.plan, "finishes first there");
@@ -172,9 +62,28 @@ class HeftPlanner : public NamedPlanner {
   }
 
  private:
-  void EvaluateRun(Search& search, const Units& units, ListScheduler& scheduler, bool mind_memory) const {
+  static double WorkPerDevice(const Units& units) {
+    double work = 0;
+    for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
+    return work / static_cast<double>(units.problem().num_devices());
+  }
+
+  void EvaluateRuns(Search& search, const Units& units, ListScheduler& scheduler, const Clusters* clusters) const {
+    EvaluateRun(search, units, scheduler, clusters, false);
+    if (!search.best_score().fits() && search.problem().has_memory_limits()) {
+      EvaluateRun(search, units, scheduler, clusters, true);
+    }
+  }
+
+  void EvaluateRun(Search& search, const Units& units, ListScheduler& scheduler, const Clusters* clusters,
+                   bool mind_memory) const {
+    if (search.Done()) return;
     const EvaluatorFacts& facts = search.evaluator().facts();
-    const PartialSchedule schedule = scheduler.Run(facts, ContentionFor(facts), insertion_, mind_memory);
+    const PartialSchedule schedule = scheduler.Run({.contention = ContentionFor(facts),
+                                                    .io_host = facts.io_host(),
+                                                    .insertion = insertion_,
+                                                    .mind_memory = mind_memory},
+                                                   clusters);
     Plan plan{.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device())};
     const auto evaluate = [&] {
       if (!search.Done()) search.Evaluate(plan);
@@ -198,40 +107,67 @@ class HeftPlanner : public NamedPlanner {
     return contention_ == "auto" && facts.Is<ParallelFacts>() ? facts.contention() : Contention::kNone;
   }
 
-  Rank rank_;
+  Urgency urgency_;
   bool insertion_;
   std::string contention_;
   std::string order_;
+  Grouped grouped_;
 };
+
+std::vector<Parameter> SharedParameters() {
+  return {{.name = "contention",
+           .type = ParameterType::kChoice,
+           .default_value = "auto",
+           .sentence = "how transfers queue while scheduling; auto: as the evaluator says",
+           .choices = {"auto", "none", "ports"}},
+          {.name = "order",
+           .type = ParameterType::kChoice,
+           .default_value = "best",
+           .sentence = "order of ops in the plan: none (first_come), the ranks as priorities, the "
+                       "schedule's own sequence, or the best of the three",
+           .choices = {"best", "first_come", "priority", "sequence"}},
+          {.name = "clusters",
+           .type = ParameterType::kChoice,
+           .default_value = "auto",
+           .sentence = "whether it schedules also with ops that are costly to part on one device; auto: where some "
+                       "must share a device, as in training",
+           .choices = {"auto", "always", "never"}}};
+}
 
 }  // namespace
 
 void RegisterHeft(PlannerCatalog& catalog) {
+  std::vector<Parameter> parameters = {
+      {.name = "rank",
+       .type = ParameterType::kChoice,
+       .default_value = "upward",
+       .sentence = "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device; critical: CPOP, which "
+                   "keeps the longest path on one device",
+       .choices = {"upward", "optimistic", "critical"}},
+      {.name = "insertion",
+       .type = ParameterType::kBool,
+       .default_value = "true",
+       .sentence = "ops may be inserted into idle gaps of a device"}};
+  for (Parameter& parameter : SharedParameters()) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "heft",
                .sentence = "List scheduling: takes ops by their longest path to the end, and puts each on the device "
                            "where it finishes first.",
                .source = "Topcuoglu, Hariri and Wu 2002, section 4; rank=optimistic: Arabnejad and Barbosa 2014",
-               .parameters = {{.name = "rank",
-                               .type = ParameterType::kChoice,
-                               .default_value = "upward",
-                               .sentence = "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device",
-                               .choices = {"upward", "optimistic"}},
-                              {.name = "insertion",
-                               .type = ParameterType::kBool,
-                               .default_value = "true",
-                               .sentence = "ops may be inserted into idle gaps of a device"},
-                              {.name = "contention",
-                               .type = ParameterType::kChoice,
-                               .default_value = "auto",
-                               .sentence = "how transfers queue while scheduling; auto: as the evaluator says",
-                               .choices = {"auto", "none", "ports"}},
-                              {.name = "order",
-                               .type = ParameterType::kChoice,
-                               .default_value = "best",
-                               .sentence = "order of ops in the plan: none (first_come), the ranks as priorities, the "
-                                           "schedule's own sequence, or the best of the three",
-                               .choices = {"best", "first_come", "priority", "sequence"}}}},
-              [](const Params& params, const PlannerCatalog&) { return std::make_unique<HeftPlanner>(params); });
+               .parameters = std::move(parameters)},
+              [](const Params& params, const PlannerCatalog&) {
+                const std::string& rank = params.Text("rank");
+                const Urgency urgency = rank == "upward"     ? Urgency::kUpward
+                                        : rank == "critical" ? Urgency::kCritical
+                                                             : Urgency::kOptimistic;
+                return std::make_unique<ListPlanner>(params, urgency, params.Bool("insertion"));
+              });
+  catalog.Add({.name = "etf",
+               .sentence = "List scheduling: of all ops that are ready, takes the one that can start first anywhere.",
+               .source = "Hwang et al. 1989; memory as in Baechi's m-ETF (Jeon et al. 2020)",
+               .parameters = SharedParameters()},
+              [](const Params& params, const PlannerCatalog&) {
+                return std::make_unique<ListPlanner>(params, Urgency::kEarliest, false);
+              });
 }
 
 }  // namespace berth

@@ -26,7 +26,8 @@ class LocalSearchPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     const Units units(request.problem());
-    MoveMaker moves(units);
+    const Structure structure(units);
+    MoveMaker moves(units, structure);
     Plan plan = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
     int64_t climbs = 0;

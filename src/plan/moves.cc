@@ -6,8 +6,9 @@
 
 namespace berth {
 
-MoveMaker::MoveMaker(const Units& units)
+MoveMaker::MoveMaker(const Units& units, const Structure& structure)
     : units_(units),
+      structure_(structure),
       graph_(units.problem().graph()),
       stamp_(units.problem().num_ops(), 0),
       first_of_unit_(units.size()) {}
@@ -128,6 +129,48 @@ void MoveMaker::Swap(std::span<const DeviceId> placement, Random& random) {
   for (const OpId op : units_.ops(b)) moves_.emplace_back(op, from);
 }
 
+void MoveMaker::Part(Random& random) {
+  if (structure_.num_parts() == 0) return;
+  for (const OpId op : structure_.part(random.Below(structure_.num_parts()))) Visit(op);
+}
+
+void MoveMaker::Exchange(std::span<const DeviceId> placement, Random& random) {
+  if (structure_.num_parts() < 2) return;
+  const size_t a = random.Below(structure_.num_parts()), b = random.Below(structure_.num_parts());
+  if (structure_.partition_of(a) != structure_.partition_of(b)) return;
+  const DeviceId from = placement[Index(structure_.part(a).front())], to = placement[Index(structure_.part(b).front())];
+  if (from == to) return;
+  for (const OpId op : structure_.part(a)) Visit(op);
+  MoveAll(placement, to);
+  chosen_.clear();
+  for (const OpId op : structure_.part(b)) Visit(op);
+  MoveAll(placement, from);
+  chosen_.clear();
+}
+
+void MoveMaker::Boundary(std::span<const DeviceId> placement, Random& random) {
+  const std::vector<OpId>& order = structure_.order().ops;
+  const auto at = [&](size_t position) { return placement[Index(order[position])]; };
+  const size_t begin = random.Below(order.size());
+  size_t boundary = begin + 1;
+  while (boundary < order.size() && at(boundary) == at(begin)) ++boundary;
+  if (boundary == order.size()) return;
+  const size_t length = Size(random);
+  const bool up = random.Chance(0.5);
+  const DeviceId from = at(up ? boundary : boundary - 1), to = at(up ? boundary - 1 : boundary);
+  // Only what is on the one device: others may have ops between.
+  size_t position = boundary;
+  for (size_t left = length; left > 0;) {
+    if (up ? position == order.size() : position == 0) break;
+    const size_t here = up ? position++ : --position;
+    if (at(here) != from) continue;
+    Visit(order[here]);
+    --left;
+  }
+  MoveAll(placement, to);
+  chosen_.clear();
+}
+
 bool MoveMaker::KeepsApart(std::span<const DeviceId> placement) {
   if (!units_.has_rules()) return true;
   trial_.assign(placement.begin(), placement.end());
@@ -160,6 +203,15 @@ std::span<const std::pair<OpId, DeviceId>> MoveMaker::Draw(MoveShape shape, std:
       break;
     case MoveShape::kSwap:
       Swap(placement, random);
+      break;
+    case MoveShape::kPart:
+      Part(random);
+      break;
+    case MoveShape::kExchange:
+      Exchange(placement, random);
+      break;
+    case MoveShape::kBoundary:
+      Boundary(placement, random);
       break;
   }
   if (!chosen_.empty()) MoveAll(placement, Target(placement, chosen_[random.Below(chosen_.size())], random));

@@ -9,10 +9,11 @@
 
 #include "base/random.h"
 #include "placement/units.h"
+#include "plan/structure.h"
 
 namespace berth {
 
-// The shapes of what moves to one device together. Branches of a network are worth nothing alone and must move whole,
+// The shapes of what moves to one device together. Branches and layers are worth nothing in parts and must move whole,
 // hence the larger ones; their sizes are drawn evenly over the orders of magnitude.
 enum class MoveShape : uint8_t {
   kOne,       // one unit
@@ -21,13 +22,17 @@ enum class MoveShape : uint8_t {
   kForward,   // an op and what depends on nothing else: a branch from its fork on
   kBackward,  // an op and what nothing else needs: a branch up to its join
   kSwap,      // two units change places
+  kPart,      // a layer, or what else the network is made of (structure.h)
+  kExchange,  // two such parts change places
+  kBoundary,  // of two devices that follow each other in the forward pass: the one takes over from the other
 };
-inline constexpr size_t kMoveShapes = 6;
+inline constexpr size_t kMoveShapes = 9;
 
 // Draws moves that keep all constraints. Not thread-safe: it has scratch memory.
 class MoveMaker {
  public:
-  explicit MoveMaker(const Units& units);
+  // `structure` outlives it.
+  MoveMaker(const Units& units, const Structure& structure);
 
   using Moves = std::vector<std::pair<OpId, DeviceId>>;
   // A move of this shape from `placement`; empty when the draw led to nothing. The span stays valid until the next
@@ -44,9 +49,13 @@ class MoveMaker {
   bool Visit(OpId op);
   void MoveAll(std::span<const DeviceId> placement, DeviceId to);
   void Swap(std::span<const DeviceId> placement, Random& random);
+  void Part(Random& random);
+  void Exchange(std::span<const DeviceId> placement, Random& random);
+  void Boundary(std::span<const DeviceId> placement, Random& random);
   bool KeepsApart(std::span<const DeviceId> placement);
 
   const Units& units_;
+  const Structure& structure_;
   const Graph& graph_;
   Moves moves_;
   std::vector<OpId> chosen_;
@@ -63,7 +72,7 @@ class ShapeChooser {
   void Report(MoveShape shape, bool helped);
 
  private:
-  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1};
+  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1, 12, 4, 4};
 };
 
 }  // namespace berth

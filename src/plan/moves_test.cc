@@ -13,7 +13,8 @@ namespace berth {
 namespace {
 
 constexpr MoveShape kAll[] = {MoveShape::kOne,     MoveShape::kSegment,  MoveShape::kCluster,
-                              MoveShape::kForward, MoveShape::kBackward, MoveShape::kSwap};
+                              MoveShape::kForward, MoveShape::kBackward, MoveShape::kSwap,
+                              MoveShape::kPart,    MoveShape::kExchange, MoveShape::kBoundary};
 
 std::vector<DeviceId> After(std::vector<DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves) {
   for (const auto& [op, device] : moves) placement[Index(op)] = device;
@@ -33,7 +34,8 @@ TEST(MoveMaker, KeepsEveryConstraint) {
   const Problem problem(free.shared_graph(), free.shared_cluster(), std::move(times), std::move(options));
   const Units units(problem);
   ASSERT_EQ(units.contradiction(), std::nullopt);
-  MoveMaker maker(units);
+  const Structure structure(units);
+  MoveMaker maker(units, structure);
   std::vector<DeviceId> placement = units.AllOn(DeviceId{0});
   std::map<MoveShape, int> drawn;
   for (int i = 0; i < 3000; ++i) {
@@ -51,7 +53,8 @@ TEST(MoveMaker, NeverMovesAnOpToWhereItIsOrTwice) {
   Random random(2);
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 4});
   const Units units(problem);
-  MoveMaker maker(units);
+  const Structure structure(units);
+  MoveMaker maker(units, structure);
   std::vector<DeviceId> placement = testing::RandomPlacement(problem, random);
   for (int i = 0; i < 2000; ++i) {
     const auto moves = maker.Draw(kAll[random.Below(std::size(kAll))], placement, random);
@@ -76,7 +79,8 @@ TEST(MoveMaker, DrawsWholeBranches) {
   for (const auto& [from, to] : kEdges) builder.Consume(static_cast<size_t>(from), static_cast<size_t>(to));
   const Problem problem = testing::UnitProblem(builder.Build(), 2);
   const Units units(problem);
-  MoveMaker maker(units);
+  const Structure structure(units);
+  MoveMaker maker(units, structure);
   Random random(3);
   const std::vector<DeviceId> placement(8, DeviceId{0});
   for (const MoveShape shape : {MoveShape::kForward, MoveShape::kBackward}) {
@@ -124,6 +128,32 @@ TEST(Units, KnowWhichDeviceIsFastest) {
   EXPECT_EQ(units.fastest(1), DeviceId{2});
   EXPECT_FALSE(units.can_run(1, DeviceId{0}));
   EXPECT_EQ(units.AllOn(DeviceId{0}), (std::vector<DeviceId>{DeviceId{0}, DeviceId{2}}));
+}
+
+TEST(MoveMaker, MovesWholePartsAndShiftsBoundaries) {
+  const Problem problem = testing::Chain(40, 2);
+  const Units units(problem);
+  const Structure structure(units);
+  ASSERT_GT(structure.num_parts(), 1);
+  MoveMaker maker(units, structure);
+  Random random(7);
+  std::vector<DeviceId> placement(40, DeviceId{0});
+  std::set<std::vector<OpId>> parts, moved;
+  for (size_t i = 0; i < structure.num_parts(); ++i) {
+    parts.insert({structure.part(i).begin(), structure.part(i).end()});
+  }
+  for (int i = 0; i < 500; ++i) {
+    std::vector<OpId> ops;
+    for (const auto& [op, device] : maker.Draw(MoveShape::kPart, placement, random)) ops.push_back(op);
+    moved.insert(std::move(ops));
+  }
+  EXPECT_EQ(moved, parts);
+  for (size_t op = 17; op < 40; ++op) placement[op] = DeviceId{1};
+  for (int i = 0; i < 500; ++i) {
+    const auto moves = maker.Draw(MoveShape::kBoundary, placement, random);
+    if (moves.empty()) continue;
+    EXPECT_TRUE(std::ranges::is_sorted(After(placement, moves))) << "one stage still follows the other";
+  }
 }
 
 }  // namespace

@@ -328,8 +328,9 @@ TEST(Objective, OptimaAreClaimedOnlyWhereTheyHold) {
       for (const std::string& objective : {std::string("energy"), WeightedBy(name, 1, 0.7)}) {
         const auto evaluator = MakeEvaluator(problem, name, objective);
         const double slow = SlowBest(*evaluator);
-        for (const std::string planner : {"exhaustive", "exhaustive(space=order)", "mincut", "best_of", "annealing",
-                                          "heft", "one_cut", "local_search"}) {
+        for (const std::string planner :
+             {"exhaustive", "exhaustive(space=order)", "mincut", "best_of(heft,local_search)", "annealing", "heft",
+              "one_cut", "local_search"}) {
           if (Planners().MakePlanner(planner)->Refuses(problem, *evaluator)) continue;
           const PlanResult result = PlanWith(*evaluator, planner, 500);
           EXPECT_EQ(result.score.objective.has_value(), true);

@@ -10,13 +10,17 @@ void RegisterSingle(PlannerCatalog& catalog);
 void RegisterRandom(PlannerCatalog& catalog);
 void RegisterRoundRobin(PlannerCatalog& catalog);
 void RegisterFixed(PlannerCatalog& catalog);
-void RegisterHeft(PlannerCatalog& catalog);
+void RegisterHeft(PlannerCatalog& catalog);  // heft, etf
 void RegisterOneCut(PlannerCatalog& catalog);
 void RegisterLocalSearch(PlannerCatalog& catalog);
 void RegisterAnnealing(PlannerCatalog& catalog);
 void RegisterExhaustive(PlannerCatalog& catalog);
 void RegisterMinCut(PlannerCatalog& catalog);
+void RegisterHuman(PlannerCatalog& catalog);
+void RegisterSimpleRules(PlannerCatalog& catalog);  // memory_proportional, equal_layers, topo, first_fit
 void RegisterBestOf(PlannerCatalog& catalog);
+void RegisterMetis(PlannerCatalog& catalog);
+void RegisterAuto(PlannerCatalog& catalog);
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings);
 
 }  // namespace berth

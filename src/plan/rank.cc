@@ -31,4 +31,21 @@ std::vector<double> UpwardRank(const Problem& problem) {
   return rank;
 }
 
+std::vector<double> PlacedRank(const Problem& problem, std::span<const DeviceId> device) {
+  const Graph& graph = problem.graph();
+  std::vector<double> rank(graph.num_ops(), 0);
+  for (size_t v = graph.num_ops(); v-- > 0;) {
+    for (size_t t = graph.first_output(MakeId<OpId>(v)); t < graph.end_output(MakeId<OpId>(v)); ++t) {
+      const auto tensor = MakeId<TensorId>(t);
+      for (const OpId consumer : graph.consumers(tensor)) {
+        const DeviceId to = device[Index(consumer)];
+        const double sent = to == device[v] ? 0 : problem.transfer_time(tensor, device[v], to);
+        rank[v] = std::max(rank[v], sent + rank[Index(consumer)]);
+      }
+    }
+    rank[v] += problem.op_time(MakeId<OpId>(v), device[v]);
+  }
+  return rank;
+}
+
 }  // namespace berth

@@ -16,4 +16,7 @@ double MeanTime(std::span<const double> times);
 // op to the end. O(edges).
 std::vector<double> UpwardRank(const Problem& problem);
 
+// The same where each op has its device: its own time there, and transfers only where they are needed. O(edges).
+std::vector<double> PlacedRank(const Problem& problem, std::span<const DeviceId> device);
+
 }  // namespace berth

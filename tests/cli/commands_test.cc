@@ -233,7 +233,7 @@ TEST(Plan, PrintsAPageForPeople) {
 
 TEST(Plan, TheSameSeedGivesTheSameBytes) {
   const Folder folder;
-  for (const char* planner : {"best_of", "annealing", "local_search", "random"}) {
+  for (const char* planner : {"auto", "annealing", "local_search", "random"}) {
     for (const char* name : {"a.json", "b.json"}) {
       ExpectFine(
           RunBerth({"plan", kModel, "--planner", planner, "--budget", "300evals", "--seed", "7", "-o", folder / name}));

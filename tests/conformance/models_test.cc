@@ -25,7 +25,7 @@ TEST_P(ShippedModel, IsPlacedBetterThanAtRandomAndNoWorseThanAtFirst) {
       return all.planners.MakePlanner(planner)->MakePlan(request).score.time;
     };
     const double random = score("random"), start = score("single"), bound = LowerBound(*evaluator).time;
-    for (const char* planner : {"local_search", "annealing", "best_of"}) {
+    for (const char* planner : {"local_search", "annealing", "auto"}) {
       const double found = score(planner);
       EXPECT_LT(found, random) << planner;
       EXPECT_LE(found, start) << planner;

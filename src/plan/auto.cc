@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+#include "placement/search.h"
+#include "plan/causes.h"
+#include "plan/list_scheduler.h"
+#include "plan/named_planner.h"
+#include "plan/planners.h"
+#include "plan/structure.h"
+
+namespace berth {
+namespace {
+
+// Rules and schedules that end by themselves: the start of all searches.
+constexpr const char* kRules[] = {
+    "single",       "human",
+    "heft",         "heft(rank=optimistic)",
+    "mincut",       "heft(clusters=always)",
+    "round_robin",  "heft(rank=critical,clusters=always)",
+    "equal_layers", "etf(clusters=always)",
+    "topo",         "memory_proportional",
+    "first_fit",    "metis",
+};
+// Searches on whole layers, from the best of the rules: few moves, each worth much.
+constexpr const char* kCoarse[] = {"on(group=layers,planner=local_search(order=rank))",
+                                   "on(group=layers,planner=local_search)", "one_cut"};
+// Rounds of searches on all of the graph, each from the best of the round before.
+constexpr std::array<std::array<const char*, 2>, 4> kFine = {{{"local_search(order=rank)", "annealing(order=rank)"},
+                                                              {"local_search(order=rank)", "local_search"},
+                                                              {"local_search(order=rank)", "annealing(order=rank)"},
+                                                              {"local_search(order=rank)", "local_search"}}};
+// Shares of what is left of the budget.
+constexpr double kForRules = 0.4, kForCoarse = 0.2;
+constexpr std::array<double, 4> kForFine = {0.35, 0.35, 0.5, 1};
+
+// Runs all simple rules and schedules; then searches that begin from the best of these, each with an equal share of the
+// budget; then searches from the best of those. Several run at a time, on as many threads as the request allows: with a
+// budget of evaluations the plan is the same on any number of them. At the end the best placement is ordered anew.
+// Never worse than the best of the rules that the budget reaches, and the best single device is the first of these.
+class AutoPlanner : public NamedPlanner {
+ public:
+  AutoPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params) {
+    const auto add = [&](const char* name, std::vector<std::unique_ptr<Planner>>& members) {
+      // Some are not in every build, nor in every program's catalog.
+      if (catalog.Find(Spec::Parse(name).name) != nullptr) members.push_back(catalog.MakePlanner(name));
+    };
+    for (const char* name : kRules) add(name, rules_);
+    for (const char* name : kCoarse) add(name, coarse_);
+    for (size_t round = 0; round < kFine.size(); ++round) {
+      for (const char* name : kFine[round]) add(name, fine_[round]);
+    }
+  }
+
+  PlannerFacts facts() const override { return {.space = PlannerFacts::Space::kSequence}; }
+
+  PlanResult MakePlan(const PlanRequest& request) override {
+    Run run(request);
+    run.Stage(rules_, kForRules);
+    run.Stage(coarse_, kForCoarse);
+    for (size_t round = 0; round < fine_.size(); ++round) run.Stage(fine_[round], kForFine[round]);
+    run.OrderBest();
+    return run.Finish();
+  }
+
+ private:
+  class Run {
+   public:
+    explicit Run(const PlanRequest& request) : request_(request), search_(request) {}
+
+    // Members that do not refuse, with equal shares of `share` of what is left of the budget.
+    void Stage(const std::vector<std::unique_ptr<Planner>>& members, double share) {
+      if (search_.Done() || optimal_) return;
+      std::vector<Planner*> able;
+      for (const auto& member : members) {
+        if (!member->Refuses(request_.problem(), request_.evaluator)) able.push_back(member.get());
+      }
+      int64_t each = std::numeric_limits<int64_t>::max();
+      if (request_.budget.evaluations < each) {
+        const auto left = static_cast<double>(search_.evaluations_left());
+        // With less than one for each the first have it; some are kept for the order at the end.
+        const auto most = static_cast<size_t>(std::max(1.0, share < 1 ? left * share : left - kForOrder));
+        if (able.size() > most) able.resize(most);
+        each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
+      }
+      if (able.empty()) return;
+      const std::vector<PlanResult> results = Play(able, each, share);
+      for (size_t i = 0; i < results.size(); ++i) Adopt(*able[i], results[i]);
+    }
+
+    // The best placement once more, in the order of a schedule for just this placement.
+    void OrderBest() {
+      const EvaluatorFacts& facts = request_.evaluator.facts();
+      if (search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities) return;
+      const Units units(request_.problem());
+      ListScheduler scheduler(units, Urgency::kUpward);
+      Plan plan{.device = search_.best().device};
+      const PartialSchedule schedule =
+          scheduler.Order({.contention = facts.contention(), .io_host = facts.io_host()}, plan.device);
+      const Score before = search_.best_score();
+      plan.priority = scheduler.rank();
+      search_.Evaluate(plan);
+      plan.priority.clear();
+      plan.sequence = schedule.InOrder();
+      if (!search_.Done()) search_.Evaluate(plan);
+      if (Better(search_.best_score(), before)) winner_ += ", in the order of a schedule";
+    }
+
+    PlanResult Finish() {
+      PlanResult result = search_.Finish(optimal_, fmt::format("the best plan is that of {}", winner_));
+      GiveCauses(request_.problem(), result.plan, "found by search");
+      return result;
+    }
+
+   private:
+    static constexpr double kForOrder = 2;
+    static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
+
+    std::vector<PlanResult> Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
+      const size_t threads = Threads(members.size());
+      const double begin = search_.seconds(), left = request_.budget.seconds - begin, end = begin + share * left;
+      std::vector<PlanRequest> requests;
+      for (size_t i = 0; i < members.size(); ++i) {
+        PlanRequest part = search_.Remaining(++stream_, evaluations, left);
+        part.start = search_.has_best() ? &search_.best() : request_.start;
+        part.first_evaluation = search_.Lend(std::min(evaluations, kManyNumbers)).first;
+        part.confirms = false;
+        part.progress = nullptr;
+        part.threads = threads > 1 ? 1 : request_.threads;
+        requests.push_back(std::move(part));
+      }
+      std::vector<PlanResult> results(members.size());
+      std::vector<uint8_t> has_result(members.size(), 0);
+      std::atomic<size_t> next = 0;
+      const auto work = [&] {
+        for (size_t i = next++; i < members.size(); i = next++) {
+          // Of the time that is left, an equal share for each of the rounds that are left.
+          const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
+          const double allowed = (end - search_.seconds()) / rounds;
+          if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
+          requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
+          results[i] = members[i]->MakePlan(requests[i]);
+          has_result[i] = 1;
+        }
+      };
+      {
+        std::vector<std::jthread> others;
+        for (size_t t = 1; t < threads; ++t) others.emplace_back(work);
+        work();
+      }
+      size_t count = 0;
+      while (count < results.size() && has_result[count] != 0) ++count;
+      results.resize(count);
+      return results;
+    }
+
+    size_t Threads(size_t members) const {
+      if (request_.evaluator.facts().exclusive || !request_.evaluator.facts().deterministic) return 1;
+      const size_t allowed =
+          request_.threads > 0 ? static_cast<size_t>(request_.threads) : std::thread::hardware_concurrency();
+      return std::clamp<size_t>(allowed, 1, members);
+    }
+
+    void Adopt(const Planner& member, const PlanResult& result) {
+      if (!search_.has_best() || Better(result.score, search_.best_score())) winner_ = member.name();
+      search_.Adopt(result);
+      // An optimum among placements may still be beaten by an order.
+      optimal_ = optimal_ || (result.optimal && (member.facts().space == PlannerFacts::Space::kSequence ||
+                                                 !request_.evaluator.facts().uses_priorities));
+    }
+
+    const PlanRequest& request_;
+    Search search_;
+    uint64_t stream_ = 0;
+    std::string winner_;
+    bool optimal_ = false;
+  };
+
+  std::vector<std::unique_ptr<Planner>> rules_, coarse_;
+  std::array<std::vector<std::unique_ptr<Planner>>, kFine.size()> fine_;
+};
+
+}  // namespace
+
+void RegisterAuto(PlannerCatalog& catalog) {
+  catalog.Add(
+      {.name = "auto",
+       .sentence = "The best of all: rules and schedules first, then searches that begin where these ended, on "
+                   "all processors.",
+       .source = "-",
+       .parameters = {}},
+      [](const Params& params, const PlannerCatalog& all) { return std::make_unique<AutoPlanner>(params, all); });
+}
+
+}  // namespace berth

@@ -1,0 +1,101 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "placement/grouping.h"
+#include "placement/search.h"
+#include "placement/testing.h"
+#include "plan/planners.h"
+#include "plan/testing.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+class Auto : public ::testing::Test {
+ protected:
+  Auto() {
+    RegisterGroupings(groupings_);
+    RegisterParallel(evaluators_);
+    RegisterSerial(evaluators_);
+    RegisterSingle(planners_);
+    RegisterRoundRobin(planners_);
+    RegisterHeft(planners_);
+    RegisterOneCut(planners_);
+    RegisterLocalSearch(planners_);
+    RegisterAnnealing(planners_);
+    RegisterMinCut(planners_);
+    RegisterHuman(planners_);
+    RegisterSimpleRules(planners_);
+    RegisterMetis(planners_);
+    RegisterOn(planners_, groupings_);
+    RegisterAuto(planners_);
+  }
+
+  PlanResult Run(const Evaluator& evaluator, std::string_view planner, const Budget& budget, int64_t threads = 0) {
+    return planners_.MakePlanner(planner)->MakePlan(
+        {.evaluator = evaluator, .budget = budget, .random = Random(3), .threads = threads});
+  }
+
+  GroupingCatalog groupings_{"grouping"};
+  EvaluatorCatalog evaluators_{"evaluator"};
+  PlannerCatalog planners_;
+};
+
+TEST_F(Auto, IsNoWorseThanAnyRule) {
+  for (const char* model : {"rnnlm(layers=2,steps=5)", "nmt(steps=5)", "wavenet(stacks=1)", "chain(ops=20)"}) {
+    for (const bool training : {false, true}) {
+      const Problem problem = testing::ModelProblem(model, "p100x4", training);
+      const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+      const Score found = Run(*evaluator, "auto", {.evaluations = 2000}).score;
+      for (const char* rule : {"single", "round_robin", "human", "heft", "heft(rank=optimistic)", "metis", "topo",
+                               "equal_layers", "memory_proportional", "first_fit"}) {
+        EXPECT_FALSE(Better(Run(*evaluator, rule, {}).score, found)) << rule << " on " << model;
+      }
+    }
+  }
+}
+
+TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {
+  const Problem problem = testing::ModelProblem("gnmt(layers=2,steps=4)", "p100x4", true);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  for (const int64_t evaluations : {1, 7, 60, 900}) {
+    const PlanResult one = Run(*evaluator, "auto", {.evaluations = evaluations}, 1);
+    EXPECT_LE(one.evaluations, evaluations);
+    for (const int64_t threads : {2, 5}) {
+      const PlanResult more = Run(*evaluator, "auto", {.evaluations = evaluations}, threads);
+      EXPECT_EQ(more.plan.device, one.plan.device);
+      EXPECT_EQ(more.plan.priority, one.plan.priority);
+      EXPECT_EQ(more.plan.sequence.has_value(), one.plan.sequence.has_value());
+      EXPECT_EQ(more.score.value(), one.score.value());
+      EXPECT_EQ(more.evaluations, one.evaluations);
+      EXPECT_EQ(more.note, one.note);
+    }
+  }
+}
+
+TEST_F(Auto, SpendsNearlyAllOfItsEvaluations) {
+  const Problem problem = testing::ModelProblem("nmt(steps=4)", "p100x4", true);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  EXPECT_GT(Run(*evaluator, "auto", {.evaluations = 2000}).evaluations, 1800);
+}
+
+TEST_F(Auto, StopsWhenItIsCancelledWithThePlanThatItHas) {
+  const Problem problem = testing::ModelProblem("nmt(steps=4)", "p100x4", true);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  const std::atomic<bool> cancelled = true;
+  const PlanResult result = Run(*evaluator, "auto", {.cancelled = &cancelled});
+  EXPECT_EQ(result.plan.device.size(), problem.num_ops());
+  EXPECT_LT(result.evaluations, 20);
+}
+
+TEST_F(Auto, EndsWithAProof) {
+  Random random(4);
+  const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
+  const auto evaluator = evaluators_.Make("serial(io=everywhere)", problem);
+  const PlanResult result = Run(*evaluator, "auto", {.evaluations = 5000});
+  EXPECT_TRUE(result.optimal);
+  EXPECT_THAT(result.note, ::testing::HasSubstr("mincut"));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,304 @@
+#include "plan/list_scheduler.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "plan/rank.h"
+
+namespace berth {
+namespace {
+
+// The optimistic cost table of PEFT (Arabnejad and Barbosa 2014, equation 5): per op and device, the least time from
+// the end of the op there to the end of everything, each consumer on its best device. O(edges x devices).
+std::vector<double> OptimisticCosts(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  const size_t devices = problem.num_devices();
+  const MeanTransfer transfer(problem);
+  std::vector<double> cost(graph.num_ops() * devices, 0);
+  for (size_t v = graph.num_ops(); v-- > 0;) {
+    const auto op = MakeId<OpId>(v);
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      const auto tensor = MakeId<TensorId>(t);
+      for (const OpId consumer : graph.consumers(tensor)) {
+        double least = kCannotRun;
+        const auto whole = [&](size_t q) {
+          return cost[Index(consumer) * devices + q] + problem.op_time(consumer, MakeId<DeviceId>(q));
+        };
+        for (size_t q = 0; q < devices; ++q) least = std::min(least, whole(q));
+        least += transfer(tensor);
+        for (size_t p = 0; p < devices; ++p) {
+          cost[v * devices + p] = std::max(cost[v * devices + p], std::min(least, whole(p)));
+        }
+      }
+    }
+  }
+  return cost;
+}
+
+}  // namespace
+
+ListScheduler::ListScheduler(const Units& units, Urgency urgency)
+    : units_(units), problem_(units.problem()), urgency_(urgency) {
+  const size_t devices = problem_.num_devices();
+  if (urgency == Urgency::kOptimistic) {
+    ahead_ = OptimisticCosts(problem_);
+    for (size_t v = 0; v < problem_.num_ops(); ++v) {
+      rank_.push_back(MeanTime(std::span(ahead_).subspan(v * devices, devices)));
+    }
+    return;
+  }
+  rank_ = UpwardRank(problem_);
+  if (urgency == Urgency::kCritical) SetCritical();
+}
+
+// rank_d of CPOP (Topcuoglu et al. 2002, equation 7), and the ops through which the longest way goes.
+void ListScheduler::SetCritical() {
+  const Graph& graph = problem_.graph();
+  const MeanTransfer transfer(problem_);
+  std::vector<double> from_start(graph.num_ops(), 0);
+  for (const OpId op : graph.ops()) {
+    for (const TensorId tensor : graph.inputs_of(op)) {
+      const OpId producer = graph.producer(tensor);
+      from_start[Index(op)] =
+          std::max(from_start[Index(op)],
+                   from_start[Index(producer)] + MeanTime(problem_.op_times(producer)) + transfer(tensor));
+    }
+  }
+  double longest = 0;
+  for (const OpId op : graph.ops()) {
+    rank_[Index(op)] += from_start[Index(op)];
+    longest = std::max(longest, rank_[Index(op)]);
+  }
+  critical_.assign(graph.num_ops(), 0);
+  std::vector<double> time(problem_.num_devices(), 0);
+  for (const OpId op : graph.ops()) {
+    // Sums in another order differ in their last bits.
+    if (rank_[Index(op)] < longest * (1 - 1e-12)) continue;
+    critical_[Index(op)] = 1;
+    for (const DeviceId device : problem_.cluster().ids()) time[Index(device)] += problem_.op_time(op, device);
+  }
+  const auto least = std::ranges::min_element(time);
+  if (least != time.end() && *least < kCannotRun) {
+    critical_device_ = MakeId<DeviceId>(static_cast<size_t>(least - time.begin()));
+  }
+}
+
+void ListScheduler::Begin(const ListRules& rules, const Clusters* clusters) {
+  const Graph& graph = problem_.graph();
+  rules_ = rules;
+  clusters_ = clusters;
+  kept_apart_ = true;
+  device_.assign(graph.num_ops(), DeviceId{-1});
+  device_of_cluster_.assign(clusters == nullptr ? 0 : clusters->size(), DeviceId{-1});
+  pending_.assign(problem_.num_devices(), 0);
+  given_bytes_.assign(problem_.num_devices(), 0);
+  missing_.assign(graph.num_ops(), 0);
+  for (const OpId op : graph.ops()) missing_[Index(op)] = graph.inputs_of(op).size();
+}
+
+PartialSchedule ListScheduler::Run(const ListRules& rules, const Clusters* clusters) {
+  Begin(rules, clusters);
+  PartialSchedule schedule(problem_, rules.contention, rules.insertion, rules.io_host);
+  urgency_ == Urgency::kEarliest ? RunByStart(schedule) : RunByRank(schedule);
+  return schedule;
+}
+
+PartialSchedule ListScheduler::Order(const ListRules& rules, std::span<const DeviceId> device) {
+  Begin(rules, nullptr);
+  device_.assign(device.begin(), device.end());
+  rank_ = PlacedRank(problem_, device);
+  PartialSchedule schedule(problem_, rules.contention, rules.insertion, rules.io_host);
+  RunByRank(schedule);
+  return schedule;
+}
+
+void ListScheduler::RunByRank(PartialSchedule& schedule) {
+  const Graph& graph = problem_.graph();
+  using Entry = std::pair<double, OpId>;
+  const auto later = [](const Entry& a, const Entry& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  };
+  std::priority_queue<Entry, std::vector<Entry>, decltype(later)> ready(later);
+  for (const OpId op : graph.ops()) {
+    if (missing_[Index(op)] == 0) ready.emplace(rank_[Index(op)], op);
+  }
+  while (!ready.empty()) {
+    const OpId op = ready.top().second;
+    ready.pop();
+    if (device_[Index(op)] == DeviceId{-1}) PutWithOthers(op, schedule);
+    schedule.Place(op, device_[Index(op)]);
+    Placed(op);
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
+        if (--missing_[Index(consumer)] == 0) ready.emplace(rank_[Index(consumer)], consumer);
+      }
+    }
+  }
+}
+
+void ListScheduler::RunByStart(PartialSchedule& schedule) {
+  const Graph& graph = problem_.graph();
+  struct Entry {
+    double start, rank;
+    OpId op;
+    DeviceId device;
+  };
+  // Of equal starts the op of the highest rank (Hwang et al. 1989 leave ties to a priority list).
+  const auto later = [](const Entry& a, const Entry& b) {
+    return std::tuple(a.start, -a.rank, a.op, a.device) > std::tuple(b.start, -b.rank, b.op, b.device);
+  };
+  std::priority_queue<Entry, std::vector<Entry>, decltype(later)> ready(later);
+  const auto offer = [&](OpId op, DeviceId device) {
+    const double start = schedule.Find(op, device).start;
+    ready.push({start, rank_[Index(op)], op, device});
+  };
+  const auto offer_all = [&](OpId op) {
+    if (const DeviceId device = device_[Index(op)]; device != DeviceId{-1}) return offer(op, device);
+    size_t able = 0;
+    for (const DeviceId device : problem_.cluster().ids()) {
+      if (!units_.Fits(device_, units_.unit_of(op), device)) continue;
+      ++able;
+      offer(op, device);
+    }
+    if (able == 0) {
+      PutWithOthers(op, schedule);
+      offer(op, device_[Index(op)]);
+    }
+  };
+  for (const OpId op : graph.ops()) {
+    if (missing_[Index(op)] == 0) offer_all(op);
+  }
+  while (!ready.empty()) {
+    Entry entry = ready.top();
+    ready.pop();
+    const OpId op = entry.op;
+    if (schedule.placed(op)) continue;
+    if (const DeviceId device = device_[Index(op)]; device != DeviceId{-1} && device != entry.device) {
+      offer(op, device);  // its unit has gone elsewhere meanwhile
+      continue;
+    }
+    // Devices and ports have only become busier: what would start later now waits for its turn.
+    if (const double start = schedule.Find(op, entry.device).start; start > entry.start) {
+      entry.start = start;
+      ready.push(entry);
+      continue;
+    }
+    if (device_[Index(op)] == DeviceId{-1}) {
+      const size_t unit = units_.unit_of(op);
+      const bool fits = units_.Fits(device_, unit, entry.device);
+      if (!fits || rules_.mind_memory || clusters_ != nullptr) {
+        PutWithOthers(op, schedule);
+        if (device_[Index(op)] != entry.device) {
+          offer(op, device_[Index(op)]);
+          continue;
+        }
+      } else {
+        units_.Put(device_, unit, entry.device);
+      }
+    }
+    schedule.Place(op, device_[Index(op)]);
+    Placed(op);
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
+        if (--missing_[Index(consumer)] == 0) offer_all(consumer);
+      }
+    }
+  }
+}
+
+void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
+  if (clusters_ == nullptr) {
+    units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+    return;
+  }
+  const size_t cluster = clusters_->cluster_of(op);
+  const DeviceId chosen = ChooseForCluster(op, cluster, schedule);
+  if (chosen == DeviceId{-1}) {
+    // No device can run all of it: units on their own.
+    units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+    return;
+  }
+  device_of_cluster_[cluster] = chosen;
+  given_bytes_[Index(chosen)] += clusters_->bytes(cluster);
+  for (const size_t unit : clusters_->units_of(cluster)) {
+    if (device_[Index(units_.ops(unit).front())] != DeviceId{-1} || !units_.Fits(device_, unit, chosen)) continue;
+    units_.Put(device_, unit, chosen);
+    pending_[Index(chosen)] += units_.time(unit, chosen);
+  }
+  // Rules between units may keep the op itself away.
+  if (device_[Index(op)] == DeviceId{-1}) units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+}
+
+void ListScheduler::Placed(OpId op) {
+  if (clusters_ == nullptr) return;
+  const DeviceId device = device_[Index(op)];
+  pending_[Index(device)] = std::max(0.0, pending_[Index(device)] - problem_.op_time(op, device));
+}
+
+DeviceId ListScheduler::ChooseForCluster(OpId op, size_t cluster, PartialSchedule& schedule) {
+  DeviceId best{-1};
+  std::pair<int64_t, double> least;  // bytes over the limit, then time
+  for (const DeviceId device : problem_.cluster().ids()) {
+    const double time = clusters_->time(cluster, device);
+    if (time == kCannotRun) continue;
+    std::pair<int64_t, double> cost{0, schedule.Find(op, device).end + pending_[Index(device)] + time -
+                                           problem_.op_time(op, device) + ReturnTime(op, device)};
+    for (const Clusters::Tie& tie : clusters_->ties(cluster)) {
+      const DeviceId other = device_of_cluster_[tie.cluster];
+      if (other != DeviceId{-1} && other != device) cost.second += tie.time;
+    }
+    if (rules_.mind_memory) {
+      const int64_t needed = given_bytes_[Index(device)] + clusters_->bytes(cluster);
+      cost.first = std::max<int64_t>(0, needed - problem_.memory_limit(device));
+    }
+    if (best == DeviceId{-1} || cost < least) {
+      best = device;
+      least = cost;
+    }
+  }
+  return best;
+}
+
+DeviceId ListScheduler::Choose(OpId op, PartialSchedule& schedule) {
+  const size_t unit = units_.unit_of(op);
+  if (critical_device_ && critical_[Index(op)] != 0 && units_.Fits(device_, unit, *critical_device_)) {
+    return *critical_device_;
+  }
+  DeviceId best{-1};
+  std::pair<int64_t, double> least;  // bytes over the limit, then time
+  for (const DeviceId device : problem_.cluster().ids()) {
+    if (!units_.Fits(device_, unit, device)) continue;
+    const PartialSchedule::Slot slot = schedule.Find(op, device);
+    std::pair<int64_t, double> cost{0, urgency_ == Urgency::kEarliest ? slot.start : slot.end};
+    cost.second += ReturnTime(op, device);
+    if (!ahead_.empty()) cost.second += ahead_[Index(op) * problem_.num_devices() + Index(device)];
+    if (rules_.mind_memory) {
+      const int64_t needed = schedule.resident_bytes(device) + schedule.added_bytes(op, device);
+      cost.first = std::max<int64_t>(0, needed - problem_.memory_limit(device));
+    }
+    if (best == DeviceId{-1} || cost < least) {
+      best = device;
+      least = cost;
+    }
+  }
+  if (best != DeviceId{-1}) return best;
+  kept_apart_ = false;
+  return units_.fastest(unit);
+}
+
+// Until its outputs are back on the host, if there is one.
+double ListScheduler::ReturnTime(OpId op, DeviceId device) const {
+  if (!rules_.io_host || device == *rules_.io_host) return 0;
+  double time = 0;
+  for (size_t t = problem_.graph().first_output(op); t < problem_.graph().end_output(op); ++t) {
+    const auto tensor = MakeId<TensorId>(t);
+    if (problem_.graph().is_output(tensor)) {
+      time = std::max(time, problem_.transfer_time(tensor, device, *rules_.io_host));
+    }
+  }
+  return time;
+}
+
+}  // namespace berth

@@ -1,0 +1,64 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "placement/testing.h"
+#include "plan/planners.h"
+#include "plan/testing.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+PlanResult Partition(const Problem& problem) {
+  PlannerCatalog planners;
+  RegisterMetis(planners);
+  EvaluatorCatalog evaluators("evaluator");
+  RegisterParallel(evaluators);
+  const auto evaluator = evaluators.Make("parallel(contention=ports,io=everywhere)", problem);
+  return planners.MakePlanner("metis")->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
+}
+
+TEST(Metis, CutsWhereLittleIsSent) {
+  // Four dense parts side by side, each op feeding all later ones of its part, and one small tensor between neighbours.
+  GraphBuilder builder("parts");
+  for (size_t part = 0; part < 4; ++part) {
+    for (size_t i = 0; i < 12; ++i) {
+      const size_t op = builder.AddOp("", "Op", {.flops = 1});
+      for (size_t before = 0; before < i; ++before) {
+        builder.Consume(builder.AddTensor(12 * part + before, 100), op);
+      }
+      if (i == 11 && part > 0) builder.Consume(builder.AddTensor(12 * part - 1, 1), op);
+    }
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 4);
+  const PlanResult result = Partition(problem);
+  std::set<DeviceId> all;
+  for (size_t part = 0; part < 4; ++part) {
+    std::set<DeviceId> devices;
+    for (size_t i = 0; i < 12; ++i) devices.insert(result.plan.device[12 * part + i]);
+    EXPECT_EQ(devices.size(), 1) << part;
+    all.insert(devices.begin(), devices.end());
+  }
+  EXPECT_EQ(all.size(), 4);
+  EXPECT_EQ(result.evaluations, 8);
+}
+
+TEST(Metis, GivesTheSlowerDeviceLess) {
+  const Problem problem = testing::ModelProblem("lstm_grid(layers=6,steps=12)", "cpu_gpu", false);
+  const PlanResult result = Partition(problem);
+  const auto cpu = problem.cluster().Find("cpu");
+  const auto on_cpu = std::ranges::count(result.plan.device, cpu);
+  EXPECT_LT(on_cpu * 3, static_cast<std::ptrdiff_t>(problem.num_ops()));
+}
+
+TEST(Metis, AnswersTheSameEachTime) {
+  const Problem problem = testing::ModelProblem("gnmt(layers=2,steps=4)", "p100x4", true);
+  const PlanResult first = Partition(problem), second = Partition(problem);
+  EXPECT_EQ(first.plan.device, second.plan.device);
+  EXPECT_EQ(FindViolation(problem, first.plan.view()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth
