@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "learn/in_parallel.h"
+#include "base/in_parallel.h"
 
 namespace berth {
 
@@ -29,6 +29,7 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
   const size_t together = plays.empty() ? 1 : std::max<size_t>(at_once / std::max<size_t>(used(plays[0]), 1), 1);
   std::vector<Part> parts((plays.size() + together - 1) / together);
   InParallel(static_cast<int64_t>(parts.size()), threads, [&](size_t number) {
+    UseOneThread();
     Part& part = parts[number];
     part.gradient.resize(parameters.size());
     std::vector<Which> list;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "learn/in_parallel.h"
+#include "base/in_parallel.h"
 
 namespace berth {
 
@@ -67,6 +67,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_
     left -= wanted * rollouts;
   }
   InParallel(static_cast<int64_t>(plays.size()), threads, [&](size_t p) {
+    UseOneThread();
     const Share& share = shares[p];
     std::vector<Random> randoms;
     for (int64_t r = 0; r < share.rollouts; ++r) {
@@ -90,20 +91,19 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
   const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
   const std::unique_ptr<Search> search = Borrow(of, most, random, workspace.get(), stop);
   Play play{.index = index};
-  InParallel(1, 1, [&](size_t) {
-    for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {
-      std::vector<Random> randoms{random.Fork(0, 1)};
-      auto episodes =
-          policy_.Play(*of.task, *search, randoms,
-                       {.greedy = true,
-                        .evaluations = std::min(policy_.greedy_evaluations(*of.task), most - search->evaluations()),
-                        .memory_penalty = method_.scoring.memory_penalty,
-                        .cause = cause_,
-                        .way = way,
-                        .stop = stop});
-      play.episodes.push_back(std::move(episodes[0]));
-    }
-  });
+  UseOneThread();
+  for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {
+    std::vector<Random> randoms{random.Fork(0, 1)};
+    auto episodes =
+        policy_.Play(*of.task, *search, randoms,
+                     {.greedy = true,
+                      .evaluations = std::min(policy_.greedy_evaluations(*of.task), most - search->evaluations()),
+                      .memory_penalty = method_.scoring.memory_penalty,
+                      .cause = cause_,
+                      .way = way,
+                      .stop = stop});
+    play.episodes.push_back(std::move(episodes[0]));
+  }
   play.found = search->Found();
   return play;
 }

@@ -13,6 +13,8 @@ void Task::KeepRules(std::span<DeviceId> placement) const {
   if (has_rules() && !units.Legalise(placement)) std::ranges::copy(otherwise_, placement.begin());
 }
 
+void UseOneThread() { at::set_num_threads(1); }
+
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random) {
   if (greedy) return static_cast<size_t>(std::ranges::max_element(log_probability) - log_probability.begin());
   double left = random.Uniform();

@@ -68,6 +68,10 @@ struct Played {
   const Episode& episode;
 };
 
+// Within torch's operations, for the thread that calls it. Graphs are small: a thread per worker is faster than threads
+// within an operation, and sums do not depend on the number of threads then.
+void UseOneThread();
+
 // One decision: the likeliest (of equals the first), or drawn.
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
 

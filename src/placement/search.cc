@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/in_parallel.h"
 
 namespace berth {
 namespace {
@@ -140,11 +141,7 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
       scored[i] = 1;
     }
   };
-  {
-    std::vector<std::jthread> others;
-    for (size_t t = 1; t < threads; ++t) others.emplace_back(work, t);
-    work(0);
-  }
+  InParallel(static_cast<int64_t>(threads), static_cast<int64_t>(threads), work);
   next_number_ += static_cast<int64_t>(count);
   const auto done = static_cast<size_t>(std::ranges::find(scored, 0) - scored.begin());
   for (size_t i = 0; i < done; ++i) {

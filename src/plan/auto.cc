@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 #include <memory>
-#include <thread>
 
 #include "base/error.h"
+#include "base/in_parallel.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/list_scheduler.h"
@@ -135,23 +134,15 @@ class AutoPlanner : public NamedPlanner {
       }
       std::vector<PlanResult> results(members.size());
       std::vector<uint8_t> has_result(members.size(), 0);
-      std::atomic<size_t> next = 0;
-      const auto work = [&] {
-        for (size_t i = next++; i < members.size(); i = next++) {
-          // Of the time that is left, an equal share for each of the rounds that are left.
-          const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
-          const double allowed = (end - search_.seconds()) / rounds;
-          if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
-          requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
-          results[i] = members[i]->MakePlan(requests[i]);
-          has_result[i] = 1;
-        }
-      };
-      {
-        std::vector<std::jthread> others;
-        for (size_t t = 1; t < threads; ++t) others.emplace_back(work);
-        work();
-      }
+      InParallel(static_cast<int64_t>(members.size()), static_cast<int64_t>(threads), [&](size_t i) {
+        // Of the time that is left, an equal share for each of the rounds that are left.
+        const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
+        const double allowed = (end - search_.seconds()) / rounds;
+        if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
+        requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
+        results[i] = members[i]->MakePlan(requests[i]);
+        has_result[i] = 1;
+      });
       size_t count = 0;
       while (count < results.size() && has_result[count] != 0) ++count;
       results.resize(count);
@@ -159,10 +150,8 @@ class AutoPlanner : public NamedPlanner {
     }
 
     size_t Threads(size_t members) const {
-      if (request_.evaluator.facts().exclusive || !request_.evaluator.facts().deterministic) return 1;
-      const size_t allowed =
-          request_.threads > 0 ? static_cast<size_t>(request_.threads) : std::thread::hardware_concurrency();
-      return std::clamp<size_t>(allowed, 1, members);
+      if (!request_.evaluator.facts().deterministic) return 1;
+      return std::clamp<size_t>(static_cast<size_t>(ThreadsFor(request_.evaluator, request_.threads)), 1, members);
     }
 
     void Adopt(const Planner& member, const PlanResult& result) {

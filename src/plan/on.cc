@@ -6,6 +6,7 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "placement/grouping.h"
+#include "placement/units.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 
@@ -47,7 +48,13 @@ class OnPlanner : public NamedPlanner {
     };
     const Grouping grouping = groupings_.Make(group_, request.problem(), stop);
     size_t dropped = 0;
-    const Problem grouped = Grouped(request.problem(), grouping, dropped);
+    Problem grouped = Grouped(request.problem(), grouping, dropped);
+    // Groups that agree with the constraints one by one may contradict them together: then none is left.
+    const Constraints& rules = grouped.constraints();
+    if ((!rules.separate.empty() || !rules.forbidden_transfers.empty()) && Units(grouped).contradiction()) {
+      grouped = request.problem();
+      dropped = grouping.num_groups();
+    }
     Budget rest = request.budget;
     const double grouping_seconds = watch.seconds();
     rest.seconds = std::max(0.0, rest.seconds - grouping_seconds);

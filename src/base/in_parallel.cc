@@ -1,6 +1,4 @@
-#include "learn/in_parallel.h"
-
-#include <torch/torch.h>
+#include "base/in_parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,8 +12,6 @@ void InParallel(int64_t count, int64_t threads, const std::function<void(size_t)
   std::vector<std::exception_ptr> failed(static_cast<size_t>(count));
   std::atomic<int64_t> next = 0;
   const auto work = [&] {
-    // Graphs are small: a thread per worker is faster than threads within an operation, and sums do not depend on it.
-    at::set_num_threads(1);
     for (int64_t i = next++; i < count; i = next++) {
       try {
         run(static_cast<size_t>(i));
