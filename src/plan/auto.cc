@@ -98,8 +98,10 @@ class AutoPlanner : public NamedPlanner {
       const Units units(request_.problem());
       ListScheduler scheduler(units, Urgency::kUpward);
       Plan plan{.device = search_.best().device};
-      const PartialSchedule schedule =
-          scheduler.Order({.contention = facts.contention(), .io_host = facts.io_host()}, plan.device);
+      const PartialSchedule schedule = scheduler.Order(
+          {.contention = facts.contention(), .io_host = facts.io_host(), .stop = [&] { return search_.Interrupted(); }},
+          plan.device);
+      if (scheduler.stopped()) return;
       const Score before = search_.best_score();
       plan.priority = scheduler.rank();
       search_.Evaluate(plan);

@@ -18,6 +18,7 @@ namespace {
 constexpr double kRatios[] = {0.5, 2};
 // No cluster has more than this share of the work that each device would have.
 constexpr double kMostWork = 1.05;
+constexpr size_t kMostOps = 500'000;  // beyond, joining them takes longer than scheduling
 
 enum class Grouped : uint8_t { kAuto, kAlways, kNever };
 
@@ -49,7 +50,10 @@ class ListPlanner : public NamedPlanner {
     const Units units(request.problem());
     ListScheduler scheduler(units, urgency_);
     EvaluateRuns(search, units, scheduler, nullptr);
-    if (grouped_ == Grouped::kAlways || (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
+    if (request.problem().num_ops() > kMostOps) {
+      // Plain scheduling is all there is.
+    } else if (grouped_ == Grouped::kAlways ||
+               (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
       for (const double ratio : kRatios) {
         if (search.Done()) break;
         const Clusters clusters(units, ratio, kMostWork * WorkPerDevice(units));
@@ -82,8 +86,13 @@ class ListPlanner : public NamedPlanner {
     const PartialSchedule schedule = scheduler.Run({.contention = ContentionFor(facts),
                                                     .io_host = facts.io_host(),
                                                     .insertion = insertion_,
-                                                    .mind_memory = mind_memory},
+                                                    .mind_memory = mind_memory,
+                                                    .stop = [&] { return search.Interrupted(); }},
                                                    clusters);
+    if (scheduler.stopped()) {
+      if (!search.has_best()) search.Evaluate({.device = units.AllOn(units.fastest(0))}, "before the time was over");
+      return;
+    }
     Plan plan{.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device())};
     const auto evaluate = [&] {
       if (!search.Done()) search.Evaluate(plan);

@@ -128,7 +128,7 @@ class RecurrentLayout {
 // 2019, section 4): each layer of a recurrent network on its own device, two per device where there are more of them,
 // the embedding with the first layers, attention and projection near them or with the last; any other network in
 // contiguous parts of equal work. Weights, gradients and updates are with the forward ops that they belong to. Tries
-// its few layouts, about fifty evaluations, and keeps the best: never worse than contiguous parts, nor than the fastest
+// its few layouts, about fifty evaluations, and keeps the best: never worse than contiguous parts, nor than one
 // device alone. Layers are found by shared weights, then by names (placement/layers.h).
 class HumanPlanner : public NamedPlanner {
  public:
@@ -165,17 +165,20 @@ class HumanPlanner : public NamedPlanner {
       for (const Layout& layout : Layouts(layers)) evaluate(recurrent.Place(layout), "layer by layer");
     }
     Contiguous contiguous(problem, layers);
-    for (size_t count = equal.size(); count > 0; count /= 2) {
+    for (size_t count = equal.size(); count > 1; count /= 2) {
       const std::span<const DeviceId> devices(equal.data(), count);
       for (const Cuts cuts : {Cuts::kAnywhere, Cuts::kLeastCrossing, Cuts::kLayers}) {
         evaluate(contiguous.EqualWork(devices, cuts), "contiguous parts of equal work");
-        if (count == 1) break;
       }
     }
     if (by_speed.size() > equal.size()) {
       for (const Cuts cuts : {Cuts::kAnywhere, Cuts::kLeastCrossing, Cuts::kLayers}) {
         evaluate(contiguous.EqualWork(by_speed, cuts), "contiguous parts of equal work");
       }
+    }
+    const std::vector<DeviceId> class_of = InterchangeableDevices(request.evaluator);
+    for (const DeviceId device : problem.cluster().ids()) {
+      if (class_of[Index(device)] == device) evaluate(units.AllOn(device), "all on one device");
     }
     PlanResult result = search.Finish(false, best);
     GiveCauses(problem, result.plan, best);

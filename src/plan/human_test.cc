@@ -81,8 +81,7 @@ TEST_F(Rules, HumanIsNoWorseThanContiguousPartsNorThanOneDevice) {
       const Score score = evaluator->ScorePlan({.device = device}, *workspace);
       EXPECT_FALSE(Better(score, result.score));
     }
-    const std::vector<DeviceId> one = Units(problem).AllOn(devices.front());
-    EXPECT_FALSE(Better(evaluator->ScorePlan({.device = one}, *workspace), result.score));
+    EXPECT_FALSE(Better(Run(problem, "single").score, result.score));
   }
 }
 

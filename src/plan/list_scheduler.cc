@@ -90,6 +90,8 @@ void ListScheduler::Begin(const ListRules& rules, const Clusters* clusters) {
   rules_ = rules;
   clusters_ = clusters;
   kept_apart_ = true;
+  stopped_ = false;
+  placed_ = 0;
   device_.assign(graph.num_ops(), DeviceId{-1});
   device_of_cluster_.assign(clusters == nullptr ? 0 : clusters->size(), DeviceId{-1});
   pending_.assign(problem_.num_devices(), 0);
@@ -124,7 +126,7 @@ void ListScheduler::RunByRank(PartialSchedule& schedule) {
   for (const OpId op : graph.ops()) {
     if (missing_[Index(op)] == 0) ready.emplace(rank_[Index(op)], op);
   }
-  while (!ready.empty()) {
+  while (!ready.empty() && !Stopped()) {
     const OpId op = ready.top().second;
     ready.pop();
     if (device_[Index(op)] == DeviceId{-1}) PutWithOthers(op, schedule);
@@ -170,7 +172,7 @@ void ListScheduler::RunByStart(PartialSchedule& schedule) {
   for (const OpId op : graph.ops()) {
     if (missing_[Index(op)] == 0) offer_all(op);
   }
-  while (!ready.empty()) {
+  while (!ready.empty() && !Stopped()) {
     Entry entry = ready.top();
     ready.pop();
     const OpId op = entry.op;
@@ -231,7 +233,15 @@ void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
   if (device_[Index(op)] == DeviceId{-1}) units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
 }
 
+// Each op may be looked for in all gaps of all devices, and large schedules have many.
+bool ListScheduler::Stopped() {
+  constexpr size_t kOften = 256;
+  stopped_ = stopped_ || (rules_.stop && placed_ % kOften == 0 && rules_.stop());
+  return stopped_;
+}
+
 void ListScheduler::Placed(OpId op) {
+  ++placed_;
   if (clusters_ == nullptr) return;
   const DeviceId device = device_[Index(op)];
   pending_[Index(device)] = std::max(0.0, pending_[Index(device)] - problem_.op_time(op, device));

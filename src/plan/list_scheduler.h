@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/stop_check.h"
 #include "placement/partial_schedule.h"
 #include "placement/units.h"
 #include "plan/clusters.h"
@@ -27,6 +28,7 @@ struct ListRules {
   bool insertion = true;
   // Only devices that would hold everything ever put there, while there is such a device.
   bool mind_memory = false;
+  StopCheck stop{};  // asked now and then: whether to give up
 };
 
 // Schedules the ops of a problem one at a time. A unit goes to one device, chosen when its first op is next; with
@@ -49,6 +51,8 @@ class ListScheduler {
   const std::vector<DeviceId>& device() const { return device_; }
   // False when it came to an op that could be on none of the devices that were left.
   bool kept_apart() const { return kept_apart_; }
+  // Whether `stop` ended it before all ops had a place.
+  bool stopped() const { return stopped_; }
 
  private:
   void SetCritical();
@@ -61,6 +65,7 @@ class ListScheduler {
   DeviceId ChooseForCluster(OpId op, size_t cluster, PartialSchedule& schedule);
   double ReturnTime(OpId op, DeviceId device) const;
   void Placed(OpId op);
+  bool Stopped();
 
   const Units& units_;
   const Problem& problem_;
@@ -77,7 +82,8 @@ class ListScheduler {
   std::vector<double> pending_;       // by device: work of clusters that were put there, not yet scheduled
   std::vector<int64_t> given_bytes_;  // by device: of all clusters that were put there
   std::vector<size_t> missing_;       // by op: producers not yet scheduled
-  bool kept_apart_ = true;
+  size_t placed_ = 0;
+  bool kept_apart_ = true, stopped_ = false;
 };
 
 }  // namespace berth

@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-PlanResult Answer(const Problem& problem, std::string_view planner) {
+PlanResult Answer(const Problem& problem, std::string_view planner, const Budget& budget = {}) {
   static const PlannerCatalog planners = [] {
     PlannerCatalog all;
     RegisterHeft(all);
@@ -24,7 +24,7 @@ PlanResult Answer(const Problem& problem, std::string_view planner) {
   EvaluatorCatalog evaluators("evaluator");
   RegisterParallel(evaluators);
   const auto evaluator = evaluators.Make("parallel(contention=ports,io=everywhere)", problem);
-  return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
+  return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = budget, .random = Random(1)});
 }
 
 // ETF as its paper has it: before each step every ready op is asked for on every device.
@@ -102,6 +102,15 @@ TEST(Heft, IsNotFarFromTheExpertOnStepsOfTraining) {
   for (const char* model : {"rnnlm(layers=4,steps=8)", "gnmt(layers=2,steps=6)", "nmt(steps=8)", "wavenet(stacks=1)"}) {
     const Problem problem = testing::ModelProblem(model, "p100x4", true);
     EXPECT_LT(Answer(problem, "heft").score.value(), 1.5 * Answer(problem, "human").score.value()) << model;
+  }
+}
+
+TEST(Heft, HasAPlanWhenTheTimeIsOverBeforeItsScheduleIs) {
+  const Problem problem = testing::ModelProblem("nmt(steps=8)", "p100x4", true);
+  for (const char* planner : {"heft", "etf"}) {
+    const PlanResult result = Answer(problem, planner, {.seconds = 0});
+    EXPECT_EQ(result.evaluations, 1);
+    EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
   }
 }
 

@@ -79,7 +79,7 @@ struct Cell {
 };
 
 struct Options {
-  Budget budget{.seconds = 10};
+  Budget budget{.seconds = 5};
   std::string only;
   std::vector<Column> columns = DefaultColumns();
 };
