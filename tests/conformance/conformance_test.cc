@@ -219,6 +219,7 @@ class Conformance : public ::testing::TestWithParam<std::string> {
     // Learned planners as they stand in the catalog, but smaller: sanitized, each run takes seconds.
     if (planner == "hsdag") return "hsdag(hidden=16,imagined=2)";
     if (planner == "placeto") return "placeto(rounds=2,rollouts=1,epochs=1)";
+    if (planner == "rnn") return "rnn(hidden=16,rollouts=4,epochs=1)";
     if (planner == "best_of") return "best_of(one_cut,random)";
     if (planner != "fixed") return planner;
     std::string list;
