@@ -88,14 +88,14 @@ class AutoPlanner : public NamedPlanner {
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
-      const std::vector<PlanResult> results = Play(able, each, share);
-      for (size_t i = 0; i < results.size(); ++i) Adopt(*able[i], results[i]);
+      Play(able, each, share);
     }
 
     // The best placement once more, in the order of a schedule for just this placement.
     void OrderBest() {
       const EvaluatorFacts& facts = request_.evaluator.facts();
-      if (search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities) return;
+      if (!search_.has_best() || search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities)
+        return;
       const Units units(request_.problem());
       ListScheduler scheduler(units, Urgency::kUpward);
       Plan plan{.device = search_.best().device};
@@ -113,6 +113,7 @@ class AutoPlanner : public NamedPlanner {
     }
 
     PlanResult Finish() {
+      if (!search_.has_best()) throw Error("{}", failure_);
       PlanResult result = search_.Finish(optimal_, fmt::format("the best plan is that of {}", winner_));
       GiveCauses(request_.problem(), result.plan, "found by search");
       return result;
@@ -122,7 +123,7 @@ class AutoPlanner : public NamedPlanner {
     static constexpr double kForOrder = 2;
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
 
-    std::vector<PlanResult> Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
+    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
       const size_t threads = Threads(members.size());
       const double begin = search_.seconds(), left = request_.budget.seconds - begin, end = begin + share * left;
       std::vector<PlanRequest> requests;
@@ -137,6 +138,7 @@ class AutoPlanner : public NamedPlanner {
       }
       std::vector<PlanResult> results(members.size());
       std::vector<uint8_t> has_result(members.size(), 0);
+      std::vector<std::string> failure(members.size());
       std::atomic<size_t> next = 0;
       const auto work = [&] {
         for (size_t i = next++; i < members.size(); i = next++) {
@@ -145,8 +147,13 @@ class AutoPlanner : public NamedPlanner {
           const double allowed = (end - search_.seconds()) / rounds;
           if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
           requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
-          results[i] = members[i]->MakePlan(requests[i]);
-          has_result[i] = 1;
+          try {
+            results[i] = members[i]->MakePlan(requests[i]);
+            has_result[i] = 1;
+          } catch (const Error& error) {
+            // Groups and rules that keep ops apart may leave a member without any placement.
+            failure[i] = error.what();
+          }
         }
       };
       {
@@ -154,10 +161,10 @@ class AutoPlanner : public NamedPlanner {
         for (size_t t = 1; t < threads; ++t) others.emplace_back(work);
         work();
       }
-      size_t count = 0;
-      while (count < results.size() && has_result[count] != 0) ++count;
-      results.resize(count);
-      return results;
+      for (size_t i = 0; i < members.size(); ++i) {
+        if (has_result[i] != 0) Adopt(*members[i], results[i]);
+        if (failure_.empty()) failure_ = failure[i];
+      }
     }
 
     size_t Threads(size_t members) const {
@@ -178,7 +185,7 @@ class AutoPlanner : public NamedPlanner {
     const PlanRequest& request_;
     Search search_;
     uint64_t stream_ = 0;
-    std::string winner_;
+    std::string winner_, failure_;
     bool optimal_ = false;
   };
 
