@@ -87,14 +87,14 @@ class AutoPlanner : public NamedPlanner {
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
-      const std::vector<PlanResult> results = Play(able, each, share);
-      for (size_t i = 0; i < results.size(); ++i) Adopt(*able[i], results[i]);
+      Play(able, each, share);
     }
 
     // The best placement once more, in the order of a schedule for just this placement.
     void OrderBest() {
       const EvaluatorFacts& facts = request_.evaluator.facts();
-      if (search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities) return;
+      if (!search_.has_best() || search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities)
+        return;
       const Units units(request_.problem());
       ListScheduler scheduler(units, Urgency::kUpward);
       Plan plan{.device = search_.best().device};
@@ -112,6 +112,7 @@ class AutoPlanner : public NamedPlanner {
     }
 
     PlanResult Finish() {
+      if (!search_.has_best()) throw Error("{}", failure_);
       PlanResult result = search_.Finish(optimal_, fmt::format("the best plan is that of {}", winner_));
       GiveCauses(request_.problem(), result.plan, "found by search");
       return result;
@@ -121,7 +122,7 @@ class AutoPlanner : public NamedPlanner {
     static constexpr double kForOrder = 2;
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
 
-    std::vector<PlanResult> Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
+    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
       const size_t threads = Threads(members.size());
       const double begin = search_.seconds(), left = request_.budget.seconds - begin, end = begin + share * left;
       std::vector<PlanRequest> requests;
@@ -136,19 +137,25 @@ class AutoPlanner : public NamedPlanner {
       }
       std::vector<PlanResult> results(members.size());
       std::vector<uint8_t> has_result(members.size(), 0);
+      std::vector<std::string> failure(members.size());
       InParallel(static_cast<int64_t>(members.size()), static_cast<int64_t>(threads), [&](size_t i) {
         // Of the time that is left, an equal share for each of the rounds that are left.
         const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
         const double allowed = (end - search_.seconds()) / rounds;
         if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
         requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
-        results[i] = members[i]->MakePlan(requests[i]);
-        has_result[i] = 1;
+        try {
+          results[i] = members[i]->MakePlan(requests[i]);
+          has_result[i] = 1;
+        } catch (const Error& error) {
+          // Groups and rules that keep ops apart may leave a member without any placement.
+          failure[i] = error.what();
+        }
       });
-      size_t count = 0;
-      while (count < results.size() && has_result[count] != 0) ++count;
-      results.resize(count);
-      return results;
+      for (size_t i = 0; i < members.size(); ++i) {
+        if (has_result[i] != 0) Adopt(*members[i], results[i]);
+        if (failure_.empty()) failure_ = failure[i];
+      }
     }
 
     size_t Threads(size_t members) const {
@@ -167,7 +174,7 @@ class AutoPlanner : public NamedPlanner {
     const PlanRequest& request_;
     Search search_;
     uint64_t stream_ = 0;
-    std::string winner_;
+    std::string winner_, failure_;
     bool optimal_ = false;
   };
 

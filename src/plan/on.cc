@@ -92,7 +92,8 @@ void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings) {
        .parameters = {{.name = "group",
                        .type = ParameterType::kSpec,
                        .default_value = "colocation",
-                       .sentence = "how ops are grouped: colocation, chain, fusion, merge, random, with parameters",
+                       .sentence =
+                           "how ops are grouped: colocation, chain, fusion, merge, layers, random, with parameters",
                        .mode_decides = true},
                       {.name = "planner",
                        .type = ParameterType::kSpec,
