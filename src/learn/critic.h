@@ -1,4 +1,4 @@
-// What stands in for the evaluator between evaluations, where a method has it.
+// A learned model of costs, which some methods train beside the policy.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,7 +14,7 @@ class Critic {
  public:
   virtual ~Critic() = default;
 
-  // What it foresees of the placement after each step, in the problem's time unit.
+  // The cost that it foresees after each step, in the problem's time unit.
   virtual std::vector<double> Foresee(const Episode& episode) const = 0;
   // Learns from each step whose cost is known and finite.
   virtual void Learn(const Episode& episode) = 0;

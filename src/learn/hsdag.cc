@@ -38,7 +38,8 @@ struct Step {
 struct HsdagEpisode : Episode {
   int64_t way = 0;
   std::vector<Step> steps;
-  std::vector<std::vector<int32_t>> device_of_node;  // per step
+  // Per step, the device of each node: as decided, and as placed, which is another where constraints join nodes.
+  std::vector<std::vector<int32_t>> decided, placed;
 };
 
 // The distributions behind the decisions, once for each different state that the episode went through.
@@ -56,16 +57,15 @@ class HsdagCritic : public Critic {
 
   std::vector<double> Foresee(const Episode& of) const override {
     std::vector<double> cost;
-    for (const auto& device_of_node : static_cast<const HsdagEpisode&>(of).device_of_node) {
-      cost.push_back(model_.Predict(device_of_node));
-    }
+    // Of what was decided, since Loss has the expectation over decisions.
+    for (const auto& decided : static_cast<const HsdagEpisode&>(of).decided) cost.push_back(model_.Predict(decided));
     return cost;
   }
 
   void Learn(const Episode& of) override {
     const auto& episode = static_cast<const HsdagEpisode&>(of);
     for (size_t i = 0; i < episode.cost.size(); ++i) {
-      if (std::isfinite(episode.cost[i])) model_.Learn(episode.device_of_node[i], episode.cost[i]);
+      if (std::isfinite(episode.cost[i])) model_.Learn(episode.placed[i], episode.cost[i]);
     }
   }
 
@@ -203,15 +203,17 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
       step.group_of_node = out.group_of_node;
       step.device = Draw(log_probabilities, random, play.greedy);
 
-      auto& device_of_node = episode->device_of_node.emplace_back(task.coarse.size());
+      std::vector<int32_t> device_of_node(task.coarse.size());
       for (size_t v = 0; v < task.coarse.size(); ++v) {
         device_of_node[v] = static_cast<int32_t>(step.device[static_cast<size_t>(out.group_of_node[v])]);
       }
       task.placer.Place(device_of_node, placement);
+      episode->decided.push_back(device_of_node);
       if (task.has_rules()) {
         task.KeepRules(placement);
         task.coarse.ReadBack(placement, device_of_node);
       }
+      episode->placed.push_back(std::move(device_of_node));
       const Score score = search.Evaluate({.device = placement}, play.cause);
       episode->cost.push_back(CostOf(task.problem, score, play.memory_penalty));
       const auto rows = log_probabilities.accessor<float, 2>();

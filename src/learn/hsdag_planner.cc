@@ -41,8 +41,6 @@ std::vector<Parameter> HsdagParameters() {
 const std::vector<Mode>& HsdagModes() {
   static const std::vector<Mode> modes = {{"best",
                                            {{"reward", "time"},
-                                            {"credit", "own"},
-                                            {"baseline", "batch"},
                                             {"learning_rate_end", "0.0003"},
                                             {"entropy", "0.004"},
                                             {"entropy_end", "0.0003"},
@@ -67,8 +65,6 @@ const std::vector<Mode>& HsdagModes() {
                                             {"credit", "buffer"},
                                             {"baseline", "none"},
                                             {"gamma", "0.95"},
-                                            {"learning_rate", "0.001"},
-                                            {"learning_rate_end", "0.001"},
                                             {"symmetric", "false"},
                                             {"reject_single", "true"},
                                             {"colocation", "code"},
@@ -122,10 +118,6 @@ void CompleteHsdag(const Params& given, const Params& params, Method& method) {
   options.held = hold > 0;
   method.make_policy = [options](const Problem& problem, const Random& random) {
     return std::make_shared<HsdagPolicy>(problem, options, random);
-  };
-  method.refuses = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.num_devices() < 2) return "it needs at least two devices";
-    return std::nullopt;
   };
 }
 

@@ -63,7 +63,7 @@ class LearnedPlanner : public Planner {
     }
     std::optional<double> policy_seconds;
     if (!search.Done()) {
-      // Where there is no plan yet, this is the one.
+      // Without a plan it must not be stopped.
       const Learner::Answer answer =
           learner.Greedy(0, search.evaluations_left(), search.has_best() ? stop : StopCheck());
       const Score& score = answer.result.score;
@@ -74,6 +74,10 @@ class LearnedPlanner : public Planner {
                           : score.fits()  ? "takes " + ToString(Seconds{*policy_seconds})
                                           : "does not fit");
       if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), failure);
+    }
+    if (!search.has_best()) {
+      throw Error("{}: none of {} placements could be scored: {}", name(), search.evaluations(),
+                  search.failures() > 0 ? search.last_failure() : "the time was over before the first");
     }
     PlanResult result = search.Finish(false, note);
     result.policy_seconds = policy_seconds;
@@ -97,6 +101,8 @@ class LearnedPlanner : public Planner {
 }  // namespace
 
 std::optional<std::string> WhyNot(const Method& method, const Problem& problem) {
+  if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
+  if (problem.num_ops() == 0) return "there is no op to place";
   if (method.refuses) {
     if (auto reason = method.refuses(problem)) return reason;
   }

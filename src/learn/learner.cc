@@ -41,6 +41,7 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
 }
 
 std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const StopCheck& stop) {
+  UseOneThread();  // for what is done here, too
   Undo undo(state_);
   std::vector<Play> plays = player_.PlayUpdate(state_.updates, evaluations, threads, random_, stop);
   const auto dropped = [&] {
@@ -110,8 +111,8 @@ void Learner::Weigh(std::span<Play> plays) {
     if (state_.critics.empty()) {
       weight = state_.rule.Weigh(task, of_case, reference, cases_[index].problem().seconds_per_unit());
     } else {
-      // What the critic foresaw is not due to luck; its own gradient takes care of that part (Loss). What it did not is
-      // a share of the reference, as there.
+      // Only the cost that the critic did not foresee is weighed, as a share of the reference; Loss adds the gradient
+      // of the part that it did.
       std::vector<Episode> unexplained(of_case.size());
       for (size_t i = 0; i < of_case.size(); ++i) {
         const std::vector<double> foreseen = state_.critics[index]->Foresee(*of_case[i]);
@@ -145,7 +146,7 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
   };
   const double planned = static_cast<double>(planned_updates_), done = static_cast<double>(state_.updates - 1);
   for (int64_t epoch = 0; epoch < method_.rule.epochs && !point.diverged; ++epoch) {
-    const Step took = step(done / planned, false);
+    const Step took = step(std::min(done / planned, 1.0), false);
     if (took == Step::kStopped) return false;
     point.diverged = took == Step::kDiverged;
     point.loss = gradient.loss;
@@ -159,7 +160,7 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
   }
   const auto imagined = static_cast<double>(method_.imagined);
   for (int64_t i = 0; i < method_.imagined && !point.diverged; ++i) {
-    const Step took = step((done + static_cast<double>(i) / imagined) / planned, true);
+    const Step took = step(std::min((done + static_cast<double>(i) / imagined) / planned, 1.0), true);
     if (took == Step::kStopped) return false;
     point.diverged = took == Step::kDiverged;
   }

@@ -44,7 +44,7 @@ class Undo {
   std::vector<std::vector<at::Tensor>> critics_{};  // none before they learn
 };
 
-// Of what a checkpoint is: it goes on where these are the same.
+// Which training a checkpoint belongs to; only the same one can be resumed.
 struct CheckpointOrigin {
   std::string method{};  // canonical
   int64_t planned_updates = 0;

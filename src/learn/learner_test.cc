@@ -53,6 +53,12 @@ Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
                       .clip_norm = 1.25}};
 }
 
+Method Named(const std::string& name) {
+  MethodCatalog methods;
+  RegisterMethods(methods);
+  return methods.Make(name);
+}
+
 Method SmallHsdag(const std::string& parameters) {
   MethodCatalog methods;
   RegisterHsdag(methods);
@@ -113,8 +119,8 @@ TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
   Random random(3);
   const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3});
   const auto evaluator = Parallel(problem);
-  for (const Method& method :
-       {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3")}) {
+  for (const Method& method : {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3"),
+                               Named("rnn(hidden=8,rollouts=3,workers=3)"), Named("tabular(workers=3)")}) {
     std::vector<std::string> bytes;
     for (const int64_t threads : {1, 2, 3}) {
       testing::OpenLearner learner(method, {*evaluator}, Random(1), 4);
@@ -158,7 +164,7 @@ TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
   const auto evaluator = Parallel(problem);
   Method placeto = SmallPlaceto();
   placeto.rule.epochs = 3;
-  for (const Method& method : {placeto, SmallHsdag("imagined=2")}) {
+  for (const Method& method : {placeto, SmallHsdag("imagined=2"), Named("rnn(hidden=8,rollouts=2,colocation=none)")}) {
     testing::OpenLearner learner(method, {*evaluator}, Random(1), 9);
     learner.Update(1'000'000, 1);
     learner.Save(Path("before"));
@@ -250,6 +256,29 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
   testing::OpenLearner learner(SmallPlaceto(), {evaluator}, Random(1), 4);
   EXPECT_EQ(ErrorOf([&] { learner.Update(1'000'000, 1); }),
             "placeto(test): none of 24 placements could be scored: no device answers");
+}
+
+// A clock that ends in the first update, where nothing has a score, ends in an error and not in a plan.
+TEST_F(LearnerTest, SaysWhenTheTimeWasOverBeforeAnythingHadAScore) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
+  EXPECT_THAT(ErrorOf([&] {
+                MakeLearnedPlanner(SmallPlaceto())
+                    ->MakePlan({.evaluator = evaluator, .budget = {.seconds = 1e-9}, .random = Random(1)});
+              }),
+              HasSubstr("placements could be scored: "));
+}
+
+// Beyond the planned updates all schedules stay where they end.
+TEST_F(LearnerTest, GoesOnBeyondItsPlannedUpdatesAsAtTheirEnd) {
+  const Problem problem = FastSecond(5);
+  const auto evaluator = Parallel(problem);
+  testing::OpenLearner few(SmallHsdag("imagined=0"), {*evaluator}, Random(1), 1),
+      fewer(SmallHsdag("imagined=0,hold=0.02"), {*evaluator}, Random(1), 1);
+  for (int i = 0; i < 4; ++i) {
+    const CurvePoint a = *few.Update(1'000'000, 1), b = *fewer.Update(1'000'000, 1);
+    EXPECT_NE(a.loss, b.loss) << "what is held weighs a thousandth still, in update " << i + 1;
+  }
 }
 
 TEST_F(LearnerTest, HasNoAnswerWhereThatHasNoScore) {

@@ -81,7 +81,7 @@ void SetTraining(const Params& given, const Params& params, Method& method) {
                     .clip_norm = params.Real("clip")};
   method.seeded = params.Bool("seeded");
   method.checkpoint = params.Text("checkpoint");
-  method.train = params.Given("train") ? params.Bool("train") : method.checkpoint.empty();
+  method.train = given.Given("train") ? params.Bool("train") : method.checkpoint.empty();
 }
 
 const std::string* ValueIn(const Mode& mode, const std::string& parameter) {
@@ -122,7 +122,6 @@ Params WithMode(const Params& params, const std::vector<Mode>& modes, const std:
   const Mode& mode = *std::ranges::find(modes, params.Text("mode"), &Mode::name);
   Spec spec = Spec::Parse(params.canonical());
   if (&mode != &modes.front()) {
-    // A parameter that it leaves out has its plain default and not that of the first mode.
     for (const auto& [name, value] : mode.values) {
       if (!params.Given(name)) spec.parameters.emplace_back(name, value);
     }
@@ -145,12 +144,13 @@ std::vector<Parameter> TrainingParameters() {
              "what is subtracted from credits: their mean over an update (batch), nothing, a moving mean over updates, "
              "or the mean of the last `window` episodes at the same step"),
       Whole("window", "10", "episodes over which the baseline of each step is the mean, for baseline=window", 1, 1e6),
-      Real("gamma", "1", "discount of later rewards", 0, 1),
+      Real("gamma", "1", "discount of later rewards, for credit own and intermediate; of earlier ones for buffer", 0,
+           1),
       Switch("normalise", "false", "divide credits by their standard deviation over an update"),
       Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
       Whole("epochs", "1", "gradient steps per update on its own episodes", 1, 100),
       Whole("workers", "1",
-            "episodes per update, side by side on threads, each on a graph of its own in training on several", 1, 1024),
+            "workers per update, side by side on threads, each on a graph of its own in training on several", 1, 1024),
       Whole("rollouts", "1", "episodes that a worker plays at once", 1, 1024),
       Real("learning_rate", "0.001", "learning rate of Adam at first; 0: nothing is learned", 0, 10),
       Real("learning_rate_end", "0.001",
@@ -169,9 +169,9 @@ std::vector<Parameter> TrainingParameters() {
       {.name = "checkpoint", .sentence = "a policy that `berth train` has written, to begin with"},
       Switch("train", "true",
              "false (default with a checkpoint): answer with the policy's likeliest placement, without training")};
-  // A checkpoint decides the one, and the end of the learning rate asks whether the other was given.
+  // A checkpoint decides the first, and which of the two rates are given decides how the rate ends.
   for (Parameter& parameter : list) {
-    parameter.mode_decides = parameter.name == "train" || parameter.name == "learning_rate";
+    parameter.mode_decides = parameter.name == "train" || parameter.name.starts_with("learning_rate");
   }
   return list;
 }
@@ -183,9 +183,10 @@ void AddMethod(MethodCatalog& catalog, MethodDeclaration declaration) {
                  .parameters = std::move(declaration.parameters)};
   std::ranges::move(TrainingParameters(), std::back_inserter(info.parameters));
   for (const Mode& mode : declaration.modes) {
-    for (const auto& [name, value] : mode.values) {
-      BERTH_CHECK(std::ranges::count(info.parameters, name, &Parameter::name) == 1, "{}: mode {} sets {}", info.name,
-                  mode.name, name);
+    try {
+      Params(Spec{.name = info.name, .parameters = mode.values}, info.parameters, "learned planner");
+    } catch (const Error& error) {
+      BERTH_CHECK(false, "mode {} of {}: {}", mode.name, info.name, error.what());
     }
   }
   // Every mode says all that any mode says: what it leaves out has the parameter's own default.

@@ -1,5 +1,5 @@
-// The parameters of learned placers: those of training, which all share, and those of each one's own policy. Every
-// default stands once.
+// The parameters of learned placers: those of training, which all share, and those of each one's own policy. What lists
+// show as a default stands here, once.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ namespace berth {
 // stands here: REINFORCE as it is written down first, with Adam.
 std::vector<Parameter> TrainingParameters();
 
-// What one word stands for: mode=paper. Values as text, by the names of parameters; what it leaves out has the
-// parameter's own default.
+// A mode: a named set of parameter values, as in mode=paper. Names and values are text; a parameter that a mode leaves
+// out has its own default.
 struct Mode {
   std::string name{};
   std::vector<std::pair<std::string, std::string>> values{};
@@ -27,8 +27,7 @@ struct Mode {
 struct MethodDeclaration {
   std::string name{}, sentence{}, source{};
   std::vector<Parameter> parameters{};  // of its policy
-  // The first is what the placer does without a word, so its values are the defaults; with one alone there is no
-  // parameter `mode`.
+  // The first mode is the default one; a method with one mode has no parameter `mode`.
   std::vector<Mode> modes{};
   int64_t default_evaluations = 2000;
   // Sets what is the method's own: its policy, its critic, what it refuses. `given` tells what the user has written,

@@ -89,10 +89,74 @@ TEST(MethodParameters, AllMethodsTakeTheSameParametersOfTraining) {
   }
 }
 
+// A name says all that was given, so that whoever makes it anew gets the same.
+TEST(MethodParameters, TheNameOfAMethodMakesItAgain) {
+  MethodCatalog methods;
+  RegisterMethods(methods);
+  for (const char* const name : {"tabular(learning_rate=0.5,learning_rate_end=0.1)", "tabular(learning_rate_end=0.1)",
+                                 "rnn(learning_rate=0.001)", "hsdag(learning_rate=0.001,learning_rate_end=0.0003)",
+                                 "placeto(mode=paper,learning_rate_end=0.0001)"}) {
+    const Method once = methods.Make(name), again = methods.Make(once.name);
+    EXPECT_EQ(once.name, again.name);
+    EXPECT_EQ(once.learner.learning_rate.first, again.learner.learning_rate.first) << name;
+    EXPECT_EQ(once.learner.learning_rate.last, again.learner.learning_rate.last) << name;
+  }
+}
+
+// As published, and as the released code has it; the policies' own parameters are in their lists.
+TEST(MethodParameters, ModesSetTheTrainingThatTheyAreNamedFor) {
+  MethodCatalog methods;
+  RegisterMethods(methods);
+  const Method hsdag = methods.Make("hsdag(mode=paper)");
+  EXPECT_EQ(hsdag.rule.reward, Reward::kInverse);
+  EXPECT_EQ(hsdag.rule.credit, Credit::kOwn);
+  EXPECT_EQ(hsdag.rule.baseline, Baseline::kNone);
+  EXPECT_EQ(hsdag.rule.gamma, 0.95);
+  EXPECT_EQ(hsdag.learner.learning_rate.first, 1e-4);
+  EXPECT_EQ(hsdag.learner.learning_rate.last, 1e-4);
+  EXPECT_EQ(hsdag.learner.entropy.first, 0);
+  EXPECT_FALSE(hsdag.make_critic);
+  const Method code = methods.Make("hsdag(mode=code)");
+  EXPECT_EQ(code.rule.credit, Credit::kBuffer);
+  EXPECT_EQ(code.learner.learning_rate.first, 1e-3);
+  EXPECT_EQ(code.learner.learning_rate.last, 1e-3);
+  EXPECT_TRUE(code.scoring.reject_single_device);
+  const Method best = methods.Make("hsdag");
+  EXPECT_EQ(best.rule.reward, Reward::kNegative);
+  EXPECT_EQ(best.rule.baseline, Baseline::kBatch);
+  EXPECT_EQ(best.learner.learning_rate.first, 1e-3);
+  EXPECT_EQ(best.learner.learning_rate.last, 3e-4);
+  EXPECT_EQ(best.imagined, 30);
+  EXPECT_TRUE(best.make_critic);
+  const Method placeto = methods.Make("placeto(mode=paper)");
+  EXPECT_EQ(placeto.rule.reward, Reward::kNegative);
+  EXPECT_EQ(placeto.rule.credit, Credit::kToGo);
+  EXPECT_EQ(placeto.rule.baseline, Baseline::kWindow);
+  EXPECT_EQ(placeto.rule.clip_ratio, 0);
+  EXPECT_EQ(placeto.rule.epochs, 1);
+  EXPECT_FALSE(placeto.rule.normalise);
+  EXPECT_EQ(placeto.learner.learning_rate.first, 1e-3);
+  EXPECT_EQ(placeto.learner.learning_rate.last, 1e-4);
+  EXPECT_EQ(placeto.learner.entropy.first, 1);
+  EXPECT_EQ(placeto.learner.clip_norm, 1.25);
+  EXPECT_FALSE(placeto.seeded);
+  const Method rnn = methods.Make("rnn(mode=paper)");
+  EXPECT_EQ(rnn.rule.reward, Reward::kSquareRoot);
+  EXPECT_EQ(rnn.rule.baseline, Baseline::kMoving);
+  EXPECT_EQ(rnn.learner.rollouts, 4);
+  EXPECT_EQ(rnn.learner.learning_rate.first, 0.1);
+}
+
+TEST(MethodParametersDeathTest, AModeWithAnUnknownValueIsAMistakeOfTheProgram) {
+  MethodCatalog catalog;
+  EXPECT_DEATH(AddMethod(catalog, {.name = "toy", .modes = {{"best", {{"credit", "all"}}}}, .make = {}}),
+               "mode best of toy: .*credit=all");
+}
+
 TEST(MethodParametersDeathTest, AModeOfAnUnknownParameterIsAMistakeOfTheProgram) {
   MethodCatalog catalog;
   EXPECT_DEATH(AddMethod(catalog, {.name = "toy", .modes = {{"best", {{"sise", "3"}}}}, .make = {}}),
-               "toy: mode best sets sise");
+               "mode best of toy: .*no parameter .sise");
 }
 
 }  // namespace

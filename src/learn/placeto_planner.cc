@@ -36,14 +36,14 @@ std::vector<Parameter> PlacetoParameters() {
              "credit=terminal, unless given), everything on the first device, or a new random one each time")};
 }
 
-// Ours, and what is published: `hyperparameters.txt` of the released code, and its defaults where that is silent.
+// Ours, and what is published: `hyperparameters.txt` of the released code, and its defaults where that is silent; but 2
+// workers, where 4 to 8 are published.
 const std::vector<Mode>& PlacetoModes() {
   static const std::vector<Mode> modes = {{"best",
                                            {{"head", "shared"},
                                             {"scale", "relative"},
                                             {"start", "first"},
                                             {"rounds", "4"},
-                                            {"reward", "log"},
                                             {"credit", "intermediate"},
                                             {"baseline", "window"},
                                             {"gamma", "0.95"},
@@ -63,7 +63,6 @@ const std::vector<Mode>& PlacetoModes() {
                                             {"credit", "intermediate"},
                                             {"baseline", "window"},
                                             {"workers", "2"},
-                                            {"learning_rate", "0.001"},
                                             {"learning_rate_end", "0.0001"},
                                             {"entropy", "1"},
                                             {"entropy_end", "1"},
@@ -72,8 +71,6 @@ const std::vector<Mode>& PlacetoModes() {
 }
 
 std::optional<std::string> PlacetoRefuses(const Problem& problem, const PlacetoOptions& options) {
-  if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
-  if (problem.num_ops() == 0) return "there is no op to place";
   const int64_t columns = PlacetoTask::Columns(options, static_cast<int64_t>(problem.num_devices()));
   if (columns > kMostChannels) {
     return fmt::format(

@@ -31,7 +31,7 @@ int64_t Player::greedy_evaluations(size_t index) const {
 
 // A search over a lease of the case's own.
 std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations, const Random& random,
-                                       Workspace* workspace, const StopCheck& stop) const {
+                                       Workspace& workspace, const StopCheck& stop) const {
   const Lease lease = of.search->Lend(evaluations);
   auto search = std::make_unique<Search>(PlanRequest{.evaluator = *of.scoring,
                                                      .budget = {.evaluations = lease.evaluations},
@@ -39,8 +39,8 @@ std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations,
                                                      .first_evaluation = lease.first,
                                                      .confirms = false,
                                                      .constrained = &of.problem()},
-                                         workspace);
-  if (workspace != nullptr && of.scoring->facts().stops) workspace->stop = stop;
+                                         &workspace);
+  if (of.scoring->facts().stops) workspace.stop = stop;
   return search;
 }
 
@@ -63,7 +63,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_
     shares.push_back({.way = p % ways,
                       .rollouts = rollouts,
                       .evaluations = wanted,
-                      .search = Borrow(cases_[index], wanted * rollouts, random, workspace.get(), stop)});
+                      .search = Borrow(cases_[index], wanted * rollouts, random, *workspace, stop)});
     left -= wanted * rollouts;
   }
   InParallel(static_cast<int64_t>(plays.size()), threads, [&](size_t p) {
@@ -89,7 +89,7 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
   const LearnCase& of = cases_[index];
   const int64_t most = std::min(greedy_evaluations(index), evaluations);
   const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
-  const std::unique_ptr<Search> search = Borrow(of, most, random, workspace.get(), stop);
+  const std::unique_ptr<Search> search = Borrow(of, most, random, *workspace, stop);
   Play play{.index = index};
   UseOneThread();
   for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {

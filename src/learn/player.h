@@ -53,7 +53,7 @@ class Player {
   Play PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const;
 
  private:
-  std::unique_ptr<Search> Borrow(const LearnCase& of, int64_t evaluations, const Random& random, Workspace* workspace,
+  std::unique_ptr<Search> Borrow(const LearnCase& of, int64_t evaluations, const Random& random, Workspace& workspace,
                                  const StopCheck& stop) const;
 
   const Method& method_;

@@ -22,7 +22,7 @@ namespace berth {
 // Policies derive their own, with what Recall and the method's critic need.
 struct Episode {
   virtual ~Episode() = default;
-  // Of the placement that it began with, in time units; NaN where there was none, or nobody asked.
+  // The cost of the placement that it began with, in time units; NaN where there was none, or nobody asked.
   double start_cost = std::numeric_limits<double>::quiet_NaN();
   // Per step, in time units: of the placement after it. NaN where no score was asked for, infinity where it failed.
   std::vector<double> cost{};
@@ -51,7 +51,8 @@ struct Task {
   Task& operator=(const Task&) = delete;
 
   // Policies decide about each group by itself. Where constraints join several of them (separate, forbid-transfer),
-  // what is scored is the nearest placement that keeps these; elsewhere the placement stays as it is.
+  // what is scored is a near placement that keeps these (Units::Legalise), or, where none was found, always the same
+  // one; elsewhere the placement stays as it is.
   bool has_rules() const { return units.has_rules(); }
   void KeepRules(std::span<DeviceId> placement) const;
 
@@ -68,8 +69,8 @@ struct Played {
   const Episode& episode;
 };
 
-// Within torch's operations, for the thread that calls it. Graphs are small: a thread per worker is faster than threads
-// within an operation, and sums do not depend on the number of threads then.
+// Makes torch use one thread inside each operation that this thread calls. Graphs are small: a thread per worker is
+// faster than threads within an operation, and sums do not depend on the number of threads then.
 void UseOneThread();
 
 // One decision: the likeliest (of equals the first), or drawn.
@@ -81,7 +82,8 @@ struct PlayOptions {
   double memory_penalty = 2;  // of costs (ScoringOptions)
   std::string_view cause{};   // of plans that the search keeps
   int64_t way = 0;            // in which of the policy's ways to play (Policy::ways)
-  // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step.
+  // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step or in
+  // the middle of one. Such episodes must not be recalled.
   std::function<bool()> stop{};
 
   bool stopped() const { return stop && stop(); }

@@ -1,6 +1,7 @@
 // The recurrent placer of Mirhoseini et al. 2017: a sequence-to-sequence network writes a device for each group of ops
 // and learns from the step time of the whole placement. No code was published; docs/decisions/0005-learning.md says
-// what is a choice of ours. The adjacency of a group is a column for each other group, so a policy is for one graph.
+// what is a choice of ours. The adjacency of a group is a column for each other group, so a policy is for
+// graphs with as many groups.
 #include <algorithm>
 #include <limits>
 
@@ -159,9 +160,10 @@ class RnnPolicy : public Policy {
 
   std::string shape() const override {
     const RnnShape& shape = options_.shape;
-    return fmt::format("rnn with {} features, {} devices, hidden={}, groups by colocation={}{}{}", shape.features,
-                       shape.devices, shape.hidden, options_.colocation, shape.bidirectional ? ", bidirectional" : "",
-                       options_.costs ? ", costs" : "");
+    return fmt::format(
+        "rnn with {} features, {} devices, hidden={}, groups by colocation={}, tanh_constant={}, temperature={}{}{}",
+        shape.features, shape.devices, shape.hidden, options_.colocation, shape.tanh_constant, shape.temperature,
+        shape.bidirectional ? ", bidirectional" : "", options_.costs ? ", costs" : "");
   }
 
  private:
@@ -170,8 +172,6 @@ class RnnPolicy : public Policy {
 };
 
 std::optional<std::string> RnnRefuses(const Problem& problem, const RnnOptions& options) {
-  if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
-  if (problem.num_ops() == 0) return "there is no op to place";
   const auto groups = static_cast<int64_t>(MakeCoarseGraph(problem, options.colocation).size());
   if (groups <= kMostGroups) return std::nullopt;
   return fmt::format("it can place {} groups and not {}: put ops together, as in on(group=merge,planner=rnn)",
@@ -215,14 +215,11 @@ void RegisterRnn(MethodCatalog& catalog) {
                    {"costs", "true"},
                    {"tanh_constant", "0"},
                    {"temperature", "1"},
-                   {"reward", "log"},
-                   {"baseline", "batch"},
                    {"normalise", "true"},
                    {"workers", "2"},
                    {"rollouts", "8"},
                    {"ppo", "0.2"},
                    {"epochs", "3"},
-                   {"learning_rate", "0.001"},
                    {"learning_rate_end", "0.0003"},
                    {"entropy", "0.02"},
                    {"entropy_end", "0.001"},

@@ -1,5 +1,7 @@
 // The sequence-to-sequence network of Mirhoseini et al. 2017 (section 3.2): an LSTM reads the groups of a graph one
-// after another, a second one writes a device for each, with attention to all that was read.
+// after another, a second one writes a device for each, with attention to all that was read. The attention is that of
+// the code that the same group published in 2018: additive, asked with the decoder's state after its step, of the
+// transformed memory; what it finds goes into the logits and not back into the decoder.
 #pragma once
 
 #include <torch/torch.h>
@@ -27,7 +29,7 @@ class RnnNetwork : public torch::nn::Module {
 
   const RnnShape& shape() const { return shape_; }
 
-  // What was read.
+  // The encoder's output.
   struct Memory {
     at::Tensor keys;  // groups x hidden
     at::Tensor h, c;  // 1 x hidden: where the decoder begins
@@ -62,7 +64,7 @@ class RnnNetwork : public torch::nn::Module {
   std::vector<Lstm> encoder_;      // one, or one per direction
   Lstm decoder_;
   at::Tensor device_;               // (devices + 1) x hidden: what was written; the last row for nothing yet
-  at::Tensor key_, query_, score_;  // of the attention (Bahdanau, Cho and Bengio 2015)
+  at::Tensor key_, query_, score_;  // of the attention
   at::Tensor out_;                  // devices x 2 hidden
 };
 

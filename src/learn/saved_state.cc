@@ -138,7 +138,6 @@ void LoadPolicy(const std::string& path, Policy& policy) {
 void LoadState(const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
                const std::vector<Search*>& searches) {
   const Checkpoint checkpoint = ReadCheckpoint(path, *state.policy);
-  checkpoint.CopyTo("policy.", state.policy->parameters(), path);
   JsonObject meta(checkpoint.meta, path);
   const std::string method = meta.Text("method");
   const int64_t cases = meta.Int("cases", 0, kMost), planned = meta.Int("planned_updates", 0, kMost);
@@ -146,6 +145,7 @@ void LoadState(const std::string& path, LearnerState& state, const CheckpointOri
     throw Error("{}: the checkpoint is of {} on {} graphs over {} updates, not of {} on {} over {}: resume with these",
                 path, method, cases, planned, origin.method, searches.size(), origin.planned_updates);
   }
+  checkpoint.CopyTo("policy.", state.policy->parameters(), path);
   state.adam->state().clear();
   if (meta.Has("adam_step")) {
     const int64_t step = meta.Int("adam_step", 0, kMost);

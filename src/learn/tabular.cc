@@ -136,12 +136,6 @@ class TabularPolicy : public Policy {
   at::Tensor logits_;
 };
 
-std::optional<std::string> TabularRefuses(const Problem& problem) {
-  if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
-  if (problem.num_ops() == 0) return "there is no op to place";
-  return std::nullopt;
-}
-
 }  // namespace
 
 void RegisterTabular(MethodCatalog& catalog) {
@@ -167,7 +161,6 @@ void RegisterTabular(MethodCatalog& catalog) {
          method.make_policy = [by_type](const Problem& problem, const Random&) {
            return std::make_shared<TabularPolicy>(problem, by_type);
          };
-         method.refuses = TabularRefuses;
        }});
 }
 

@@ -131,7 +131,7 @@ TEST(Tabular, ServesOtherGraphsByTheTypesOfTheirOps) {
   const auto evaluator = OnSerial(problem), on_fork = OnSerial(fork);
   EXPECT_THROW(testing::OpenLearner(Tabular(), {*evaluator, *on_fork}, Random(1), 1), Error);
   EXPECT_NO_THROW(testing::OpenLearner(Tabular("rows=type"), {*evaluator, *on_fork}, Random(1), 1));
-  EXPECT_EQ(Tabular().refuses(testing::Chain(3, 1)), "it chooses between devices, and there is only one");
+  EXPECT_EQ(WhyNot(Tabular(), testing::Chain(3, 1)), "it chooses between devices, and there is only one");
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ enum class Baseline : uint8_t {
   kNone,
   kBatch,   // the mean over the update's episodes and steps of one task
   kMoving,  // an exponential mean over updates, 0.9 old and 0.1 new, per task
-  kWindow,  // per task and step, the mean of the last `window` episodes, this one among them (Placeto, section 3)
+  // Per task and step, the mean of the last `window` episodes, this one among them (Placeto, section 3); of all of an
+  // update where it has more.
+  kWindow,
 };
 
 struct RuleOptions {
@@ -61,7 +63,8 @@ class UpdateRule {
   const RuleOptions& options() const { return options_; }
 
   // A weight per step for each episode of one task, in order; `reference` is the task's own cost for kLog, in time
-  // units. Costs that nobody asked for have weights of what comes after them.
+  // units. A step without a cost has a weight where the credit is that of
+  // later steps alone (kTerminal), else NaN; an episode without a start counts its reward as 0.
   std::vector<std::vector<double>> Weigh(int64_t task, std::span<const Episode* const> episodes, double reference,
                                          double seconds_per_unit);
 

@@ -120,6 +120,13 @@ TEST(UpdateRule, CountsFromTheMeanOfTheUpdateOrOfManyUpdates) {
   EXPECT_THAT(moving.Weigh(1, one, 1, 1)[0], ElementsAre(Near(1), Near(-1))) << "another task has its own baseline";
 }
 
+TEST(UpdateRule, CountsRootsOfSecondsWhereAsked) {
+  const Episode episode = MakeEpisode(kNan, {8, kInfinity});
+  // 4 seconds; a placement that failed counts as ten times the worst.
+  EXPECT_THAT(WeighOne({.reward = Reward::kSquareRoot, .credit = Credit::kOwn, .baseline = Baseline::kNone}, episode),
+              ElementsAre(Near(-2), Near(-std::sqrt(40.0))));
+}
+
 TEST(UpdateRule, NormalisesToADeviationOfOne) {
   const auto weight =
       WeighOne({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .normalise = true},

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "placement/units.h"
 
 namespace berth {
 namespace {
@@ -185,7 +186,10 @@ Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& droppe
     std::ranges::sort(group);
     constraints.colocate.push_back(std::move(group));
   }
-  return problem.With(std::move(constraints));
+  Problem grouped = problem.With(std::move(constraints));
+  if ((own.separate.empty() && own.forbidden_transfers.empty()) || !Units(grouped).contradiction()) return grouped;
+  dropped = grouping.num_groups();
+  return problem;
 }
 
 }  // namespace berth

@@ -61,6 +61,7 @@ std::vector<GroupId> TopologicalOrder(const Quotient& quotient);
 
 // The problem with the further demand that each group shares a device. Groups that would contradict the problem's own
 // constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them.
+// Where the others contradict the constraints all together, none is made.
 Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped);
 
 // A rule that is told to stop makes its groups the quick way: fine ones as far as it came, and the rest by their order.

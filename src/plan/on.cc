@@ -6,7 +6,6 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "placement/grouping.h"
-#include "placement/units.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 
@@ -48,13 +47,7 @@ class OnPlanner : public NamedPlanner {
     };
     const Grouping grouping = groupings_.Make(group_, request.problem(), stop);
     size_t dropped = 0;
-    Problem grouped = Grouped(request.problem(), grouping, dropped);
-    // Groups that agree with the constraints one by one may contradict them together: then none is left.
-    const Constraints& rules = grouped.constraints();
-    if ((!rules.separate.empty() || !rules.forbidden_transfers.empty()) && Units(grouped).contradiction()) {
-      grouped = request.problem();
-      dropped = grouping.num_groups();
-    }
+    const Problem grouped = Grouped(request.problem(), grouping, dropped);
     Budget rest = request.budget;
     const double grouping_seconds = watch.seconds();
     rest.seconds = std::max(0.0, rest.seconds - grouping_seconds);
