@@ -18,6 +18,7 @@
 #include "placement/constraint_file.h"
 #include "placement/diagnosis.h"
 #include "placement/testing.h"
+#include "tests/small_forms.h"
 
 namespace berth {
 namespace {
@@ -103,16 +104,16 @@ void ExpectKept(const Problem& problem, const Evaluator& evaluator) {
   for (const std::string& name : All().planners.Names()) {
     if (name == "fixed" || name == "best_of") continue;  // of a file, of others
     SCOPED_TRACE(name);
-    const auto planner = All().planners.MakePlanner(name);
+    const auto planner = All().planners.MakePlanner(testing::SmallForm(name));
     if (const auto refused = planner->Refuses(problem, evaluator)) {
       EXPECT_THAT(*refused, ContainsRegex("two devices|constraint|time alone|separate|apart|pipeline|pieces|placeto"));
       EXPECT_NE(name, "auto");
       continue;
     }
     // Two updates of a learned planner draw as they all do, and each costs a hundred evaluations' time.
-    const bool learned = name == "hsdag" || name == "placeto";
+    const int64_t evaluations = planner->facts().learned ? 41 : 300;
     const PlanResult result =
-        planner->MakePlan({.evaluator = evaluator, .budget = {.evaluations = learned ? 41 : 300}, .random = Random(1)});
+        planner->MakePlan({.evaluator = evaluator, .budget = {.evaluations = evaluations}, .random = Random(1)});
     EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
     const Timeline timeline = evaluator.Trace(result.plan.view());
     EXPECT_EQ(timeline.score, result.score);

@@ -1,0 +1,15 @@
+// Learned planners as they stand in the catalog, but smaller: under the sanitizers each run of theirs takes seconds.
+#pragma once
+
+#include <string>
+
+namespace berth::testing {
+
+inline std::string SmallForm(const std::string& planner) {
+  if (planner == "hsdag") return "hsdag(hidden=16,imagined=2)";
+  if (planner == "placeto") return "placeto(rounds=2,rollouts=1,epochs=1)";
+  if (planner == "rnn") return "rnn(hidden=8,rollouts=4,epochs=1)";
+  return planner;
+}
+
+}  // namespace berth::testing
