@@ -334,6 +334,10 @@ TEST_F(LearnerTest, SaysWhatIsWrongWithACheckpoint) {
   renamed.name = "placeto(other)";
   testing::OpenLearner stranger(renamed, {*evaluator}, Random(1), 4);
   EXPECT_THAT(ErrorOf([&] { stranger.Load(Path("good"), false); }), HasSubstr("placeto(other)"));
+  stranger.Save(Path("before"));
+  EXPECT_THAT(ErrorOf([&] { stranger.Load(Path("good"), false); }), HasSubstr("resume with these"));
+  stranger.Save(Path("after"));
+  EXPECT_TRUE(ReadFile(Path("before")) == ReadFile(Path("after"))) << "what is refused changes nothing";
   stranger.Load(Path("good"), true);  // the policy alone is welcome
 }
 

@@ -181,6 +181,19 @@ TEST(Rnn, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
   EXPECT_LT(std::exp((trained - untrained) / 2), 0.9);
 }
 
+// The same weights with another temperature are another policy.
+TEST(Rnn, RefusesACheckpointOfOtherLogits) {
+  const Problem problem = testing::Chain(4, 2);
+  const auto evaluator = SerialFor(problem);
+  const std::string path = ::testing::TempDir() + "berth-rnn-checkpoint";
+  testing::OpenLearner learner(Rnn("hidden=8,temperature=2"), {*evaluator}, Random(1), 1);
+  learner.Save(path);
+  testing::OpenLearner same(Rnn("hidden=8,temperature=2,learning_rate=0.5"), {*evaluator}, Random(2), 1),
+      other(Rnn("hidden=8"), {*evaluator}, Random(2), 1);
+  EXPECT_NO_THROW(same.Load(path, true));
+  EXPECT_THROW(other.Load(path, true), Error);
+}
+
 TEST(Rnn, SaysWhatItCannotDo) {
   const Problem chain = testing::Chain(4, 2), fork = testing::ForkJoin(5, 2);
   const auto evaluator = SerialFor(chain), on_fork = SerialFor(fork);
