@@ -55,11 +55,10 @@ struct Lessons {
   Lessons(const GroupedMethod& planner, const TrainingRequest& request, const std::vector<TrainingCase>& cases) {
     for (const TrainingCase& each : cases) {
       const Problem* problem = &each.evaluator.problem();
-      if (!planner.group.empty()) {
+      if (const std::string& group = each.group.empty() ? planner.group : each.group; !group.empty()) {
         BERTH_CHECK(request.groupings != nullptr);
         size_t dropped = 0;
-        problem =
-            &grouped.emplace_back(Grouped(*problem, request.groupings->Make(planner.group, *problem, {}), dropped));
+        problem = &grouped.emplace_back(Grouped(*problem, request.groupings->Make(group, *problem, {}), dropped));
       }
       if (const auto reason = WhyNot(planner.method, *problem)) {
         throw Error("{} does not learn on {}: {}", planner.method.name, each.name, *reason);

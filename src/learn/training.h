@@ -20,13 +20,14 @@ namespace berth {
 struct TrainingCase {
   std::string name{};
   const Evaluator& evaluator;  // with its problem; outlives the training
+  std::string group{};         // of its ops, by name; empty: as the planner says
 };
 
 struct TrainingRequest {
   // The name of a learned planner, with parameters, or on(group=...,planner=...) with one: then it learns on these
   // groups of each case.
   std::string planner{};
-  const GroupingCatalog* groupings = nullptr;  // for on(...)
+  const GroupingCatalog* groupings = nullptr;  // for on(...) and the cases' own groups
   std::vector<TrainingCase> cases{};
   // Unseen in training: the trained policy answers them at the end.
   std::vector<TrainingCase> tests{};

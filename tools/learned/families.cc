@@ -25,13 +25,13 @@ struct Family {
 constexpr Family kFamilies[] = {
     {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=64,balance=2)"}, {"nmt_like", "merge(size=64,balance=2)"}};
 
-// One graph with its groups.
+// One graph, and how it is grouped.
 struct Case {
   std::string name{};
   Setup setup{};
-  std::unique_ptr<const Problem> grouped{};
+  std::string group{};
 
-  TrainingCase training() const { return {.name = name, .problem = *grouped, .evaluator = *setup.evaluator}; }
+  TrainingCase training() const { return {.name = name, .evaluator = *setup.evaluator, .group = group}; }
 };
 
 std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, const std::string& split, size_t most) {
@@ -43,10 +43,7 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
     strings.model = model;
     strings.cluster = "placeto(devices=2)";
     strings.evaluator = "placeto";
-    Case& made = cases.emplace_back(model, MakeSetup(catalogs, strings));
-    size_t dropped = 0;
-    made.grouped = std::make_unique<const Problem>(
-        Grouped(*made.setup.problem, catalogs.groupings.Make(family.group, *made.setup.problem, {}), dropped));
+    cases.emplace_back(model, MakeSetup(catalogs, strings), family.group);
   }
   return cases;
 }
@@ -70,7 +67,9 @@ class Scratch {
 TrainingResult TrainOn(const std::string& planner, const std::vector<const Case*>& cases,
                        const std::vector<const Case*>& tests, int64_t updates, uint64_t seed, const std::string& name) {
   const Scratch folder(name);
+  static const Catalogs catalogs;
   TrainingRequest request{.planner = planner,
+                          .groupings = &catalogs.groupings,
                           .updates = updates,
                           .seed = seed,
                           .folder = folder.path(),
