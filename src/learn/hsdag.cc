@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "learn/coarse_graph.h"
 #include "learn/linear_critic.h"
+#include "learn/nets.h"
 #include "learn/scoring.h"
 
 namespace berth {
@@ -122,9 +123,8 @@ at::Tensor Mask(const CoarseGraph& graph, const HsdagOutput& out) {
   return mask;
 }
 
-// Log-probabilities; 0 probability is a large negative number, so that products with it stay finite.
 at::Tensor LogProbabilities(const CoarseGraph& graph, const HsdagOutput& out) {
-  return torch::log_softmax(out.logits + Mask(graph, out), 1).clamp_min(-1e4);
+  return MaskedLogSoftmax(out.logits, Mask(graph, out));
 }
 
 std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, bool greedy) {

@@ -82,6 +82,10 @@ SparseRows::SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>
 
 at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows) { return GatherSumFunction::apply(x, &rows); }
 
+at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask) {
+  return torch::log_softmax(logits + mask, 1).clamp_min(-1e4);
+}
+
 void GlorotUniform(at::Tensor weight, at::Generator generator) {
   const torch::NoGradGuard no_gradient;
   const double range = std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));

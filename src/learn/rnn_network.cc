@@ -98,8 +98,7 @@ at::Tensor RnnNetwork::Decide(const Memory& memory, const at::Tensor& h, const a
   const at::Tensor attention = torch::softmax(torch::matmul(compared, score_.squeeze(0)), 1);
   at::Tensor logits = torch::mm(torch::cat({h, torch::mm(attention, memory.keys)}, 1), out_.t()) / shape_.temperature;
   if (shape_.tanh_constant > 0) logits = torch::tanh(logits) * shape_.tanh_constant;
-  // A large negative number where the probability is 0, so that products with it stay finite.
-  return torch::log_softmax(logits + mask, 1).clamp_min(-1e4);
+  return MaskedLogSoftmax(logits, mask);
 }
 
 }  // namespace berth

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/parameters.h"
 #include "learn/method_parameters.h"
+#include "learn/nets.h"
 #include "learn/scoring.h"
 
 namespace berth {
@@ -108,7 +109,7 @@ class TabularPolicy : public Policy {
     for (const auto& [task, of] : episodes) {
       if (&task != last) {
         table = LogProbabilities(static_cast<const TabularTask&>(task));
-        entropy = -(torch::exp(table) * table.clamp_min(-1e4)).sum(1);
+        entropy = -(torch::exp(table) * table).sum(1);
         last = &task;
       }
       const at::Tensor drawn = torch::tensor(static_cast<const TabularEpisode&>(of).device, torch::kInt64);
@@ -126,9 +127,8 @@ class TabularPolicy : public Policy {
   }
 
  private:
-  // A large negative number where the probability is 0, so that products with it stay finite.
   at::Tensor LogProbabilities(const TabularTask& task) const {
-    return torch::log_softmax(logits_.index_select(0, task.row) + task.mask, 1).clamp_min(-1e4);
+    return MaskedLogSoftmax(logits_.index_select(0, task.row), task.mask);
   }
 
   bool by_type_;

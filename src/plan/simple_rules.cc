@@ -117,13 +117,9 @@ class SimpleRulePlanner : public NamedPlanner {
 };
 
 void Add(PlannerCatalog& catalog, EntryInfo info, Rule rule, const char* cause) {
-  catalog.Add({.name = std::move(info.name),
-               .sentence = std::move(info.sentence),
-               .source = std::move(info.source),
-               .parameters = {}},
-              [rule, cause](const Params& params, const PlannerCatalog&) {
-                return std::make_unique<SimpleRulePlanner>(params, rule, cause);
-              });
+  catalog.Add(std::move(info), [rule, cause](const Params& params, const PlannerCatalog&) {
+    return std::make_unique<SimpleRulePlanner>(params, rule, cause);
+  });
 }
 
 }  // namespace

@@ -166,24 +166,6 @@ void WriteTable(const Catalogs& catalogs, std::span<const Row> rows, const char*
   fmt::print("\n");
 }
 
-// Splits at commas outside of parentheses.
-std::vector<Column> ParseColumns(std::string_view text) {
-  std::vector<Column> columns;
-  std::string name;
-  int depth = 0;
-  for (const char c : text) {
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0) {
-      columns.push_back({name, true});
-      name.clear();
-    } else {
-      name += c;
-    }
-  }
-  columns.push_back({name, true});
-  return columns;
-}
-
 int Run(int argc, char** argv) {
   Options options;
   bool why = false;
@@ -202,7 +184,8 @@ int Run(int argc, char** argv) {
     } else if (argument == "--only") {
       options.only = argv[i + 1];
     } else if (argument == "--planners") {
-      options.columns = ParseColumns(argv[i + 1]);
+      options.columns.clear();
+      for (std::string& name : SplitList(argv[i + 1])) options.columns.push_back({std::move(name), true});
     } else {
       throw Error("it knows --seconds N, --evaluations N, --only TEXT and --planners LIST, not {}", argument);
     }
