@@ -28,6 +28,7 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
   const auto at_once = static_cast<size_t>(std::max<int64_t>(policy.recalled_at_once(), 1));
   const size_t together = plays.empty() ? 1 : std::max<size_t>(at_once / std::max<size_t>(used(plays[0]), 1), 1);
   std::vector<Part> parts((plays.size() + together - 1) / together);
+  const int64_t inside = std::max<int64_t>(threads / std::max<int64_t>(std::ssize(parts), 1), 1);
   InParallel(static_cast<int64_t>(parts.size()), threads, [&](size_t number) {
     UseOneThread();
     Part& part = parts[number];
@@ -44,7 +45,7 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
       for (const auto& [play, episode] : batch) {
         played.push_back({.task = *cases[play->index].task, .episode = *play->episodes[episode]});
       }
-      const std::vector<std::unique_ptr<Likelihood>> likelihoods = policy.Recall(played);
+      const std::vector<std::unique_ptr<Likelihood>> likelihoods = policy.Recall(played, inside);
       at::Tensor sum;
       for (size_t i = 0; i < batch.size(); ++i) {
         const auto& [play, episode] = batch[i];

@@ -232,7 +232,7 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
   return episodes;
 }
 
-std::vector<std::unique_ptr<Likelihood>> HsdagPolicy::Recall(std::span<const Played> episodes) const {
+std::vector<std::unique_ptr<Likelihood>> HsdagPolicy::Recall(std::span<const Played> episodes, int64_t) const {
   std::vector<std::unique_ptr<Likelihood>> likelihoods;
   for (const Played& played : episodes) {
     const auto& task = static_cast<const HsdagTask&>(played.task);

@@ -30,7 +30,7 @@ class HsdagPolicy : public Policy {
   int64_t ways() const override { return options_.held ? 1 + options_.shape.devices : 1; }
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
-  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override;
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override;
   std::string shape() const override;
 
  private:

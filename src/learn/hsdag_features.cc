@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -13,60 +11,7 @@ namespace {
 
 constexpr size_t kShapeColumns = 4;
 
-// Appends columns to a table.
-class Columns {
- public:
-  Columns(FeatureTable& table, size_t nodes) : table_(table), nodes_(nodes) {}
-
-  void Add(std::string name, const std::vector<double>& value) {
-    BERTH_CHECK(value.size() == nodes_);
-    table_.names.push_back(std::move(name));
-    columns_.push_back(value);
-  }
-
-  // A column for each number that occurs.
-  void AddOneHot(const std::string& name, const std::vector<size_t>& number) {
-    for (const size_t level : std::set<size_t>(number.begin(), number.end())) AddRange(name, number, level, level);
-  }
-
-  // Columns for ranges that cover all numbers.
-  void AddRanges(const std::string& name, const std::vector<size_t>& number) {
-    for (size_t level = 0; level <= 4; ++level) AddRange(name, number, level, level);
-    AddRange(name, number, 5, 8);
-    AddRange(name, number, 9, 16);
-    AddRange(name, number, 17, std::numeric_limits<size_t>::max());
-  }
-
-  void Normalise() {
-    for (std::vector<double>& column : columns_) {
-      double mean = 0, squares = 0;
-      for (const double x : column) mean += x / static_cast<double>(nodes_);
-      for (const double x : column) squares += (x - mean) * (x - mean) / static_cast<double>(nodes_);
-      const double scale = squares > 1e-24 ? 1 / std::sqrt(squares) : 1;
-      for (double& x : column) x = (x - mean) * scale;
-    }
-  }
-
-  void Finish() {
-    table_.columns = columns_.size();
-    for (size_t v = 0; v < nodes_; ++v) {
-      for (const auto& column : columns_) table_.value.push_back(static_cast<float>(column[v]));
-    }
-  }
-
- private:
-  void AddRange(const std::string& name, const std::vector<size_t>& number, size_t least, size_t most) {
-    std::vector<double> column(nodes_);
-    for (size_t v = 0; v < nodes_; ++v) column[v] = number[v] >= least && number[v] <= most ? 1 : 0;
-    Add(fmt::format("{}:{}", name, least), column);
-  }
-
-  FeatureTable& table_;
-  size_t nodes_;
-  std::vector<std::vector<double>> columns_;
-};
-
-void AddTypes(const Problem& problem, const CoarseGraph& graph, bool fixed, Columns& columns) {
+void AddTypes(const Problem& problem, const CoarseGraph& graph, bool fixed, FeatureColumns& columns) {
   const Graph& ops = problem.graph();
   std::vector<size_t> column_of;
   std::vector<std::string> names;
@@ -89,7 +34,7 @@ void AddTypes(const Problem& problem, const CoarseGraph& graph, bool fixed, Colu
 }
 
 // pos = 1, 2, ... in topological order; column 2i is sin(pos / 10000^(2i/d)), column 2i+1 its cosine.
-void AddPosition(const CoarseGraph& graph, int64_t width, Columns& columns) {
+void AddPosition(const CoarseGraph& graph, int64_t width, FeatureColumns& columns) {
   std::vector<double> position(graph.size());
   for (size_t i = 0; i < graph.size(); ++i) {
     position[static_cast<size_t>(graph.topological[i])] = static_cast<double>(i + 1);
@@ -105,7 +50,7 @@ void AddPosition(const CoarseGraph& graph, int64_t width, Columns& columns) {
   }
 }
 
-void AddShape(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+void AddShape(const Problem& problem, const CoarseGraph& graph, FeatureColumns& columns) {
   const Graph& ops = problem.graph();
   for (size_t k = 0; k < kShapeColumns; ++k) {
     std::vector<double> column(graph.size());
@@ -120,7 +65,7 @@ void AddShape(const Problem& problem, const CoarseGraph& graph, Columns& columns
 }
 
 // Logarithms of shares of the whole, so that problems of any size look alike.
-void AddCosts(const Problem& problem, const CoarseGraph& graph, Columns& columns) {
+void AddCosts(const Problem& problem, const CoarseGraph& graph, FeatureColumns& columns) {
   double whole = 0;
   for (const double time : graph.quotient.time) {
     if (time < kCannotRun) whole += time / static_cast<double>(problem.num_devices());
@@ -184,15 +129,14 @@ std::vector<double> FractalDimensions(const CoarseGraph& graph) {
 }
 
 FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks) {
-  FeatureTable table;
-  Columns columns(table, graph.size());
+  FeatureColumns columns(graph.size());
   if (blocks.type) AddTypes(problem, graph, blocks.fixed, columns);
   std::vector<size_t> in, out;
   for (size_t v = 0; v < graph.size(); ++v) {
     in.push_back(graph.parents[v].size());
     out.push_back(graph.children[v].size());
   }
-  const auto add_degrees = blocks.fixed ? &Columns::AddRanges : &Columns::AddOneHot;
+  const auto add_degrees = blocks.fixed ? &FeatureColumns::AddRanges : &FeatureColumns::AddOneHot;
   if (blocks.in_degree) (columns.*add_degrees)("in_degree", in);
   if (blocks.out_degree) (columns.*add_degrees)("out_degree", out);
   if (blocks.fractal) columns.Add("fractal", FractalDimensions(graph));
@@ -200,8 +144,7 @@ FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph,
   if (blocks.shape) AddShape(problem, graph, columns);
   if (blocks.costs) AddCosts(problem, graph, columns);
   if (blocks.normalised) columns.Normalise();
-  columns.Finish();
-  return table;
+  return columns.Finish();
 }
 
 }  // namespace berth

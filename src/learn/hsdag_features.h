@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "learn/coarse_graph.h"
+#include "learn/feature_table.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -27,12 +27,6 @@ struct FeatureBlocks {
 };
 
 inline constexpr size_t kTypeColumns = 32;
-
-struct FeatureTable {
-  size_t columns = 0;
-  std::vector<float> value;        // nodes x columns
-  std::vector<std::string> names;  // of the columns: "type:Conv", "in_degree:2", "position:3"
-};
 
 FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks);
 

@@ -43,7 +43,7 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
 std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const StopCheck& stop) {
   UseOneThread();  // for what is done here, too
   Undo undo(state_);
-  std::vector<Play> plays = player_.PlayUpdate(state_.updates, evaluations, threads, random_, stop);
+  std::vector<Play> plays = player_.PlayUpdate(state_.updates, planned_updates_, evaluations, threads, random_, stop);
   const auto dropped = [&] {
     for (Play& play : plays) dropped_.emplace_back(play.index, std::move(play.found));
     undo.Restore();

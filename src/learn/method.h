@@ -56,6 +56,7 @@ struct MethodCatalog : Catalog<Method()> {
 };
 
 // Each learned placer there is: a function of its own, which RegisterMethods calls.
+void RegisterGdp(MethodCatalog& catalog);
 void RegisterHsdag(MethodCatalog& catalog);
 void RegisterPlaceto(MethodCatalog& catalog);
 void RegisterRnn(MethodCatalog& catalog);

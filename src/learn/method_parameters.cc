@@ -35,7 +35,8 @@ const Words<Baseline>& Baselines() {
   static const Words<Baseline> words = {{"batch", Baseline::kBatch},
                                         {"none", Baseline::kNone},
                                         {"moving", Baseline::kMoving},
-                                        {"window", Baseline::kWindow}};
+                                        {"window", Baseline::kWindow},
+                                        {"elite", Baseline::kElite}};
   return words;
 }
 
@@ -142,7 +143,8 @@ std::vector<Parameter> TrainingParameters() {
              "(intermediate); the last placement alone (terminal); or the best later one (best_future)"),
       Choice("baseline", Names(Baselines()),
              "what is subtracted from credits: their mean over an update (batch), nothing, a moving mean over updates, "
-             "or the mean of the last `window` episodes at the same step"),
+             "the mean of the last `window` episodes at the same step, or all but their best quarter (elite), so that "
+             "what is worse counts for nothing"),
       Whole("window", "10", "episodes over which the baseline of each step is the mean, for baseline=window", 1, 1e6),
       Real("gamma", "1", "discount of later rewards, for credit own and intermediate; of earlier ones for buffer", 0,
            1),

@@ -5,6 +5,7 @@
 namespace berth {
 
 void RegisterMethods(MethodCatalog& catalog) {
+  RegisterGdp(catalog);
   RegisterHsdag(catalog);
   RegisterPlaceto(catalog);
   RegisterRnn(catalog);

@@ -70,6 +70,59 @@ struct GatherSumFunction : torch::autograd::Function<GatherSumFunction> {
   }
 };
 
+// `largest` receives the column that each number is from, -1 where there is none.
+template <typename T>
+void MaxRows(const T* x, T* out, int32_t* largest, int64_t width, const SparseRows::Half& half) {
+  for (size_t v = 0; v + 1 < half.start.size(); ++v, out += width, largest += width) {
+    std::fill(out, out + width, T{0});
+    std::fill(largest, largest + width, -1);
+    for (auto p = static_cast<size_t>(half.start[v]); p < static_cast<size_t>(half.start[v + 1]); ++p) {
+      const int32_t column = half.column[p];
+      const T* from = x + column * width;
+      for (int64_t k = 0; k < width; ++k) {
+        const bool larger = largest[k] < 0 || from[k] > out[k];
+        out[k] = larger ? from[k] : out[k];
+        largest[k] = larger ? column : largest[k];
+      }
+    }
+  }
+}
+
+template <typename T>
+void ScatterRows(const T* gradient, const int32_t* largest, T* to_x, int64_t rows, int64_t width) {
+  for (int64_t v = 0; v < rows; ++v, gradient += width, largest += width) {
+    for (int64_t k = 0; k < width; ++k) {
+      if (largest[k] >= 0) to_x[largest[k] * width + k] += gradient[k];
+    }
+  }
+}
+
+struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const SparseRows* rows) {
+    const at::Tensor from = x.contiguous();
+    at::Tensor out = torch::empty_like(from), largest = torch::empty(from.sizes(), torch::kInt32);
+    if (from.scalar_type() == torch::kFloat64) {
+      MaxRows(from.data_ptr<double>(), out.data_ptr<double>(), largest.data_ptr<int32_t>(), x.size(1), rows->forward());
+    } else {
+      MaxRows(from.data_ptr<float>(), out.data_ptr<float>(), largest.data_ptr<int32_t>(), x.size(1), rows->forward());
+    }
+    context->save_for_backward({largest});
+    return out;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradient) {
+    const at::Tensor largest = context->get_saved_variables()[0], from = gradient[0].contiguous();
+    at::Tensor to_x = torch::zeros_like(from);
+    const int64_t rows = from.size(0), width = from.size(1);
+    if (from.scalar_type() == torch::kFloat64) {
+      ScatterRows(from.data_ptr<double>(), largest.data_ptr<int32_t>(), to_x.data_ptr<double>(), rows, width);
+    } else {
+      ScatterRows(from.data_ptr<float>(), largest.data_ptr<int32_t>(), to_x.data_ptr<float>(), rows, width);
+    }
+    return {to_x, at::Tensor()};
+  }
+};
+
 }  // namespace
 
 at::Generator MakeGenerator(Random& random) { return at::detail::createCPUGenerator(random.Next()); }
@@ -81,6 +134,11 @@ SparseRows::SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>
 }
 
 at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows) { return GatherSumFunction::apply(x, &rows); }
+
+at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows) {
+  BERTH_CHECK(x.dim() == 2 && x.size(0) == rows.rows() && rows.forward().weight.empty());
+  return GatherMaxFunction::apply(x, &rows);
+}
 
 at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask) {
   return torch::log_softmax(logits + mask, 1).clamp_min(-1e4);

@@ -13,6 +13,38 @@ at::Tensor Normal(Random& random, at::IntArrayRef sizes, at::ScalarType type) {
   return x.to(type);
 }
 
+TEST(GatherMax, TakesTheLargestPerChannelAndSendsTheGradientThere) {
+  Random random(2);
+  for (int round = 0; round < 40; ++round) {
+    const int64_t rows = 1 + static_cast<int64_t>(random.Below(12)), width = 1 + static_cast<int64_t>(random.Below(5));
+    std::set<std::pair<int32_t, int32_t>> some;
+    for (size_t k = random.Below(30); k > 0; --k) {
+      some.emplace(random.Below(static_cast<size_t>(rows)), random.Below(static_cast<size_t>(rows)));
+    }
+    const std::vector<std::pair<int32_t, int32_t>> entries(some.begin(), some.end());
+    const SparseRows sparse(rows, entries);
+    const at::ScalarType type = round % 2 == 0 ? torch::kFloat64 : torch::kFloat32;
+    const at::Tensor x = Normal(random, {rows, width}, type).requires_grad_(true);
+    const at::Tensor out = GatherMax(x, sparse), weight = Normal(random, {rows, width}, type);
+    const at::Tensor gradient = torch::autograd::grad({(out * weight).sum()}, {x})[0];
+
+    at::Tensor expected = torch::zeros({rows, width}, type), to_x = expected.clone();
+    for (int64_t v = 0; v < rows; ++v) {
+      for (int64_t k = 0; k < width; ++k) {
+        int64_t from = -1;
+        for (const auto& [row, column] : entries) {
+          if (row == v && (from < 0 || x[column][k].item<double>() > x[from][k].item<double>())) from = column;
+        }
+        if (from < 0) continue;
+        expected[v][k] = x[from][k].item<double>();
+        to_x[from][k] += weight[v][k];
+      }
+    }
+    EXPECT_TRUE(torch::equal(out, expected)) << round;
+    EXPECT_TRUE(torch::allclose(gradient, to_x, 1e-6, 1e-6)) << round;
+  }
+}
+
 TEST(GatherSum, EqualsIndexAddWithItsGradients) {
   Random random(1);
   for (int round = 0; round < 40; ++round) {

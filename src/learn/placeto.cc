@@ -313,7 +313,7 @@ std::vector<std::unique_ptr<Episode>> PlacetoPolicy::Play(const Task& of, Search
 }
 
 // One after another: what the backward pass remembers of one is large already.
-std::vector<std::unique_ptr<Likelihood>> PlacetoPolicy::Recall(std::span<const Played> episodes) const {
+std::vector<std::unique_ptr<Likelihood>> PlacetoPolicy::Recall(std::span<const Played> episodes, int64_t) const {
   std::vector<std::unique_ptr<Likelihood>> likelihoods;
   for (const auto& [task, episode] : episodes) {
     likelihoods.push_back(

@@ -94,7 +94,7 @@ class PlacetoPolicy : public Policy {
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   // The entropies are the paper's, -sum p ln(p + 0.001).
-  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override;
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override;
   std::string shape() const override;
 
   const PlacetoNetwork& network() const { return *network_; }

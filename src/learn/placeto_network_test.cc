@@ -20,7 +20,7 @@
 namespace berth {
 namespace {
 
-using Row = std::vector<double>;
+using Numbers = std::vector<double>;
 using Edge = std::pair<int32_t, int32_t>;
 
 std::vector<Edge> RandomEdges(Random& random, int32_t nodes, double share) {
@@ -47,30 +47,30 @@ class SlowNetwork {
     for (const at::Tensor& parameter : network.parameters()) parameters_.push_back(parameter.detach());
   }
 
-  Row Logits(const std::vector<Row>& features, size_t current) const {
-    std::vector<Row> x;
-    for (const Row& row : features) x.push_back(Layers(row, 16, 3));
+  Numbers Logits(const std::vector<Numbers>& features, size_t current) const {
+    std::vector<Numbers> x;
+    for (const Numbers& row : features) x.push_back(Layers(row, 16, 3));
     const auto down = Pass(x, 0, [](const Edge& edge) { return edge; });
     const auto up = Pass(x, 8, [](const Edge& edge) { return Edge(edge.second, edge.first); });
-    std::vector<Row> embedding;
+    std::vector<Numbers> embedding;
     for (size_t v = 0; v < nodes_; ++v) {
       embedding.push_back(down[v]);
       embedding.back().insert(embedding.back().end(), up[v].begin(), up[v].end());
     }
     const std::set<size_t> after = Reached(current, [](const Edge& edge) { return edge; });
     const std::set<size_t> before = Reached(current, [](const Edge& edge) { return Edge(edge.second, edge.first); });
-    Row z;
+    Numbers z;
     const auto pool = [&](size_t layer, const auto& is_in) {
-      Row sum(2 * static_cast<size_t>(shape_.columns));
+      Numbers sum(2 * static_cast<size_t>(shape_.columns));
       double count = 0;
       for (size_t v = 0; v < nodes_; ++v) {
         if (!is_in(v)) continue;
-        const Row f = Relu(Layers(embedding[v], layer, 2));
+        const Numbers f = Relu(Layers(embedding[v], layer, 2));
         for (size_t k = 0; k < sum.size(); ++k) sum[k] += f[k];
         ++count;
       }
       for (double& value : sum) value /= shape_.mean ? std::max(count, 1.0) : 1.0;
-      const Row g = Relu(Layers(sum, layer + 4, 2));
+      const Numbers g = Relu(Layers(sum, layer + 4, 2));
       z.insert(z.end(), g.begin(), g.end());
     };
     if (!shape_.three_sets) {
@@ -85,17 +85,17 @@ class SlowNetwork {
   }
 
  private:
-  static Row Relu(Row row) {
+  static Numbers Relu(Numbers row) {
     for (double& value : row) value = std::max(value, 0.0);
     return row;
   }
 
   // `count` affine layers from parameter `first` on, ReLU between them.
-  Row Layers(Row x, size_t first, size_t count) const {
+  Numbers Layers(Numbers x, size_t first, size_t count) const {
     for (size_t i = 0; i < count; ++i) {
       const auto weight = parameters_[first + 2 * i].accessor<double, 2>();
       const auto bias = parameters_[first + 2 * i + 1].accessor<double, 1>();
-      Row y;
+      Numbers y;
       for (int64_t o = 0; o < weight.size(0); ++o) {
         y.push_back(bias[o]);
         for (int64_t k = 0; k < weight.size(1); ++k) y.back() += weight[o][k] * x[static_cast<size_t>(k)];
@@ -106,23 +106,23 @@ class SlowNetwork {
   }
 
   template <typename Turn>
-  std::vector<Row> Pass(const std::vector<Row>& x0, size_t layer, const Turn& turn) const {
-    const auto updated = [&](const std::vector<Row>& x, size_t v) {
-      Row sum(x0[v].size());
+  std::vector<Numbers> Pass(const std::vector<Numbers>& x0, size_t layer, const Turn& turn) const {
+    const auto updated = [&](const std::vector<Numbers>& x, size_t v) {
+      Numbers sum(x0[v].size());
       bool any = false;
       for (const Edge& edge : edges_) {
         const auto [from, to] = turn(edge);
         if (static_cast<size_t>(to) != v) continue;
         any = true;
-        const Row f = Relu(Layers(x[static_cast<size_t>(from)], layer, 2));
+        const Numbers f = Relu(Layers(x[static_cast<size_t>(from)], layer, 2));
         for (size_t k = 0; k < sum.size(); ++k) sum[k] += f[k];
       }
       if (!any) return x0[v];
-      Row g = Relu(Layers(sum, layer + 4, 2));
+      Numbers g = Relu(Layers(sum, layer + 4, 2));
       for (size_t k = 0; k < g.size(); ++k) g[k] += x0[v][k];
       return g;
     };
-    std::vector<Row> x = x0;
+    std::vector<Numbers> x = x0;
     if (shape_.rounds == 0) {
       // In the order of the edges' direction: a node's neighbours are final before it.
       const bool forward = turn({0, 1}).first == 0;
@@ -133,7 +133,7 @@ class SlowNetwork {
       return x;
     }
     for (int64_t round = 0; round < shape_.rounds; ++round) {
-      std::vector<Row> next;
+      std::vector<Numbers> next;
       for (size_t v = 0; v < nodes_; ++v) next.push_back(updated(x, v));
       x = next;
     }
@@ -175,12 +175,12 @@ void ExpectLikeLoops(const PlacetoShape& shape, std::span<const Edge> edges, int
   const at::Tensor logits = network.forward(features, current, graph);
   const SlowNetwork slow(network, {edges.begin(), edges.end()}, static_cast<size_t>(nodes));
   for (int64_t b = 0; b < 3; ++b) {
-    std::vector<Row> rows;
+    std::vector<Numbers> rows;
     for (int64_t v = 0; v < nodes; ++v) {
       const double* row = features.data_ptr<double>() + (b * nodes + v) * shape.columns;
       rows.emplace_back(row, row + shape.columns);
     }
-    const Row expected = slow.Logits(rows, static_cast<size_t>(current[b].item<int64_t>()));
+    const Numbers expected = slow.Logits(rows, static_cast<size_t>(current[b].item<int64_t>()));
     for (size_t k = 0; k < expected.size(); ++k) {
       EXPECT_NEAR(logits[b][static_cast<int64_t>(k)].item<double>(), expected[k], 1e-9 * (1 + std::abs(expected[k])));
     }
@@ -266,8 +266,9 @@ TEST(PlacetoNetwork, EqualsTheReferenceInDoublePrecision) {
         Random(1));
     FillByFormula(network);
     for (const auto& each : reference["cases"]) {
-      Row flat;
-      for (const Row& row : each["features"].get<std::vector<Row>>()) flat.insert(flat.end(), row.begin(), row.end());
+      Numbers flat;
+      for (const Numbers& row : each["features"].get<std::vector<Numbers>>())
+        flat.insert(flat.end(), row.begin(), row.end());
       const at::Tensor features =
           torch::tensor(flat, torch::kFloat64).view({1, static_cast<int64_t>(nodes), 5 + devices});
       const at::Tensor logits = network.forward(features, torch::tensor({each["cur"].get<int64_t>()}), graph);
@@ -322,7 +323,7 @@ TEST(PlacetoTask, MakesTheFeaturesOfTheReference) {
       std::vector<float> features(problem.num_ops() * static_cast<size_t>(task.columns()));
       task.WriteFeatures(device, static_cast<int64_t>(step), starts, features.data());
       for (size_t v = 0; v < problem.num_ops(); ++v) {
-        const Row expected = each["features"][position[v]];
+        const Numbers expected = each["features"][position[v]];
         ASSERT_EQ(std::ssize(expected), task.columns());
         for (size_t k = 0; k < expected.size(); ++k) {
           EXPECT_NEAR(features[v * expected.size() + k], expected[k], 1e-6 * (1 + std::abs(expected[k])))

@@ -8,6 +8,7 @@ namespace berth {
 
 LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& options)
     : search(&of), task(policy.Prepare(of.problem())), scoring(ForLearning(of.evaluator(), options)), work(0) {
+  task->class_of = InterchangeableDevices(of.evaluator());
   for (const OpId op : problem().graph().ops()) work += std::ranges::min(problem().op_times(op));
   if (!(work > 0)) work = 1;
 }
@@ -31,28 +32,29 @@ int64_t Player::greedy_evaluations(size_t index) const {
 
 // A search over a lease of the case's own.
 std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations, const Random& random,
-                                       Workspace& workspace, const StopCheck& stop) const {
+                                       Workspace& workspace, int64_t threads, const StopCheck& stop) const {
   const Lease lease = of.search->Lend(evaluations);
   auto search = std::make_unique<Search>(PlanRequest{.evaluator = *of.scoring,
                                                      .budget = {.evaluations = lease.evaluations},
                                                      .random = random,
                                                      .first_evaluation = lease.first,
                                                      .confirms = false,
-                                                     .constrained = &of.problem()},
+                                                     .constrained = &of.problem(),
+                                                     .threads = threads},
                                          &workspace);
   if (of.scoring->facts().stops) workspace.stop = stop;
   return search;
 }
 
-std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_t threads, const Random& random,
-                                     const StopCheck& stop) {
+std::vector<Play> Player::PlayUpdate(int64_t update, int64_t planned, int64_t evaluations, int64_t threads,
+                                     const Random& random, const StopCheck& stop) {
   struct Share {
     int64_t way, rollouts, evaluations;
     std::unique_ptr<Search> search;
   };
   std::vector<Play> plays;
   std::vector<Share> shares;
-  const int64_t ways = policy_.ways();
+  const int64_t ways = policy_.ways(), inside = std::max<int64_t>(threads / this->plays(), 1);
   for (int64_t p = 0, left = evaluations; p < this->plays() && left > 0; ++p) {
     const size_t index = static_cast<size_t>(update * method_.learner.workers + p / ways) % cases_.size();
     const int64_t rollouts = std::min(method_.learner.rollouts, left);
@@ -63,7 +65,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_
     shares.push_back({.way = p % ways,
                       .rollouts = rollouts,
                       .evaluations = wanted,
-                      .search = Borrow(cases_[index], wanted * rollouts, random, *workspace, stop)});
+                      .search = Borrow(cases_[index], wanted * rollouts, random, *workspace, inside, stop)});
     left -= wanted * rollouts;
   }
   InParallel(static_cast<int64_t>(plays.size()), threads, [&](size_t p) {
@@ -79,6 +81,8 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t evaluations, int64_
                                       .memory_penalty = method_.scoring.memory_penalty,
                                       .cause = cause_,
                                       .way = share.way,
+                                      .share = static_cast<double>(update) / static_cast<double>(planned),
+                                      .threads = inside,
                                       .stop = stop});
     plays[p].found = share.search->Found();
   });
@@ -89,7 +93,7 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
   const LearnCase& of = cases_[index];
   const int64_t most = std::min(greedy_evaluations(index), evaluations);
   const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
-  const std::unique_ptr<Search> search = Borrow(of, most, random, *workspace, stop);
+  const std::unique_ptr<Search> search = Borrow(of, most, random, *workspace, 1, stop);
   Play play{.index = index};
   UseOneThread();
   for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {

@@ -45,16 +45,16 @@ class Player {
   int64_t evaluations_per_update() const;
   int64_t greedy_evaluations(size_t index) const;
 
-  // The plays of an update (0 is the first) within so many evaluations, by generators that `random` forks. Every case
-  // has its turn, also where there are more of them than workers.
-  std::vector<Play> PlayUpdate(int64_t update, int64_t evaluations, int64_t threads, const Random& random,
-                               const StopCheck& stop);
+  // The plays of an update (0 is the first, `planned` the number of all) within so many evaluations, by generators that
+  // `random` forks. Every case has its turn, also where there are more of them than workers.
+  std::vector<Play> PlayUpdate(int64_t update, int64_t planned, int64_t evaluations, int64_t threads,
+                               const Random& random, const StopCheck& stop);
   // One episode of the likeliest decisions for each way to play, within so many evaluations.
   Play PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const;
 
  private:
   std::unique_ptr<Search> Borrow(const LearnCase& of, int64_t evaluations, const Random& random, Workspace& workspace,
-                                 const StopCheck& stop) const;
+                                 int64_t threads, const StopCheck& stop) const;
 
   const Method& method_;
   const Policy& policy_;

@@ -58,6 +58,8 @@ struct Task {
 
   const Problem& problem;
   const Units units;  // of ops that must share a device
+  // Per device the smallest one that it may be swapped with (InterchangeableDevices); empty where nobody asked.
+  std::vector<DeviceId> class_of{};
 
  private:
   std::vector<DeviceId> otherwise_{};  // keeps the rules; none without them
@@ -73,8 +75,9 @@ struct Played {
 // faster than threads within an operation, and sums do not depend on the number of threads then.
 void UseOneThread();
 
-// One decision: the likeliest (of equals the first), or drawn.
+// One decision: the likeliest (of equals the first), or drawn; or the one that a number from [0, 1) stands for.
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
+size_t DecideBy(std::span<const float> log_probability, double uniform);
 
 struct PlayOptions {
   bool greedy = false;        // the likeliest decision instead of a drawn one
@@ -82,6 +85,8 @@ struct PlayOptions {
   double memory_penalty = 2;  // of costs (ScoringOptions)
   std::string_view cause{};   // of plans that the search keeps
   int64_t way = 0;            // in which of the policy's ways to play (Policy::ways)
+  double share = 0;           // of the planned updates that were before this one
+  int64_t threads = 1;        // that this play may use; nothing depends on their number
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step or in
   // the middle of one. Such episodes must not be recalled.
   std::function<bool()> stop{};
@@ -109,8 +114,8 @@ class Policy : public torch::nn::Module {
                                                      const PlayOptions& options) const = 0;
 
   // The likelihood of decisions that this policy, perhaps with other parameters, has made; one for each episode. They
-  // may be of several tasks.
-  virtual std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const = 0;
+  // may be of several tasks. So many threads may be used, for the backward pass too; nothing depends on their number.
+  virtual std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t threads) const = 0;
   // How many episodes Recall is given at once, at most: more are faster where the network takes them as one batch, and
   // need the memory of all of them.
   virtual int64_t recalled_at_once() const { return 1; }

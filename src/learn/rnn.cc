@@ -3,11 +3,11 @@
 // what is a choice of ours. The adjacency of a group is a column for each other group, so a policy is for
 // graphs with as many groups.
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "base/parameters.h"
 #include "learn/coarse_graph.h"
+#include "learn/device_mask.h"
 #include "learn/hsdag_features.h"
 #include "learn/method_parameters.h"
 #include "learn/rnn_network.h"
@@ -29,7 +29,7 @@ struct RnnOptions {
 struct RnnTask : Task {
   RnnTask(const Problem& of, const RnnOptions& options)
       : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {
-    const auto groups = static_cast<int64_t>(coarse.size()), devices = static_cast<int64_t>(of.num_devices());
+    const auto groups = static_cast<int64_t>(coarse.size());
     // Type, output shapes and adjacency are the published features.
     const FeatureTable table = MakeHsdagFeatures(of, coarse,
                                                  {.in_degree = false,
@@ -45,17 +45,7 @@ struct RnnTask : Task {
     const std::vector<int64_t> read(coarse.topological.begin(), coarse.topological.end());
     const at::Tensor order = torch::tensor(read, torch::kInt64);
     features = torch::cat({own.index_select(0, order), adjacent.index_select(0, order).index_select(1, order)}, 1);
-    mask = torch::zeros({groups, devices});
-    for (size_t i = 0; i < read.size(); ++i) {
-      const auto node = static_cast<size_t>(read[i]);
-      const bool any = std::ranges::any_of(of.cluster().ids(), [&](DeviceId d) { return coarse.can_run(node, d); });
-      for (const DeviceId d : of.cluster().ids()) {
-        // Where no device runs all of a group, each of its ops goes where it can (NodePlacer).
-        if (any && !coarse.can_run(node, d)) {
-          mask[static_cast<int64_t>(i)][static_cast<int64_t>(d)] = -std::numeric_limits<float>::infinity();
-        }
-      }
-    }
+    mask = DeviceMask(coarse, coarse.topological);
   }
 
   int64_t num_groups() const { return features.size(0); }
@@ -134,7 +124,7 @@ class RnnPolicy : public Policy {
     return played;
   }
 
-  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override {
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override {
     std::vector<std::unique_ptr<Likelihood>> likelihoods;
     for (size_t first = 0, end = 0; first < episodes.size(); first = end) {
       // All of one task.

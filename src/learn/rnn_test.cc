@@ -151,7 +151,7 @@ TEST(Rnn, RecallsTheProbabilitiesWithWhichItPlayed) {
     EXPECT_EQ(search.evaluations(), 3);
     std::vector<Played> played;
     for (const auto& episode : episodes) played.push_back({.task = *task, .episode = *episode});
-    const auto likelihoods = policy->Recall(played);
+    const auto likelihoods = policy->Recall(played, 1);
     for (size_t e = 0; e < episodes.size(); ++e) {
       ASSERT_EQ(likelihoods[e]->log_prob.size(0), std::ssize(episodes[e]->log_prob));
       for (size_t i = 0; i < episodes[e]->log_prob.size(); ++i) {

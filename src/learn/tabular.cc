@@ -102,7 +102,7 @@ class TabularPolicy : public Policy {
     return episodes;
   }
 
-  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes) const override {
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override {
     std::vector<std::unique_ptr<Likelihood>> likelihoods;
     at::Tensor table, entropy;
     const Task* last = nullptr;

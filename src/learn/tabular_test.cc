@@ -70,7 +70,7 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
   cases.emplace_back(search, *policy, method.scoring);
   cases.emplace_back(other_search, *policy, method.scoring);
   Player player(method, *policy, cases);
-  std::vector<Play> plays = player.PlayUpdate(0, 1'000, 1, Random(4), {});
+  std::vector<Play> plays = player.PlayUpdate(0, 1, 1'000, 1, Random(4), {});
   ASSERT_EQ(plays.size(), 3U);
   std::vector<Played> all;
   for (Play& play : plays) {
@@ -81,7 +81,7 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
     }
   }
   EXPECT_NE(&all.front().task, &all[5].task) << "the second worker plays on the second case";
-  const auto together = policy->Recall(all);
+  const auto together = policy->Recall(all, 1);
   ASSERT_EQ(together.size(), 15U);
   for (size_t i = 0; i < all.size(); ++i) {
     const auto alone = testing::RecallOne(*policy, all[i].task, all[i].episode);

@@ -71,7 +71,7 @@ class OpenLearner : private OpenSearches, public Learner {
 
 inline std::unique_ptr<Likelihood> RecallOne(const Policy& policy, const Task& task, const Episode& episode) {
   const Played played{.task = task, .episode = episode};
-  return std::move(policy.Recall(std::span(&played, 1))[0]);
+  return std::move(policy.Recall(std::span(&played, 1), 1)[0]);
 }
 
 }  // namespace berth::testing

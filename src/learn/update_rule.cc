@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -109,6 +110,16 @@ std::vector<std::vector<double>> UpdateRule::Weigh(int64_t task, std::span<const
         for (double& credit : credits) credit -= mean;
       }
       break;
+    case Baseline::kElite: {
+      std::vector<double> all;
+      for (const auto& credits : weight) all.insert(all.end(), credits.begin(), credits.end());
+      const auto next = all.begin() + static_cast<std::ptrdiff_t>(std::min((all.size() + 3) / 4, all.size() - 1));
+      std::ranges::nth_element(all, next, std::greater());
+      for (auto& credits : weight) {
+        for (double& credit : credits) credit = std::max(credit - *next, 0.0);
+      }
+      break;
+    }
     case Baseline::kMoving: {
       const auto [at, is_new] = moving_.try_emplace(task, mean);
       if (!is_new) at->second = 0.9 * at->second + 0.1 * mean;

@@ -34,6 +34,21 @@ std::vector<double> WeighOne(const RuleOptions& options, const Episode& episode,
 
 auto Near(double value) { return DoubleNear(value, 1e-12); }
 
+TEST(UpdateRule, LetsOnlyTheBestQuarterCount) {
+  UpdateRule rule({.reward = Reward::kNegative, .credit = Credit::kTerminal, .baseline = Baseline::kElite});
+  std::vector<Episode> episodes;
+  for (const double cost : {8, 2, 6, 4, 20, 10, 12, 14}) episodes.push_back(MakeEpisode(kNan, {cost}));
+  std::vector<const Episode*> all;
+  for (const Episode& episode : episodes) all.push_back(&episode);
+  std::vector<double> weight;
+  for (const auto& each : rule.Weigh(0, all, 1, 1)) weight.push_back(each[0]);
+  // Of 2, 4, 6, ... the first two, over the third.
+  EXPECT_THAT(weight, ElementsAre(0, 4, 0, 2, 0, 0, 0, 0));
+  EXPECT_THAT(WeighOne({.reward = Reward::kNegative, .credit = Credit::kTerminal, .baseline = Baseline::kElite},
+                       MakeEpisode(kNan, {3})),
+              ElementsAre(0));
+}
+
 TEST(UpdateRule, CreditsAStepWithWhatComesOfIt) {
   const Episode episode = MakeEpisode(8, {6, 10, 4});
   const auto weigh = [&](Credit credit) {

@@ -55,6 +55,7 @@ void WriteHsdagAblations(const Catalogs& catalogs, bool quick, const std::string
 void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures);
 
 }  // namespace berth::learned

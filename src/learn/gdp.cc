@@ -1,0 +1,340 @@
+// GDP (Zhou et al. 2019): one pass of a network over the whole graph gives the odds of every node's device, and PPO
+// trains it. The paper's text and code were not at hand: this is a reconstruction from what is known, and
+// docs/decisions/0005-learning.md says what is certain, what is recalled, and what is a choice of ours.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parameters.h"
+#include "learn/coarse_graph.h"
+#include "learn/device_mask.h"
+#include "learn/gdp_features.h"
+#include "learn/gdp_network.h"
+#include "learn/method_parameters.h"
+#include "learn/scoring.h"
+
+namespace berth {
+namespace {
+
+struct GdpOptions {
+  GdpShape shape{};  // features and devices are the problem's
+  std::string colocation, order;
+  GdpFeatures features = GdpFeatures::kExtended;
+  bool symmetric = true;  // devices that may be swapped are named as is likeliest
+  bool coupled = true;    // ops of a layer, or a co-location group, are drawn together in some episodes
+};
+
+// Children after their parents, the last branch first: a path stays together.
+std::vector<int32_t> DepthFirst(const CoarseGraph& graph) {
+  std::vector<int32_t> order;
+  std::vector<uint8_t> seen(graph.size(), 0);
+  std::vector<std::pair<int32_t, size_t>> path;  // a node, and its next child
+  for (const int32_t root : graph.topological) {
+    if (seen[static_cast<size_t>(root)] != 0) continue;
+    seen[static_cast<size_t>(root)] = 1;
+    path.emplace_back(root, 0);
+    while (!path.empty()) {
+      auto& [node, next] = path.back();
+      const auto& children = graph.children[static_cast<size_t>(node)];
+      if (next == children.size()) {
+        order.push_back(node);
+        path.pop_back();
+        continue;
+      }
+      const int32_t child = children[next++];
+      if (seen[static_cast<size_t>(child)] != 0) continue;
+      seen[static_cast<size_t>(child)] = 1;
+      path.emplace_back(child, 0);
+    }
+  }
+  std::ranges::reverse(order);
+  return order;
+}
+
+std::vector<int32_t> OrderOf(const CoarseGraph& graph, const std::string& name) {
+  if (name == "depth_first") return DepthFirst(graph);
+  std::vector<int32_t> order = graph.topological;
+  if (name == "shuffled") {
+    Random random(graph.size());
+    random.Shuffle(std::span(order));
+  }
+  return order;
+}
+
+GdpInput MakeInput(const Problem& problem, const CoarseGraph& graph, std::span<const int32_t> order,
+                   const Grouping& layers, GdpFeatures which) {
+  const Graph& ops = problem.graph();
+  const auto nodes = static_cast<int64_t>(graph.size());
+  std::vector<int64_t> type;
+  std::vector<int32_t> position(graph.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    position[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+    // The longest of its ops.
+    const auto members = graph.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(order[i])));
+    const OpId longest = *std::ranges::max_element(members, {}, [&](OpId op) {
+      double time = 0;
+      for (const double each : problem.op_times(op)) time += each < kCannotRun ? each : 0;
+      return time;
+    });
+    type.push_back(static_cast<int64_t>(Hasher().Add(ops.op_type(longest)).value() % kGdpTypes));
+  }
+  std::vector<std::pair<int32_t, int32_t>> entries;
+  for (const auto& [a, b] : graph.neighbours) {
+    const int32_t from = position[static_cast<size_t>(a)], to = position[static_cast<size_t>(b)];
+    entries.emplace_back(from, to);
+    entries.emplace_back(to, from);
+  }
+  const FeatureTable table = MakeGdpFeatures(problem, graph, which, order, layers);
+  const std::vector<int64_t> rows(order.begin(), order.end());
+  return {.type = torch::tensor(type, torch::kInt64),
+          .features = torch::tensor(table.value)
+                          .reshape({nodes, static_cast<int64_t>(table.columns)})
+                          .index_select(0, torch::tensor(rows, torch::kInt64)),
+          .neighbours = SparseRows(nodes, entries)};
+}
+
+// By node in the order, the group that its first op is in; empty where each is one of its own.
+using Coupling = std::vector<size_t>;
+
+Coupling CouplingOf(const Grouping& grouping, const CoarseGraph& graph, std::span<const int32_t> order) {
+  Coupling coupling;
+  for (const int32_t node : order) {
+    const OpId first = graph.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(node))).front();
+    coupling.push_back(Index(grouping.group_of(first)));
+  }
+  return coupling;
+}
+
+struct GdpTask : Task {
+  GdpTask(const Problem& of, const GdpOptions& options)
+      : Task(of),
+        coarse(MakeCoarseGraph(of, options.colocation)),
+        placer(of, coarse),
+        order(OrderOf(coarse, options.order)),
+        mask(DeviceMask(coarse, order)) {
+    GroupingCatalog groupings("grouping");
+    RegisterGroupings(groupings);
+    const Grouping grouping = groupings.Make("layers", of, {});
+    input = MakeInput(of, coarse, order, grouping, options.features);
+    if (!options.coupled) return;
+    layers = CouplingOf(grouping, coarse, order);
+    colocated = CouplingOf(groupings.Make("colocation", of, {}), coarse, order);
+  }
+
+  CoarseGraph coarse;
+  NodePlacer placer;
+  std::vector<int32_t> order;  // nodes as the network reads them
+  at::Tensor mask;             // nodes in this order x devices
+  GdpInput input{.type = {}, .features = {}, .neighbours = SparseRows(0, {})};
+  // What is drawn together: whole layers in the first half of training, then what co-location joins, in the last
+  // quarter each op by itself. Each op still has its own odds, from which one number that the group shares chooses:
+  // where they are alike, the group moves as a whole, and what is learned of it stays when its ops are drawn by
+  // themselves.
+  Coupling layers{}, colocated{};
+};
+
+struct GdpEpisode : Episode {
+  std::vector<int64_t> device{};  // of the nodes in their order
+};
+
+class GdpPolicy : public Policy {
+ public:
+  GdpPolicy(const Problem& problem, const GdpOptions& options, const Random& random) : options_(options) {
+    options_.shape.features = static_cast<int64_t>(NumGdpFeatures(options.features, problem.num_devices()));
+    options_.shape.placer.outputs = static_cast<int64_t>(problem.num_devices());
+    network_ = register_module("network", std::make_shared<GdpNetwork>(options_.shape, random));
+  }
+
+  std::unique_ptr<Task> Prepare(const Problem& problem) const override {
+    if (static_cast<int64_t>(problem.num_devices()) != options_.shape.placer.outputs) {
+      throw Error(
+          "gdp: its policy is for {}, the cluster of graph {} has {}: train one for as many devices, or use placeto",
+          Counted(options_.shape.placer.outputs, "device"), problem.graph().name(), problem.num_devices());
+    }
+    return std::make_unique<GdpTask>(problem, options_);
+  }
+
+  int64_t evaluations(const Task&) const override { return 1; }
+  // One pass over the graph serves them all.
+  int64_t recalled_at_once() const override { return 1024; }
+
+  std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
+                                             const PlayOptions& options) const override {
+    const torch::NoGradGuard no_gradient;
+    const auto& task = static_cast<const GdpTask&>(of);
+    const size_t nodes = task.order.size();
+    const at::Tensor log_probability =
+        MaskedLogSoftmax(network_->Forward(task.input, options.threads), task.mask).contiguous();
+    std::vector<std::unique_ptr<Episode>> episodes;
+    std::vector<std::vector<DeviceId>> placements;
+    std::vector<PlanView> plans;
+    std::vector<int32_t> device_of_node(nodes);
+    const Coupling none;
+    const Coupling& coupling = options_.coupled && options.share < 0.5    ? task.layers
+                               : options_.coupled && options.share < 0.75 ? task.colocated
+                                                                          : none;
+    for (Random& random : randoms) {
+      auto episode = std::make_unique<GdpEpisode>();
+      Draw(task, log_probability, coupling, options.greedy, random, *episode);
+      for (size_t i = 0; i < nodes; ++i) {
+        device_of_node[static_cast<size_t>(task.order[i])] = static_cast<int32_t>(episode->device[i]);
+      }
+      std::vector<DeviceId>& placement = placements.emplace_back(task.problem.num_ops());
+      task.placer.Place(device_of_node, placement);
+      task.KeepRules(placement);
+      episodes.push_back(std::move(episode));
+    }
+    if (options.stopped()) return episodes;
+    for (const auto& placement : placements) plans.push_back({.device = placement});
+    std::vector<Score> scores(plans.size());
+    const size_t scored = search.EvaluateAll(plans, scores, options.cause);
+    for (size_t i = 0; i < scored; ++i) {
+      episodes[i]->cost.push_back(CostOf(task.problem, scores[i], options.memory_penalty));
+    }
+    return episodes;
+  }
+
+  std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t threads) const override {
+    std::vector<std::unique_ptr<Likelihood>> likelihoods;
+    at::Tensor all, entropy;
+    const GdpTask* last = nullptr;
+    for (const auto& [of, played] : episodes) {
+      const auto& task = static_cast<const GdpTask&>(of);
+      if (&task != last) {
+        all = MaskedLogSoftmax(network_->Forward(task.input, threads), task.mask);
+        entropy = -(torch::exp(all) * all).sum(1);
+        last = &task;
+      }
+      const at::Tensor device = torch::tensor(static_cast<const GdpEpisode&>(played).device, torch::kInt64);
+      auto likelihood = std::make_unique<Likelihood>();
+      likelihood->log_prob = all.gather(1, device.unsqueeze(1)).squeeze(1);
+      likelihood->entropy = entropy;
+      likelihoods.push_back(std::move(likelihood));
+    }
+    return likelihoods;
+  }
+
+  std::string shape() const override {
+    const GdpShape& shape = options_.shape;
+    const SegmentShape& placer = shape.placer;
+    return fmt::format(
+        "gdp with {} features, {} devices, hidden={}, sage={}, layers={}, heads={}, inner={}, segment={}, refine={}, "
+        "order={}, colocation={}{}{}",
+        shape.features, placer.outputs, placer.width, shape.sage_layers, placer.layers, placer.heads, placer.inner,
+        placer.segment, shape.refinements, options_.order, options_.colocation, placer.gated ? ", superposition" : "",
+        options_.symmetric ? ", symmetric" : "");
+  }
+
+ private:
+  void Draw(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling, bool greedy,
+            Random& random, GdpEpisode& episode) const {
+    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
+    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
+    std::vector<double> shared(coupling.empty() ? 0 : *std::ranges::max_element(coupling) + 1);
+    for (double& number : shared) number = random.Uniform();
+    for (size_t i = 0; i < nodes; ++i) {
+      const std::span row = all.subspan(i * devices, devices);
+      episode.device.push_back(static_cast<int64_t>(greedy || shared.empty() ? Decide(row, greedy, random)
+                                                                             : DecideBy(row, shared[coupling[i]])));
+    }
+    if (!greedy && options_.symmetric) NameLikeliest(task.class_of, all, episode.device);
+    episode.step_of.assign(nodes, 0);
+    for (size_t i = 0; i < nodes; ++i) {
+      episode.log_prob.push_back(all[i * devices + static_cast<size_t>(episode.device[i])]);
+    }
+  }
+
+  GdpOptions options_;
+  std::shared_ptr<GdpNetwork> network_;
+};
+
+void CompleteGdp(const Params&, const Params& params, Method& method) {
+  const GdpOptions options{
+      .shape = {.sage_layers = params.Int("sage"),
+                .refinements = params.Int("refine"),
+                .placer = {.width = params.Int("hidden"),
+                           .heads = params.Int("heads"),
+                           .inner = params.Int("inner"),
+                           .layers = params.Int("layers"),
+                           .segment = params.Int("segment"),
+                           .gated = params.Bool("superposition")}},
+      .colocation = params.Text("colocation"),
+      .order = params.Text("order"),
+      .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
+      .symmetric = params.Bool("symmetric"),
+      .coupled = params.Bool("coupled")};
+  const SegmentShape& placer = options.shape.placer;
+  if (placer.width % placer.heads != 0) {
+    throw Error("gdp: hidden={} cannot be divided among heads={}; make it a multiple", placer.width, placer.heads);
+  }
+  if (placer.gated && placer.layers == 0) {
+    throw Error("gdp: superposition=true changes what the layers of attention read, and layers=0 has none");
+  }
+  method.make_policy = [options](const Problem& problem, const Random& random) {
+    return std::make_shared<GdpPolicy>(problem, options, random);
+  };
+}
+
+}  // namespace
+
+void RegisterGdp(MethodCatalog& catalog) {
+  AddMethod(
+      catalog,
+      {.name = "gdp",
+       .sentence = "Reads the whole graph with a graph network and segmented attention, and learns the odds of every "
+                   "op's device at once; a reconstruction, since no code was published.",
+       .source = "Zhou et al. 2019",
+       .parameters =
+           {Choice("features", {"extended", "recalled"},
+                   "what it reads of each op beside its type: sizes, times, levels and degrees, which mean the same on "
+                   "every graph; or what is recalled of the paper, shapes and the neighbours' numbers"),
+            Choice("order", {"topological", "depth_first", "shuffled"}, "in which attention reads the ops"),
+            Choice("colocation", {"none", "paper", "code"},
+                   "co-location rule by which ops become groups first; none: only the problem's own constraints"),
+            Whole("hidden", "64", "width of the network", 1, 4096),
+            Whole("sage", "3", "layers of messages between neighbours", 0, 16),
+            Whole("layers", "2", "layers of attention; 0: none, the odds follow from the messages", 0, 16),
+            Whole("heads", "4", "heads of attention, among which `hidden` is divided", 1, 64),
+            Whole("inner", "256", "width of the layers behind each attention", 1, 16384),
+            Whole("segment", "256", "ops that attend to each other and to as many before them", 1, 65536),
+            Switch("superposition", "false",
+                   "the layers' inputs are multiplied by gates made from the whole graph, for training on many graphs"),
+            Whole("refine", "0", "further passes of the network that see the odds of the pass before", 0, 16),
+            Switch("symmetric", "true",
+                   "devices that may be swapped get the names that are likeliest, so that all ways to name them teach "
+                   "the same"),
+            Switch("coupled", "true",
+                   "in the first half of training the ops of a layer are drawn with one random number, then those of a "
+                   "co-location group, in the last quarter each op by itself")},
+       .modes = {{"best",
+                  {{"baseline", "elite"},
+                   {"normalise", "true"},
+                   {"rollouts", "16"},
+                   {"ppo", "0.2"},
+                   {"epochs", "4"},
+                   {"learning_rate_end", "0.0001"},
+                   {"entropy", "0.01"},
+                   {"entropy_end", "0.0005"},
+                   {"clip", "1"}}},
+                 // What is recalled of the papers, and where nothing is, the constants of the re-implementations.
+                 {"paper",
+                  {{"features", "recalled"},
+                   {"symmetric", "false"},
+                   {"coupled", "false"},
+                   {"reward", "square_root"},
+                   {"baseline", "moving"},
+                   {"rollouts", "16"},
+                   {"ppo", "0.2"},
+                   {"epochs", "4"},
+                   {"learning_rate", "0.0001"},
+                   {"learning_rate_end", "0.0001"},
+                   {"entropy", "0.01"},
+                   {"entropy_end", "0.01"},
+                   {"clip", "0.5"}}}},
+       .make = CompleteGdp});
+}
+
+}  // namespace berth

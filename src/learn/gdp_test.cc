@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "learn/device_mask.h"
+#include "learn/gdp_features.h"
+#include "learn/gdp_network.h"
+#include "learn/planners.h"
+#include "learn/testing.h"
+#include "placement/testing.h"
+#include "placement/units.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+std::unique_ptr<Evaluator> Simulated(const Problem& problem) {
+  EvaluatorCatalog catalog("evaluator");
+  RegisterParallel(catalog);
+  return catalog.Make("parallel(contention=none,io=everywhere)", problem);
+}
+
+Method Gdp(const std::string& parameters) {
+  MethodCatalog methods;
+  RegisterMethods(methods);
+  return methods.Make(fmt::format("gdp({})", parameters));
+}
+
+constexpr const char* kSmall = "hidden=16,heads=2,inner=16,sage=2,layers=1,segment=4";
+
+// A message of each neighbour through the same layer, of which the largest counts per channel; written down once more.
+TEST(GdpNetwork, PassesTheLargestMessageOfItsNeighbours) {
+  const GdpShape shape{.features = 2,
+                       .sage_layers = 2,
+                       .refinements = 0,
+                       .placer = {.width = 4, .heads = 1, .inner = 4, .layers = 0, .segment = 2, .outputs = 3}};
+  const GdpNetwork network(shape, Random(1));
+  std::map<std::string, at::Tensor> weight;
+  for (const auto& parameter : network.named_parameters()) weight[parameter.key()] = parameter.value().detach();
+  const std::vector<std::pair<int32_t, int32_t>> entries = {{0, 1}, {1, 0}, {1, 2}, {2, 1}};  // the last has none
+  const GdpInput input{.type = torch::tensor({3, 7, 3, 200}, torch::kInt64),
+                       .features = torch::tensor({{0.5, 1.0}, {-1.0, 2.0}, {0.0, 0.25}, {1.5, -0.5}}, torch::kFloat32),
+                       .neighbours = SparseRows(4, entries)};
+  at::Tensor h = torch::zeros({4, 4});
+  for (int64_t v = 0; v < 4; ++v) {
+    const at::Tensor row = torch::cat({weight["types"][input.type[v].item<int64_t>()], input.features[v]});
+    h[v] = torch::mv(weight["embed"], row) + weight["embed_bias"];
+  }
+  for (int layer = 0; layer < 2; ++layer) {
+    const std::string prefix = fmt::format("sage{}_", layer);
+    at::Tensor next = torch::zeros({4, 4});
+    for (int64_t v = 0; v < 4; ++v) {
+      at::Tensor most = torch::zeros({4});
+      bool any = false;
+      for (const auto& [to, from] : entries) {
+        if (to != v) continue;
+        const at::Tensor said =
+            torch::sigmoid(torch::mv(weight[prefix + "message"], h[from]) + weight[prefix + "message_bias"]);
+        most = any ? torch::maximum(most, said) : said;
+        any = true;
+      }
+      next[v] =
+          torch::relu(torch::mv(weight[prefix + "join"], torch::cat({h[v], most})) + weight[prefix + "join_bias"]);
+    }
+    h = next;
+  }
+  const at::Tensor expected = torch::mm(h, weight["placer.head"].t()) + weight["placer.head_bias"];
+  EXPECT_TRUE(torch::allclose(network.Forward(input, 1), expected, 1e-5, 1e-6));
+}
+
+TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
+  Random random(2);
+  const Problem uneven = testing::RandomProblem(random, {.ops = 15, .devices = 3, .forbidden = 0.3});
+  const Problem even = testing::ForkJoin(9, 3);
+  for (const Problem* problem : {&uneven, &even}) {
+    const auto evaluator = Simulated(*problem);
+    for (const char* const more : {"", ",superposition=true", ",refine=2", ",symmetric=false", ",mode=paper",
+                                   ",order=depth_first", ",order=shuffled"}) {
+      const Method method = Gdp(fmt::format("{}{}", kSmall, more));
+      const auto policy = method.make_policy(*problem, Random(3));
+      const auto task = policy->Prepare(*problem);
+      task->class_of = InterchangeableDevices(*evaluator);
+      testing::OpenSearch search(*evaluator);
+      for (const double share : {0.0, 0.6, 0.9}) {
+        std::vector<Random> randoms{Random(1), Random(2), Random(3)};
+        const auto episodes = policy->Play(*task, search, randoms, {.share = share});
+        std::vector<Played> played;
+        for (const auto& episode : episodes) played.push_back({.task = *task, .episode = *episode});
+        const auto likelihoods = policy->Recall(played, 1);
+        for (size_t e = 0; e < episodes.size(); ++e) {
+          ASSERT_EQ(episodes[e]->cost.size(), 1U);
+          ASSERT_EQ(likelihoods[e]->log_prob.size(0), std::ssize(episodes[e]->log_prob));
+          for (size_t i = 0; i < episodes[e]->log_prob.size(); ++i) {
+            EXPECT_NEAR(likelihoods[e]->log_prob[static_cast<int64_t>(i)].item<float>(), episodes[e]->log_prob[i], 1e-4)
+                << more;
+          }
+          EXPECT_EQ(FindViolation(*problem, search.best().view()), std::nullopt);
+        }
+      }
+    }
+  }
+}
+
+// All permutations of the devices within their classes.
+TEST(NameLikeliest, FindsTheLikeliestNamesAndKeepsThePlacement) {
+  Random random(9);
+  for (int round = 0; round < 50; ++round) {
+    const size_t nodes = 1 + random.Below(6);
+    const std::vector<DeviceId> class_of =
+        round % 2 == 0 ? std::vector<DeviceId>{DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}}
+                       : std::vector<DeviceId>{DeviceId{0}, DeviceId{0}};
+    const size_t devices = class_of.size();
+    std::vector<float> log_probability;
+    for (size_t i = 0; i < nodes * devices; ++i) log_probability.push_back(static_cast<float>(-random.Uniform()));
+    std::vector<int64_t> drawn;
+    for (size_t i = 0; i < nodes; ++i) drawn.push_back(static_cast<int64_t>(random.Below(devices)));
+    const auto likelihood = [&](const std::vector<int64_t>& device) {
+      double sum = 0;
+      for (size_t i = 0; i < nodes; ++i) {
+        sum += static_cast<double>(log_probability[i * devices + static_cast<size_t>(device[i])]);
+      }
+      return sum;
+    };
+    std::vector<int64_t> name(devices);
+    std::iota(name.begin(), name.end(), 0);
+    double most = -1e30;
+    do {
+      bool allowed = true;
+      for (size_t d = 0; d < devices; ++d) {
+        allowed = allowed && class_of[d] == class_of[static_cast<size_t>(name[d])];
+      }
+      if (!allowed) continue;
+      std::vector<int64_t> renamed;
+      for (const int64_t d : drawn) renamed.push_back(name[static_cast<size_t>(d)]);
+      most = std::max(most, likelihood(renamed));
+    } while (std::ranges::next_permutation(name).found);
+
+    std::vector<int64_t> found = drawn;
+    NameLikeliest(class_of, log_probability, found);
+    EXPECT_NEAR(likelihood(found), most, 1e-9);
+    for (size_t i = 0; i < nodes; ++i) {
+      for (size_t k = 0; k < nodes; ++k) EXPECT_EQ(found[i] == found[k], drawn[i] == drawn[k]);
+      EXPECT_EQ(class_of[static_cast<size_t>(found[i])], class_of[static_cast<size_t>(drawn[i])]);
+    }
+  }
+  std::vector<int64_t> alone = {1, 1, 0};
+  NameLikeliest({}, std::vector<float>(6, -1), alone);
+  EXPECT_EQ(alone, (std::vector<int64_t>{1, 1, 0}));
+}
+
+// What it learns is more than what it would have drawn anyway.
+TEST(Gdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
+  Random random(5);
+  double trained = 0, untrained = 0;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
+    const auto evaluator = Simulated(problem);
+    const auto greedy = [&](const char* rate) {
+      testing::OpenLearner learner(Gdp(fmt::format("{},epochs=2,learning_rate={}", kSmall, rate)), {*evaluator},
+                                   Random(seed), 40);
+      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
+      return learner.Greedy(0).cost;
+    };
+    trained += std::log(greedy("0.005"));
+    untrained += std::log(greedy("0"));
+  }
+  EXPECT_LT(std::exp((trained - untrained) / 3), 0.9);
+}
+
+TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
+  Random random(6);
+  const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
+  const auto evaluator = Simulated(problem);
+  std::vector<std::vector<double>> costs;
+  for (const int64_t threads : {1, 2, 5}) {
+    testing::OpenLearner learner(Gdp(kSmall), {*evaluator}, Random(1), 6);
+    std::vector<double>& cost = costs.emplace_back();
+    for (int i = 0; i < 6; ++i) cost.push_back(learner.Update(1'000'000, threads)->mean_cost);
+    cost.push_back(learner.Greedy(0).cost);
+  }
+  EXPECT_EQ(costs[0], costs[1]);
+  EXPECT_EQ(costs[0], costs[2]);
+}
+
+TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {
+  Random random(7);
+  const Problem small = testing::RandomProblem(random, {.ops = 10, .devices = 2}),
+                large = testing::RandomProblem(random, {.ops = 30, .devices = 2}), other = testing::Chain(4, 3);
+  const auto on_small = Simulated(small), on_large = Simulated(large), on_other = Simulated(other);
+  testing::OpenLearner learner(Gdp(fmt::format("{},superposition=true", kSmall)), {*on_small, *on_large}, Random(1), 4);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(learner.Update(1'000'000, 2).has_value());
+  EXPECT_THROW(testing::OpenLearner(Gdp(kSmall), {*on_small, *on_other}, Random(1), 1), Error);
+}
+
+TEST(Gdp, RefusesParametersThatContradictOneAnother) {
+  EXPECT_THROW(Gdp("hidden=30,heads=4"), Error);
+  EXPECT_THROW(Gdp("layers=0,superposition=true"), Error);
+  EXPECT_NO_THROW(Gdp("layers=0"));
+}
+
+// Paths along the edges, by trying them all.
+TEST(Levels, AreTheLongestPathsBeforeAndAfter) {
+  Random random(8);
+  for (int round = 0; round < 20; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
+    const CoarseGraph graph = MakeCoarseGraph(problem, "none");
+    const Levels levels = LevelsOf(problem, graph);
+    const auto mean_time = [&](size_t node) {
+      return (problem.op_time(MakeId<OpId>(node), DeviceId{0}) + problem.op_time(MakeId<OpId>(node), DeviceId{1})) / 2;
+    };
+    const auto transfer = [&](int64_t bytes) {
+      return (problem.transfer_time(bytes, DeviceId{0}, DeviceId{1}) +
+              problem.transfer_time(bytes, DeviceId{1}, DeviceId{0})) /
+             2;
+    };
+    const std::function<double(size_t)> before = [&](size_t node) {
+      double most = 0;
+      for (const auto& edge : graph.quotient.edges) {
+        const size_t from = Index(edge.from);
+        if (Index(edge.to) == node) most = std::max(most, before(from) + mean_time(from) + transfer(edge.bytes));
+      }
+      return most;
+    };
+    const std::function<double(size_t)> after = [&](size_t node) {
+      double most = 0;
+      for (const auto& edge : graph.quotient.edges) {
+        if (Index(edge.from) == node) most = std::max(most, transfer(edge.bytes) + after(Index(edge.to)));
+      }
+      return most + mean_time(node);
+    };
+    for (size_t node = 0; node < graph.size(); ++node) {
+      EXPECT_NEAR(levels.top[node], before(node), 1e-9 * (1 + before(node)));
+      EXPECT_NEAR(levels.bottom[node], after(node), 1e-9 * (1 + after(node)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,168 @@
+// GDP: what its likeliest placement is worth where the optimum is known, on training steps beside people's rules, and
+// how its updates grow with the graph.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tools/learned/common.h"
+#include "tools/learned/rows.h"
+
+namespace berth::learned {
+namespace {
+
+std::unique_ptr<Setup> MakeOne(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
+                               bool training) {
+  ProblemStrings strings;
+  strings.model = model;
+  strings.cluster = cluster;
+  strings.evaluator = "parallel(contention=ports)";
+  if (training) strings.mode = "training";
+  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
+}
+
+// The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
+std::string WithInterval(const std::vector<double>& ratio) {
+  const auto mean = [](const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += std::log(value);
+    return std::exp(sum / static_cast<double>(values.size()));
+  };
+  Random random(1);
+  std::vector<double> means;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<double> drawn;
+    for (size_t k = 0; k < ratio.size(); ++k) drawn.push_back(ratio[random.Below(ratio.size())]);
+    means.push_back(mean(drawn));
+  }
+  std::ranges::sort(means);
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", mean(ratio), means[means.size() / 40],
+                     means[means.size() - 1 - means.size() / 40]);
+}
+
+void WriteOptima(const Catalogs& catalogs, bool quick) {
+  const int graphs = quick ? 2 : 10;
+  const int64_t evaluations = quick ? 161 : 8001;
+  std::vector<std::unique_ptr<Setup>> setups;
+  std::vector<std::vector<Row>> rows;
+  for (int g = 1; g <= graphs; ++g) {
+    setups.push_back(
+        MakeOne(catalogs, fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g), "k80x2", false));
+    rows.push_back({{"optimum", "exhaustive", 1, 4'000'000},
+                    {"random", "random", 1, evaluations},
+                    {"hill climbing", "local_search", 1, evaluations},
+                    {"untrained: `learning_rate=0`", "gdp(learning_rate=0)", 1, evaluations},
+                    {"as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations},
+                    {"no attention: `layers=0`", "gdp(layers=0)", 1, evaluations},
+                    {"no order: `order=shuffled`", "gdp(order=shuffled)", 1, evaluations},
+                    {"the mean as baseline: `baseline=batch`", "gdp(baseline=batch)", 1, evaluations},
+                    {"each op by itself: `coupled=false`", "gdp(coupled=false)", 1, evaluations},
+                    {"any names: `symmetric=false`", "gdp(symmetric=false)", 1, evaluations},
+                    {"**gdp**", "gdp", 1, evaluations}});
+  }
+  Jobs jobs;
+  for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
+  jobs.Run();
+  fmt::print(
+      "### Where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
+      "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum (`exhaustive`): geometric "
+      "means over the graphs, with 95 % intervals by bootstrap over them.\n\n"
+      "| method | likeliest is the optimum | likeliest over the optimum | best drawn over the optimum |\n"
+      "|---|---:|---:|---:|\n",
+      graphs, evaluations);
+  for (size_t r = 1; r < rows[0].size(); ++r) {
+    int hits = 0;
+    std::vector<double> policy, best;
+    for (const auto& of_graph : rows) {
+      const double optimum = of_graph[0].Best();
+      best.push_back(of_graph[r].Best() / optimum);
+      if (std::isnan(of_graph[r].Policy())) continue;
+      policy.push_back(of_graph[r].Policy() / optimum);
+      if (policy.back() < 1 + 1e-9) ++hits;
+    }
+    fmt::print("| {} | {} | {} | {} |\n", rows[0][r].title,
+               policy.empty() ? "" : fmt::format("{} of {}", hits, policy.size()),
+               policy.empty() ? "" : WithInterval(policy), WithInterval(best));
+  }
+  fmt::print("\n");
+}
+
+void WriteTraining(const Catalogs& catalogs, bool quick) {
+  const int64_t evaluations = quick ? 33 : 2001;
+  std::vector<std::pair<std::string, std::string>> problems = {{"rnnlm(layers=2)", "p100x2"}};
+  if (!quick) problems.insert(problems.end(), {{"gnmt(layers=2,steps=10)", "p100x2"}, {"inception_v3", "k80x2"}});
+  std::vector<std::unique_ptr<Setup>> setups;
+  std::vector<std::vector<Row>> rows;
+  for (const auto& [model, cluster] : problems) {
+    setups.push_back(MakeOne(catalogs, model, cluster, true));
+    rows.push_back({{"`human`", "human", 1, evaluations},
+                    {"`heft`", "heft", 1, evaluations},
+                    {"`local_search`", "local_search", 1, evaluations},
+                    {"`auto`", "auto", 1, evaluations},
+                    {"gdp, untrained", "gdp(learning_rate=0)", 1, evaluations},
+                    {"gdp, as in the papers", "gdp(mode=paper)", 1, evaluations},
+                    {"gdp, each op by itself", "gdp(coupled=false)", 1, evaluations},
+                    {"**gdp**", "gdp", 1, evaluations}});
+  }
+  Jobs jobs;
+  for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
+  jobs.Run();
+  fmt::print(
+      "### Training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one seed, in "
+      "ms.\n\n| network, cluster | ops | method | best drawn | policy's likeliest | time of a run |\n"
+      "|---|---:|---|---:|---:|---:|\n",
+      evaluations);
+  for (size_t g = 0; g < setups.size(); ++g) {
+    for (const Row& row : rows[g]) {
+      fmt::print("| {}, {} | {} | {} | {:.2f} | {} | {:.1f} s |\n", problems[g].first, problems[g].second,
+                 setups[g]->problem->num_ops(), row.title, row.Best() * 1e3, Cell(row.Policy() * 1e3, 2), row.Wall());
+    }
+  }
+  fmt::print("\n");
+}
+
+void WriteScale(const Catalogs& catalogs, bool quick) {
+  fmt::print(
+      "### Large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, which is 16 placements drawn and scored "
+      "and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
+      "segment=256; and what a trained policy needs to answer, features included.\n\n"
+      "| ops | one update | an answer |\n|---:|---:|---:|\n");
+  std::vector<double> size, time;
+  for (const int64_t steps : quick ? std::vector<int64_t>{50} : std::vector<int64_t>{625, 1250, 2500, 5000, 10000}) {
+    const auto setup = MakeOne(catalogs, fmt::format("lstm_grid(layers=8,steps={})", steps), "p100x8", false);
+    const std::string planner =
+        "gdp(hidden=128,sage=3,layers=3,heads=8,inner=512,segment=256,epochs=1,rollouts=16,coupled=false)";
+    const double answer = Play(catalogs, *setup, planner, 1, 1).wall;
+    const double update = Play(catalogs, *setup, planner, 33, 1).wall - Play(catalogs, *setup, planner, 17, 1).wall;
+    size.push_back(std::log(static_cast<double>(setup->problem->num_ops())));
+    time.push_back(std::log(update));
+    fmt::print("| {} | {:.2f} s | {:.2f} s |\n", setup->problem->num_ops(), update, answer);
+  }
+  if (size.size() > 1) {
+    const double mean_size = Mean(size), mean_time = Mean(time);
+    double across = 0, along = 0;
+    for (size_t i = 0; i < size.size(); ++i) {
+      across += (size[i] - mean_size) * (time[i] - mean_time);
+      along += (size[i] - mean_size) * (size[i] - mean_size);
+    }
+    fmt::print("\nSlope of the logarithm of an update's time over that of the ops: {:.2f}.\n", across / along);
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+
+void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
+  fmt::print("## GDP\n\n");
+  WriteOptima(catalogs, quick);
+  WriteTraining(catalogs, quick);
+  WriteScale(catalogs, quick);
+}
+
+}  // namespace berth::learned
