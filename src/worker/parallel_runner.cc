@@ -310,7 +310,7 @@ class ParallelRunner : public Runner {
       }
     }
     const double begin = ThreadClock::Now(CLOCK_MONOTONIC) - started_;
-    part.request.infer();
+    Infer(devices_[part.device].cores, part.request);
     runs_[number] = {begin, ThreadClock::Now(CLOCK_MONOTONIC) - started_};
     done_[number].store(round, std::memory_order_release);
   }

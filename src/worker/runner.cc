@@ -63,7 +63,7 @@ OneRun WholeRunner::Run() {
   OneRun run;
   RunPinned(cores_, [&] {
     const ThreadClock clock;
-    request_.infer();
+    Infer(cores_, request_);
     run.seconds = clock.seconds();
     if (busy_) run.stolen = clock.stolen();
   });

@@ -29,7 +29,7 @@ json OpenSqueezenet(ov::Core& core) {
   json ops = json::array();
   for (const auto& node : core.read_model(Shipped("squeezenet1_1"))->get_ordered_ops()) {
     const std::string type = node->get_type_name();
-    if (type != "Convolution" && type != "Relu" && type != "MaxPool" && type != "Concat") continue;
+    if (type != "Add" && type != "Relu" && type != "MaxPool" && type != "Concat") continue;
     if (node->output(0).get_names().empty()) continue;
     ops.push_back({{"name", node->get_friendly_name()}, {"tensors", node->output(0).get_names()}, {"flops", 1000}});
   }
@@ -44,7 +44,7 @@ TEST(Worker, GivesTheSameOutputsHoweverAModelIsSplit) {
   const json opened = session.Answer(OpenSqueezenet(core));
   ASSERT_FALSE(opened.contains("error")) << opened.dump();
   const size_t ops = opened["ops"];
-  ASSERT_GT(ops, 50u);
+  ASSERT_GT(ops, 50u) << "a convolution with a bias is named where the bias is added";
   EXPECT_EQ(opened["ops_found"], ops);
   EXPECT_GT(opened["weights_filled"], 20);
   std::vector<int> alternating(ops), half(ops);
@@ -70,8 +70,10 @@ TEST(Worker, GivesTheSameOutputsHoweverAModelIsSplit) {
   }
   EXPECT_GT(answer["ways"][0]["subgraphs"], 10);
   EXPECT_GT(answer["ways"][1]["subgraphs"], 10);
-  EXPECT_EQ(answer["ways"][2]["subgraphs"], 2);
-  EXPECT_EQ(answer["ways"][2]["transfers"].size(), 1u);
+  // Half and half: the cut may cross two branches of a module.
+  EXPECT_LE(answer["ways"][2]["subgraphs"], 4);
+  EXPECT_LE(answer["ways"][2]["transfers"].size(), 2u);
+  EXPECT_GE(answer["ways"][2]["transfers"].size(), 1u);
   // A part begins when those that it takes tensors from have ended.
   const json& parts = answer["ways"][0]["parts"];
   for (size_t part = 0; part < parts.size(); ++part) {

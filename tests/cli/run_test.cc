@@ -77,7 +77,7 @@ TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
   const Folder folder;
   Write(folder / "two.yaml", kTwoCores);
   const Outcome plan =
-      RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "on(group=merge(most=8),planner=local_search)",
+      RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "on(group=merge(size=8),planner=local_search)",
                 "--evaluator", "openvino_parallel(runs=2,keep=1)", "--budget", "6evals", "--json", "-o", folder / "plan.json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_EQ(plan.json()["evaluations"], 6);
@@ -115,9 +115,10 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   const Outcome profile =
       RunBerth({"profile", "squeezenet1_1", "--cluster", folder / "two.yaml", "--runs", "3", "-o", table, "--json"});
   ASSERT_EQ(profile.code, 0) << profile.err;
-  ASSERT_EQ(profile.json()["devices"].size(), 2u);
+  const nlohmann::json answer = profile.json();
+  ASSERT_EQ(answer["devices"].size(), 2u);
   double sum = 0;
-  for (const auto& op : profile.json()["devices"][1]["ops"]) sum += op["seconds"].get<double>();
+  for (const auto& op : answer["devices"][1]["ops"]) sum += op["seconds"].get<double>();
   const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
                                  "profile(file=" + table + ")", "--planner", "single", "--json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
