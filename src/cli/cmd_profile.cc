@@ -1,17 +1,10 @@
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <numeric>
 
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machine.h"
-#include "cli/problem_factory.h"
-#include "exec/openvino.h"
+#include "cli/profiling.h"
 #include "exec/statistics.h"
-#include "import/profile.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -19,25 +12,6 @@ namespace berth {
 namespace {
 
 constexpr uint64_t kMostRuns = 100'000;
-
-double Spread(const std::vector<double>& values) {
-  const auto [least, most] = std::ranges::minmax(values);
-  return (most - least) / Median(values);
-}
-
-OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMeasurement& measurement) {
-  OpTimeTable::Column column{.device = problem.cluster().device(device).name,
-                             .rows = {},
-                             .whole = {Median(measurement.seconds)},
-                             .spread = Spread(measurement.seconds),
-                             .kernels = {Median(measurement.totals)}};
-  for (const OpId op : problem.graph().ops()) {
-    const std::string& kind = measurement.kind[Index(op)];
-    if (kind == "absent") continue;  // for a cost model to predict
-    column.rows.push_back({std::string(problem.graph().op_name(op)), Seconds{measurement.op_seconds[Index(op)]}, kind});
-  }
-  return column;
-}
 
 // The share of the time, or of the ops, whose times were found in this way.
 double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_time) {
@@ -99,23 +73,7 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   }
   const Setup setup = MakeSetup(catalogs, strings);
   const Problem& problem = *setup.problem;
-  OpenVino runtime(problem, ModelFile(strings.model));
-  OpTimeTable table{.model = strings.model,
-                    .cluster = problem.cluster().name(),
-                    .runtime = fmt::format("OpenVINO {}", runtime.opened().version),
-                    .machine = ProcessorName(),
-                    .runs = static_cast<int64_t>(runs)};
-  std::vector<OpMeasurement> measurements;
-  ProgressLine progress;
-  for (const DeviceId device : problem.cluster().ids()) {
-    progress.Show(fmt::format("measuring {}", problem.cluster().device(device).name));
-    measurements.push_back(runtime.Profile(device, {.rounds = static_cast<size_t>(runs), .limit = 3600}));
-    if (!measurements.back().error.empty()) {
-      throw Error("{} on {}: {}", strings.model, problem.cluster().device(device).name, measurements.back().error);
-    }
-    table.columns.push_back(ColumnOf(problem, device, measurements.back()));
-  }
-  progress.Show("");
+  const auto [table, measurements] = ProfileDevices(setup, static_cast<size_t>(runs));
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
   if (!arguments.json) {
     std::string text = ProfilePage(problem, table, measurements);

@@ -19,7 +19,7 @@ struct RunRow {
 };
 
 struct MeasuredRun {
-  std::string executor;
+  std::string executor{};
   OpenedModel opened{};
   RunRow plan{};
   std::vector<RunRow> others{};

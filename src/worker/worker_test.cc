@@ -11,11 +11,12 @@
 namespace berth {
 namespace {
 
-using ::testing::HasSubstr;
 using nlohmann::json;
+using ::testing::HasSubstr;
 
 json Devices(std::vector<int> first, std::vector<int> second) {
-  return {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", first}}, {{"name", "b"}, {"runs_on", "CPU"}, {"cores", second}}};
+  return {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", first}},
+          {{"name", "b"}, {"runs_on", "CPU"}, {"cores", second}}};
 }
 
 std::string Shipped(const std::string& name) { return std::string(BERTH_SOURCE_DIR) + "/models/" + name + ".onnx"; }
@@ -33,7 +34,10 @@ json OpenSqueezenet(ov::Core& core) {
     if (node->output(0).get_names().empty()) continue;
     ops.push_back({{"name", node->get_friendly_name()}, {"tensors", node->output(0).get_names()}, {"flops", 1000}});
   }
-  return {{"do", "open"}, {"model", Shipped("squeezenet1_1")}, {"inputs", json::object()}, {"ops", ops},
+  return {{"do", "open"},
+          {"model", Shipped("squeezenet1_1")},
+          {"inputs", json::object()},
+          {"ops", ops},
           {"devices", TwoDevices()}};
 }
 

@@ -1,4 +1,5 @@
-// Running plans, profiles and this machine, as a user asks for them. What needs OpenVINO is skipped where it is not built.
+// Running plans, profiles and this machine, as a user asks for them. What needs OpenVINO is skipped where it is not
+// built.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ bool HasOpenVino() {
 }
 bool HasTwoCores() { return ::sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
 
-#define NEEDS_OPENVINO()                                                       \
+#define NEEDS_OPENVINO()                                                                    \
   if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built"; \
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores"
 
@@ -39,13 +40,13 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
   NEEDS_OPENVINO();
   const Folder folder;
   Write(folder / "two.yaml", kTwoCores);
-  const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "round_robin", "-o",
-                                 folder / "plan.json"});
+  const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "round_robin",
+                                 "-o", folder / "plan.json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   for (const std::string executor : {"openvino_parallel", "openvino"}) {
     SCOPED_TRACE(executor);
-    const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "3", "--with", executor, "--json", "--trace",
-                                  folder / "trace.json"});
+    const Outcome run = RunBerth(
+        {"run", folder / "plan.json", "--runs", "3", "--with", executor, "--json", "--trace", folder / "trace.json"});
     ASSERT_EQ(run.code, 0) << run.err << run.out;
     const nlohmann::json answer = run.json();
     EXPECT_EQ(answer["executor"], executor);
@@ -77,8 +78,9 @@ TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
   const Folder folder;
   Write(folder / "two.yaml", kTwoCores);
   const Outcome plan =
-      RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "on(group=merge(size=8),planner=local_search)",
-                "--evaluator", "openvino_parallel(runs=2,keep=1)", "--budget", "6evals", "--json", "-o", folder / "plan.json"});
+      RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner",
+                "on(group=merge(size=8),planner=local_search)", "--evaluator", "openvino_parallel(runs=2,keep=1)",
+                "--budget", "6evals", "--json", "-o", folder / "plan.json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_EQ(plan.json()["evaluations"], 6);
   EXPECT_GT(plan.json()["score_seconds"], 0);
@@ -96,7 +98,8 @@ TEST(Run, NamesWhatIsMissingInOneLine) {
     GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
   }
   const Folder folder;
-  const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", "cpu_gpu", "--planner", "single", "-o", folder / "plan.json"});
+  const Outcome plan =
+      RunBerth({"plan", "squeezenet1_1", "--cluster", "cpu_gpu", "--planner", "single", "-o", folder / "plan.json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   ExpectMistake({"run", folder / "plan.json", "--with", "tea"}, "openvino_parallel");
   ExpectMistake({"run", folder / "plan.json", "--runs", "0"}, "--runs: '0'");
