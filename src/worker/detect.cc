@@ -35,8 +35,7 @@ class Probe {
         const std::shared_ptr<ov::op::v0::Parameter>& parameter)
       : model_(std::make_shared<ov::Model>(ov::OutputVector{result->output(0)}, ov::ParameterVector{parameter})),
         compiled_(core.compile_model(model_, device.plugin, Settings(device))),
-        request_(compiled_.create_infer_request()),
-        cores_(device.cores) {
+        request_(compiled_.create_infer_request()) {
     ov::Tensor input(ov::element::f32, parameter->get_shape());
     Random random(1);
     // A block of numbers again and again: what they are matters little, that they are numbers does.
@@ -44,7 +43,7 @@ class Probe {
     for (float& value : block) value = static_cast<float>(random.Normal());
     for (size_t i = 0; i < input.get_size(); ++i) input.data<float>()[i] = block[i % block.size()];
     request_.set_input_tensor(input);
-    Infer(cores_, request_);
+    request_.infer();
   }
 
   // Seconds of a run, the mean of as many as fit into `budget`, three at least; on the calling thread.
@@ -52,7 +51,7 @@ class Probe {
     const double start = Now();
     size_t runs = 0;
     do {
-      Infer(cores_, request_);
+      request_.infer();
       ++runs;
     } while (runs < 3 || Now() - start < budget);
     return (Now() - start) / static_cast<double>(runs);
@@ -62,7 +61,6 @@ class Probe {
   std::shared_ptr<ov::Model> model_;
   ov::CompiledModel compiled_;
   ov::InferRequest request_;
-  std::vector<int> cores_;
 };
 
 std::shared_ptr<ov::op::v0::Parameter> Input(const ov::Shape& shape) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <oneapi/tbb/task_arena.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -86,12 +85,6 @@ ov::AnyMap Settings(const RuntimeDevice& device) {
   settings.insert(ov::hint::enable_cpu_pinning(false));
   settings.emplace("NUM_STREAMS", std::string(device.cores.size() == 1 ? "0" : "1"));
   return settings;
-}
-
-void Infer(const std::vector<int>& cores, ov::InferRequest& request) {
-  if (cores.size() != 1) return request.infer();
-  thread_local tbb::task_arena alone(1, 1);
-  alone.execute([&] { request.infer(); });
 }
 
 void PinTo(const std::vector<int>& cores) {

@@ -26,10 +26,6 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
 // CPU of one core without any thread of OpenVINO's, so that the thread that calls is the one that computes.
 ov::AnyMap Settings(const RuntimeDevice& device);
 
-// Runs an inference on the calling thread; of one core on nothing else: OpenVINO's kernels would share their work
-// with the pool of TBB's threads, which belong to no device.
-void Infer(const std::vector<int>& cores, ov::InferRequest& request);
-
 // Lets the calling thread run on these cores only; threads that it starts inherit that. All that the process was
 // started with where there are none.
 void PinTo(const std::vector<int>& cores);

@@ -63,7 +63,7 @@ OneRun WholeRunner::Run() {
   OneRun run;
   RunPinned(cores_, [&] {
     const ThreadClock clock;
-    Infer(cores_, request_);
+    request_.infer();
     run.seconds = clock.seconds();
     if (busy_) run.stolen = clock.stolen();
   });

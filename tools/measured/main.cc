@@ -142,9 +142,11 @@ int Main(int argc, const char* const* argv) {
     }
   }
   if (models.empty()) models.assign(std::begin(kModels), std::end(kModels));
-  const size_t split = std::min<size_t>(2, UsableCores().size());
+  std::vector<int> cores = UsableCores();
+  const size_t split = std::min<size_t>(2, cores.size());
+  cores.resize(split);
   const Cluster cluster = DetectMachine(
-      {.cores = std::vector<int>(UsableCores().begin(), UsableCores().begin() + static_cast<std::ptrdiff_t>(split)),
+      {.cores = cores,
        .split = split,
        .memory = MemoryBytes(),
        .seconds = 10});
