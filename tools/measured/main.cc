@@ -145,11 +145,7 @@ int Main(int argc, const char* const* argv) {
   std::vector<int> cores = UsableCores();
   const size_t split = std::min<size_t>(2, cores.size());
   cores.resize(split);
-  const Cluster cluster = DetectMachine(
-      {.cores = cores,
-       .split = split,
-       .memory = MemoryBytes(),
-       .seconds = 10});
+  const Cluster cluster = DetectMachine({.cores = cores, .split = split, .memory = MemoryBytes(), .seconds = 10});
   fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
   const Catalogs catalogs;
   std::string folder = (std::filesystem::temp_directory_path() / "berth_measured_XXXXXX").string();
