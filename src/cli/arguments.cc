@@ -426,7 +426,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddJson(run_command, run.json);
   run_command.footer(
       "Examples:\n"
-      "  berth cluster detect --split cpu:2 -o here.yaml\n"
+      "  berth cluster detect --split cpu:2 --quick -o here.yaml\n"
       "  berth plan inception_v3 --cluster here.yaml -o plan.json\n"
       "  berth run plan.json --trace trace.json\n"
       "  berth run plan.json --with openvino --runs 50 --json");
