@@ -1,13 +1,14 @@
 # berth_library(), and the program, the tests and the benchmarks that are made of libraries.
 
 # berth_library(<folder> [DEPS folders] [LOADS folders] [EXPORTS libs] [LIBS libs] [TEST_DEPS folders] [NEEDS name]
-#               [PRECOMPILE header])
+#               [PRECOMPILE header] [APART])
 # makes berth_<folder> of src/<folder>/*.cc and, where there are *_test.cc, the test binary berth_<folder>_test.
 # A folder without sources, or one that NEEDS an outside library that is not here, is an empty interface library, so that
 # the lines above it need not know. Those above see BERTH_HAS_<FOLDER>=0 or 1 of a folder that NEEDS something.
 # LOADS: folders that are not linked, but loaded when they are needed (berth_module).
+# APART: of another program, which the tests that are linked with all folders are not linked with.
 function(berth_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS;PRECOMPILE" "DEPS;LOADS;EXPORTS;LIBS;TEST_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "NEEDS;PRECOMPILE" "DEPS;LOADS;EXPORTS;LIBS;TEST_DEPS")
   set(target berth_${folder})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*.cc")
   set(tests ${sources})
@@ -50,7 +51,9 @@ function(berth_library folder)
       add_dependencies(${target} berth_${module}_module)
     endif()
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES ${target})
+  if(NOT arg_APART)
+    set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES ${target})
+  endif()
 
   if(BERTH_TESTS AND tests)
     list(TRANSFORM arg_TEST_DEPS PREPEND berth_)

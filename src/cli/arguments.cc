@@ -398,13 +398,67 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth check plan.json --max-latency 50ms --max-memory gpu=4GiB --max-gap 50%\n"
       "  berth check --model 'chain(ops=4)' --placement 0,0,0,0 --max-transfers 0");
 
+  RunArguments run;
+  CLI::App& run_command =
+      *app.add_subcommand("run", "Run a plan on this machine, and set what was predicted beside what was measured");
+  CLI::Option* run_plan =
+      run_command.add_option("plan", run.plan, "A plan file, as `berth plan -o` writes it")->type_name("PLAN");
+  run_command
+      .add_option("--placement", run.placement,
+                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
+      ->excludes(run_plan)
+      ->type_name("LIST");
+  run_command.add_option("--model", run.overrides.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  AddOverrides(run_command, run.overrides);
+  run_command
+      .add_option(
+          "--with", run.executor,
+          "What runs it: openvino_parallel, or openvino (HETERO) (default: openvino for plans made under serial)")
+      ->type_name("EVALUATOR");
+  run_command.add_option("--runs", run.runs, "How often it is run, in turns with what it is compared with")
+      ->capture_default_str()
+      ->type_name("N");
+  run_command
+      .add_option("--trace", run.trace,
+                  "Write both timelines for ui.perfetto.dev or chrome://tracing, the measured below the predicted")
+      ->type_name("FILE");
+  AddJson(run_command, run.json);
+  run_command.footer(
+      "Examples:\n"
+      "  berth cluster detect --split cpu:2 --quick -o here.yaml\n"
+      "  berth plan inception_v3 --cluster here.yaml -o plan.json\n"
+      "  berth run plan.json --trace trace.json\n"
+      "  berth run plan.json --with openvino --runs 50 --json");
+
+  ProfileArguments profile;
+  CLI::App& profile_command =
+      *app.add_subcommand("profile", "Measure how long each op of a model takes on this machine's devices");
+  AddModel(profile_command, profile.model);
+  profile_command
+      .add_option("--cluster", profile.cluster,
+                  "The devices: a device file, as `berth cluster detect` writes it (default: the processor as one)")
+      ->type_name("CLUSTER");
+  profile_command.add_option("--runs", profile.runs, "How often each device runs the model")
+      ->capture_default_str()
+      ->type_name("N");
+  profile_command.add_option("-o,--output", profile.output, "Write the times, for --costs 'profile(file=...)'")
+      ->type_name("FILE");
+  AddJson(profile_command, profile.json);
+  profile_command.footer(
+      "Examples:\n"
+      "  berth profile resnet50 --cluster here.yaml -o resnet50.json\n"
+      "  berth plan resnet50 --cluster here.yaml --costs 'profile(file=resnet50.json)'");
+
   ClusterArguments cluster;
-  CLI::App& cluster_command = *app.add_subcommand("cluster", "The clusters that ship with Berth");
+  DetectArguments detect;
+  CLI::App& cluster_command = *app.add_subcommand("cluster", "Clusters: those that ship with Berth, and this machine");
   cluster_command.require_subcommand(1);
   cluster_command.footer(
       "Examples:\n"
       "  berth cluster list\n"
-      "  berth cluster show cpu_gpu");
+      "  berth cluster show cpu_gpu\n"
+      "  berth cluster detect -o here.yaml");
   CLI::App& show_command = *cluster_command.add_subcommand("show", "One cluster, and where its numbers come from");
   show_command.add_option("cluster", cluster.cluster, "A preset or a device file")->required()->type_name("CLUSTER");
   show_command.add_flag("--yaml", cluster.yaml, "Print it as a device file, to edit");
@@ -418,6 +472,18 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   cluster_list_command.footer(
       "Examples:\n"
       "  berth cluster list");
+
+  CLI::App& detect_command =
+      *cluster_command.add_subcommand("detect", "Measure this machine, and write it as a device file");
+  detect_command.add_option("-o,--output", detect.output, "Write the device file")->type_name("FILE");
+  detect_command.add_option("--split", detect.split, "Divide the processor's cores into so many devices, like cpu:2")
+      ->type_name("cpu:N");
+  detect_command.add_flag("--quick", detect.quick, "Measure for about ten seconds instead of up to a minute");
+  AddJson(detect_command, detect.json);
+  detect_command.footer(
+      "Examples:\n"
+      "  berth cluster detect -o here.yaml\n"
+      "  berth cluster detect --split cpu:2 --quick -o here.yaml");
 
   ListArguments list;
   CLI::App& list_command =
@@ -464,6 +530,9 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (simulate_command) return simulate;
   if (explain_command) return explain;
   if (check_command) return check;
+  if (run_command) return run;
+  if (profile_command) return profile;
+  if (detect_command) return detect;
   if (cluster_command) return cluster;
   if (list_command) return list;
   BERTH_CHECK(demo_command.parsed());

@@ -116,9 +116,34 @@ struct CheckArguments {
   bool json = false;
 };
 
+struct RunArguments {
+  PlanOverrides overrides;
+  std::string plan;
+  std::string placement;  // "0,1,1" or "@file"
+  std::string executor;   // "openvino" or "openvino_parallel"; empty: as the plan's evaluator takes devices to work
+  std::string runs = "20";
+  std::string trace;
+  bool json = false;
+};
+
+struct ProfileArguments {
+  ModelArguments model;
+  std::string cluster;  // empty: this machine's processor as one device
+  std::string runs = "30";
+  std::string output;
+  bool json = false;
+};
+
 struct ClusterArguments {
   std::string cluster;  // empty: list them
   bool yaml = false;
+  bool json = false;
+};
+
+struct DetectArguments {
+  std::string output;
+  std::string split;  // "cpu:2"; empty: as the machine is
+  bool quick = false;
   bool json = false;
 };
 
@@ -134,9 +159,9 @@ struct TextArguments {
   std::string text;
 };
 
-using Arguments =
-    std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments, SimulateArguments,
-                 ExplainArguments, CheckArguments, ClusterArguments, ListArguments, DemoArguments>;
+using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments,
+                               SimulateArguments, ExplainArguments, CheckArguments, RunArguments, ProfileArguments,
+                               ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
 // A whole number of at least `least`; throws Error naming the option.
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);

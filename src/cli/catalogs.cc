@@ -1,6 +1,7 @@
 #include "cli/catalogs.h"
 
 #include "cli/learning.h"
+#include "exec/measured.h"
 #include "import/model_families.h"
 #include "placement/wrappers.h"
 #include "plan/planners.h"
@@ -29,6 +30,7 @@ Catalogs::Catalogs() {
   RegisterPipeline(evaluators);
   RegisterPieces(evaluators);
   RegisterPlaceto(evaluators);
+  RegisterMeasured(evaluators);
   RegisterWrappers(evaluators);
 
   RegisterGroupings(groupings);

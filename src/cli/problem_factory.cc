@@ -129,7 +129,7 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const I
   }
   Constrain(setup, instance.graph, std::move(cluster), std::move(times), std::move(options));
   if (strings.evaluator.empty()) setup.strings.evaluator = DefaultEvaluator(instance, *setup.problem, objective);
-  setup.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *setup.problem, strings.model);
+  setup.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *setup.problem, ModelFile(strings.model));
   if (objective) setup.evaluator = WithObjective(std::move(setup.evaluator), *objective);
   setup.strings.objective = setup.evaluator->facts().objective.name;
   setup.strings.evaluator = setup.evaluator->name();

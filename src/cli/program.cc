@@ -29,6 +29,9 @@ struct Run {
   int operator()(const SimulateArguments& arguments) const { return Simulate(arguments, catalogs); }
   int operator()(const ExplainArguments& arguments) const { return ExplainPlan(arguments, catalogs); }
   int operator()(const CheckArguments& arguments) const { return Check(arguments, catalogs); }
+  int operator()(const RunArguments& arguments) const { return RunPlan(arguments, catalogs); }
+  int operator()(const ProfileArguments& arguments) const { return MakeProfile(arguments, catalogs); }
+  int operator()(const DetectArguments& arguments) const { return DetectCluster(arguments); }
   int operator()(const ClusterArguments& arguments) const { return ShowCluster(arguments, catalogs); }
   int operator()(const ListArguments& arguments) const { return ListCatalog(arguments, catalogs); }
   int operator()(const DemoArguments&) const { return Demo(catalogs); }
@@ -53,7 +56,7 @@ int ShowNoPlan(const Diagnosis& diagnosis, const Arguments& arguments) {
 }
 
 // Throws Error.
-int RunArguments(const Arguments& arguments) {
+int RunCommand(const Arguments& arguments) {
   const Catalogs catalogs;
   try {
     return std::visit(Run{catalogs}, arguments);
@@ -67,7 +70,7 @@ int RunArguments(const Arguments& arguments) {
 int RunProgram(int argc, const char* const* argv) {
   SetPageWidth(OutputWidth());
   try {
-    return RunArguments(ParseArguments(argc, argv));
+    return RunCommand(ParseArguments(argc, argv));
   } catch (const Error& error) {
     PrintError(fmt::format("berth: {}\n", Legible(error.what())));
   } catch (const std::bad_alloc&) {

@@ -38,6 +38,9 @@ struct Device {
   std::vector<std::string> lacks{};                           // op types (globs) that it cannot run
   Quantity watts_idle{};
   Quantity watts_busy{};
+  // Where its ops are executed when a plan is run; they enter no score of a simulator.
+  std::string runs_on{};     // a runtime's name of it: CPU, GPU, GPU.1, NPU; empty: by its kind
+  std::vector<int> cores{};  // of a processor, ascending: those that are this device; empty: all
 };
 
 // From one device to another.

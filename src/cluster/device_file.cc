@@ -151,6 +151,43 @@ void CheckName(std::string_view name, const YamlPlace& place) {
                                name.substr(0, kMaxNameLength), kMaxNameLength));
 }
 
+// "0", "4-7".
+void AddCores(const std::string& text, const YamlPlace& place, std::vector<int>& cores) {
+  constexpr int kMostCores = 4096;
+  const auto number = [&](std::string_view digits) {
+    int value = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (code != std::errc() || end != digits.data() + digits.size() || value < 0 || value >= kMostCores) {
+      throw place.Fail(
+          fmt::format("'{}'; expected numbers of cores from 0 to {}, like [0, 2-3]", text, kMostCores - 1));
+    }
+    return value;
+  };
+  const size_t dash = text.find('-', 1);
+  const int first = number(std::string_view(text).substr(0, dash));
+  const int last = dash == std::string::npos ? first : number(std::string_view(text).substr(dash + 1));
+  if (last < first) throw place.Fail(fmt::format("'{}' ends before it begins; expected something like 2-3", text));
+  for (int core = first; core <= last; ++core) {
+    if (std::ranges::count(cores, core) > 0) throw place.Fail(fmt::format("core {} twice; expected each once", core));
+    cores.push_back(core);
+  }
+}
+
+void ReadWhereItRuns(const YamlFields& fields, Device& device) {
+  constexpr std::string_view kRuntime = "a runtime's name of the device, like CPU, GPU or GPU.1";
+  if (const YamlField* field = fields.Find("runs_on")) {
+    device.runs_on = YamlText(field->value, fields.PlaceOf(*field), kRuntime);
+    CheckName(device.runs_on, fields.PlaceOf(*field));
+  }
+  if (const YamlField* field = fields.Find("cores")) {
+    const YamlPlace place = fields.PlaceOf(*field);
+    for (const std::string& text : YamlTexts(field->value, place, "numbers of cores, like [0, 2-3]")) {
+      AddCores(text, place, device.cores);
+    }
+    std::ranges::sort(device.cores);
+  }
+}
+
 Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
   const Origin origin = ReadOrigin(fields, file_origin);
   const auto quantity = [&](const YamlFields& in, std::string_view key, Parser parse) {
@@ -178,6 +215,7 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
     device.watts_idle = quantity(entries, "idle", Watts);
     device.watts_busy = quantity(entries, "busy", Watts);
   }
+  ReadWhereItRuns(fields, device);
   return device;
 }
 
@@ -217,9 +255,13 @@ class DeviceFile {
       CheckName(entry.key, place);
       const YamlFields numbers(entry.value, {&path_, entry.line, entry.key},
                                {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency",
-                                "supports", "lacks", "watts", "provenance"});
+                                "supports", "lacks", "watts", "runs_on", "cores", "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
+      if (count.value_or(1) > 1 && !device.cores.empty()) {
+        throw numbers.PlaceOf(*numbers.Find("cores"))
+            .Fail("several devices with the same cores; expected an entry each");
+      }
       for (size_t i = 0; i < count.value_or(1); ++i) {
         device.name = count ? fmt::format("{}{}", entry.key, i) : entry.key;
         AddDevice(device, place);

@@ -212,6 +212,34 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
   }
 }
 
+TEST(DeviceFile, SaysWhereADeviceRuns) {
+  const std::string two = R"(name: two
+devices:
+  a: {kind: cpu, runs_on: CPU, cores: [4-6, 0]}
+  b: {kind: gpu, runs_on: GPU.1}
+  c: {kind: cpu, cores: 3}
+links:
+  - {latency: 20us, bandwidth: 12GB/s}
+)";
+  const Cluster cluster = ParseCluster(two, "two.yaml");
+  EXPECT_EQ(cluster.device(DeviceId{0}).runs_on, "CPU");
+  EXPECT_THAT(cluster.device(DeviceId{0}).cores, ElementsAre(0, 4, 5, 6));
+  EXPECT_EQ(cluster.device(DeviceId{1}).runs_on, "GPU.1");
+  EXPECT_THAT(cluster.device(DeviceId{2}).cores, ElementsAre(3));
+  const Cluster again = ParseCluster(WriteCluster(cluster), "again.yaml");
+  for (const DeviceId id : cluster.ids()) {
+    EXPECT_EQ(again.device(id).runs_on, cluster.device(id).runs_on);
+    EXPECT_EQ(again.device(id).cores, cluster.device(id).cores);
+  }
+  EXPECT_EQ(Mistake(With("[4-6, 0]", "[x]", two)),
+            "box.yaml:3: cores of a: 'x'; expected numbers of cores from 0 to 4095, like [0, 2-3]");
+  EXPECT_EQ(Mistake(With("[4-6, 0]", "6-4", two)),
+            "box.yaml:3: cores of a: '6-4' ends before it begins; expected something like 2-3");
+  EXPECT_EQ(Mistake(With("[4-6, 0]", "[4-6, 5]", two)), "box.yaml:3: cores of a: core 5 twice; expected each once");
+  EXPECT_EQ(Mistake(With("cores: 3", "cores: 3, count: 2", two)),
+            "box.yaml:5: cores of c: several devices with the same cores; expected an entry each");
+}
+
 TEST(DeviceFile, HostileNestingEndsInAnError) {
   // Each list holds the one before nine times.
   std::string bomb = "name: x\na: &a [x, x, x, x, x, x, x, x, x]\n";

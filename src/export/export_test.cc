@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <chrono>
@@ -100,6 +101,31 @@ TEST(Trace, EveryTrackIsNamedAndNoSlicesOverlapOnIt) {
     }
     EXPECT_EQ(count, timeline.ops.size() + timeline.transfers.size());
   }
+}
+
+TEST(Trace, OfTwoTimelinesHasTheTracksOfEachUnderItsName) {
+  Random random(6);
+  const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
+  const Plan plan{.device = testing::RandomPlacement(problem, random)};
+  const Timeline timeline = OneAfterAnother(problem, plan);
+  const std::array<NamedTimeline, 2> both = {NamedTimeline{"predicted", timeline}, NamedTimeline{"measured", timeline}};
+  const json trace = json::parse(WriteTrace(problem, both));
+  std::map<int, std::string> processes;
+  std::map<int, size_t> slices;
+  std::set<int> flows;
+  size_t flow_starts = 0;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "M" && event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
+    if (event["ph"] == "X") ++slices[event["pid"]];
+    if (event["ph"] == "s") flows.insert(event["id"].get<int>()), ++flow_starts;
+  }
+  EXPECT_THAT(processes[1], ::testing::EndsWith(", predicted"));
+  EXPECT_THAT(processes[3], ::testing::EndsWith(", measured"));
+  EXPECT_EQ(slices[1], timeline.ops.size());
+  EXPECT_EQ(slices[3], timeline.ops.size());
+  EXPECT_EQ(slices[2], timeline.transfers.size());
+  EXPECT_EQ(slices[4], timeline.transfers.size());
+  EXPECT_EQ(flows.size(), flow_starts) << "an arrow would join the two";
 }
 
 TEST(Trace, ShowsOnlyLinksThatAreUsed) {

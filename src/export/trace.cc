@@ -15,9 +15,10 @@
 namespace berth {
 namespace {
 
-// The two groups of tracks; Perfetto shows each as a process.
+// The two groups of tracks of the first timeline, which all others count on from; Perfetto shows each as a process.
 constexpr int kDevices = 1;
 constexpr int kLinks = 2;
+constexpr int kGroups = 2;
 
 std::string Quoted(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -56,9 +57,15 @@ class Writer {
   }
 
   void Memory(std::string_view device, double time, int64_t bytes) {
-    Event(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"bytes":{}}}}})", kDevices, Microseconds(Nanoseconds(time)),
-          Quoted(fmt::format("memory {}", device)), bytes);
+    Event(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"bytes":{}}}}})", devices(),
+          Microseconds(Nanoseconds(time)), Quoted(fmt::format("memory {}", device)), bytes);
   }
+
+  // Tracks and flows from here on are another timeline's.
+  void Next() { base_ += kGroups; }
+  int devices() const { return base_ + kDevices; }
+  int links() const { return base_ + kLinks; }
+  size_t NewFlow() { return ++flows_; }
 
   std::string Finish() && { return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" + std::move(text_) + "\n]}\n"; }
 
@@ -75,6 +82,8 @@ class Writer {
 
   const Problem& problem_;
   std::string text_;
+  int base_ = 0;
+  size_t flows_ = 0;
 };
 
 std::string_view NameOf(const Graph& graph, const TransferRun& transfer) {
@@ -87,7 +96,7 @@ void AddOps(const Problem& problem, const Timeline& timeline, Writer& writer) {
   for (const OpId op : graph.ops()) {
     const OpRun& run = timeline.ops[Index(op)];
     const OpWork& work = graph.work(op);
-    writer.Slice(kDevices, Index(run.device) + 1, graph.op_name(op), graph.op_type(op), run.start, run.end,
+    writer.Slice(writer.devices(), Index(run.device) + 1, graph.op_name(op), graph.op_type(op), run.start, run.end,
                  fmt::format(R"("type":{},"flops":{},"bytes_read":{},"bytes_written":{})", Quoted(graph.op_type(op)),
                              work.flops, work.bytes_read, work.bytes_written));
   }
@@ -95,7 +104,8 @@ void AddOps(const Problem& problem, const Timeline& timeline, Writer& writer) {
 
 // Slices of one track must not overlap, which transfers of a link do where nothing makes them queue: each goes to the
 // first lane of its link that is free. Returns the track of each transfer.
-std::vector<size_t> AddTransfers(const Problem& problem, const Timeline& timeline, Writer& writer) {
+std::vector<size_t> AddTransfers(const Problem& problem, const Timeline& timeline, std::string_view of,
+                                 Writer& writer) {
   const Graph& graph = problem.graph();
   using Route = std::pair<DeviceId, DeviceId>;
   std::vector<size_t> by_start(timeline.transfers.size());
@@ -123,16 +133,18 @@ std::vector<size_t> AddTransfers(const Problem& problem, const Timeline& timelin
       std::string name =
           route.first == route.second ? fmt::format("{} and host", from) : fmt::format("{} → {}", from, to);
       if (lane > 0) name += fmt::format(" ({})", lane + 1);
-      writer.Name("thread", kLinks, tracks, name, tracks);
+      writer.Name("thread", writer.links(), tracks, name, tracks);
     }
   }
-  if (tracks > 0) writer.Name("process", kLinks, 0, "links", kLinks);
+  if (tracks > 0)
+    writer.Name("process", writer.links(), 0, of.empty() ? "links" : fmt::format("links, {}", of),
+                static_cast<size_t>(writer.links()));
   for (const size_t i : by_start) {
     const TransferRun& transfer = timeline.transfers[i];
     track[i] += first_track[{transfer.from, transfer.to}];
     const int64_t bytes = transfer.is_input ? graph.input_bytes(MakeId<InputId>(Index(transfer.tensor)))
                                             : graph.tensor_bytes(transfer.tensor);
-    writer.Slice(kLinks, track[i], NameOf(graph, transfer), "transfer", transfer.start, transfer.end,
+    writer.Slice(writer.links(), track[i], NameOf(graph, transfer), "transfer", transfer.start, transfer.end,
                  fmt::format(R"("bytes":{})", bytes));
   }
   return track;
@@ -158,7 +170,7 @@ class Flows {
       if (!is_input) steps.push_back(OpStep(graph_.producer(tensor), true));
       for (const size_t i : way) {
         const TransferRun& transfer = timeline_.transfers[i];
-        steps.push_back({kLinks, track_[i], writer_.Nanoseconds(transfer.start)});
+        steps.push_back({writer_.links(), track_[i], writer_.Nanoseconds(transfer.start)});
       }
       bool read = false;
       for (const OpId consumer :
@@ -184,16 +196,16 @@ class Flows {
   Step OpStep(OpId op, bool makes) const {
     const OpRun& run = timeline_.ops[Index(op)];
     const int64_t start = writer_.Nanoseconds(run.start), end = writer_.Nanoseconds(run.end);
-    return {kDevices, Index(run.device) + 1, makes ? std::max(start, end - 1) : start};
+    return {writer_.devices(), Index(run.device) + 1, makes ? std::max(start, end - 1) : start};
   }
 
   // Nothing flows back in time: in a steady state (`pipeline`) what is read may be of an earlier sample.
   void Write(const std::vector<Step>& steps, std::string_view name) {
     if (steps.size() < 2 || !std::ranges::is_sorted(steps, {}, &Step::nanoseconds)) return;
-    ++flow_;
+    const size_t flow = writer_.NewFlow();
     for (size_t i = 0; i < steps.size(); ++i) {
       const char phase = i == 0 ? 's' : i + 1 == steps.size() ? 'f' : 't';
-      writer_.Flow(phase, flow_, steps[i].process, steps[i].track, name, steps[i].nanoseconds);
+      writer_.Flow(phase, flow, steps[i].process, steps[i].track, name, steps[i].nanoseconds);
     }
   }
 
@@ -201,23 +213,38 @@ class Flows {
   const Timeline& timeline_;
   std::vector<size_t> track_;  // by transfer
   Writer& writer_;
-  size_t flow_ = 0;
 };
 
-}  // namespace
-
-std::string WriteTrace(const Problem& problem, const Timeline& timeline) {
-  Writer writer(problem);
-  writer.Name("process", kDevices, 0, fmt::format("devices of {}", problem.cluster().name()), kDevices);
+void AddTimeline(const Problem& problem, const NamedTimeline& named, Writer& writer) {
+  const Timeline& timeline = named.timeline;
+  const std::string of = named.name.empty() ? "" : fmt::format(", {}", named.name);
+  writer.Name("process", writer.devices(), 0, fmt::format("devices of {}{}", problem.cluster().name(), of),
+              static_cast<size_t>(writer.devices()));
   for (const DeviceId device : problem.cluster().ids()) {
-    writer.Name("thread", kDevices, Index(device) + 1, problem.cluster().device(device).name, Index(device) + 1);
+    writer.Name("thread", writer.devices(), Index(device) + 1, problem.cluster().device(device).name,
+                Index(device) + 1);
   }
   AddOps(problem, timeline, writer);
-  std::vector<size_t> track = AddTransfers(problem, timeline, writer);
+  std::vector<size_t> track = AddTransfers(problem, timeline, named.name, writer);
   Flows(problem, timeline, std::move(track), writer).Add();
   for (size_t d = 0; d < timeline.memory.size(); ++d) {
     const std::string& name = problem.cluster().device(MakeId<DeviceId>(d)).name;
     for (const MemoryStep& step : timeline.memory[d].steps) writer.Memory(name, step.time, step.bytes);
+  }
+}
+
+}  // namespace
+
+std::string WriteTrace(const Problem& problem, const Timeline& timeline) {
+  const NamedTimeline one{.name = {}, .timeline = timeline};
+  return WriteTrace(problem, std::span(&one, 1));
+}
+
+std::string WriteTrace(const Problem& problem, std::span<const NamedTimeline> timelines) {
+  Writer writer(problem);
+  for (size_t i = 0; i < timelines.size(); ++i) {
+    if (i > 0) writer.Next();
+    AddTimeline(problem, timelines[i], writer);
   }
   return std::move(writer).Finish();
 }

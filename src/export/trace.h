@@ -1,6 +1,7 @@
 // Timelines for Perfetto (ui.perfetto.dev) and chrome://tracing.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "placement/problem.h"
@@ -13,5 +14,12 @@ namespace berth {
 // its transfer to each op that reads it there, each at a moment within that slice. Times are rounded to nanoseconds,
 // both ends alike, so that neighbours stay neighbours.
 std::string WriteTrace(const Problem& problem, const Timeline& timeline);
+
+// Several of one problem above each other, each with its tracks and its name: a plan as predicted and as measured.
+struct NamedTimeline {
+  std::string name;
+  const Timeline& timeline;
+};
+std::string WriteTrace(const Problem& problem, std::span<const NamedTimeline> timelines);
 
 }  // namespace berth

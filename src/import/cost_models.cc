@@ -49,9 +49,27 @@ std::vector<DeviceId> ProfiledDevices(const std::string& text, const OpProfile& 
 OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Graph& graph, const Cluster& cluster) {
   const std::string& path = params.Text("file");
   if (path.empty()) throw Error("profile: no file: write profile(file=cpu.json)");
-  const OpProfile profile = ReadProfile(ReadFile(path, {.what = "profile", .most_bytes = int64_t{4} << 30}), path);
+  const std::vector<OpProfile> profiles =
+      ReadProfile(ReadFile(path, {.what = "profile", .most_bytes = int64_t{4} << 30}), path);
   OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
-  ApplyProfile(profile, graph, ProfiledDevices(params.Text("devices"), profile, cluster), times);
+  const std::string& devices = params.Text("devices");
+  if (profiles.size() > 1 && !devices.empty()) {
+    throw Error("profile: {} has times of {} devices, each by its name; leave devices={} out", path, profiles.size(),
+                devices);
+  }
+  bool applied = false;
+  for (const OpProfile& profile : profiles) {
+    // A cluster may lack some of the devices that were measured, not all of them.
+    if (profiles.size() > 1 && DevicesThatFit(profile.device, cluster).empty()) continue;
+    ApplyProfile(profile, graph, ProfiledDevices(devices, profile, cluster), times);
+    applied = true;
+  }
+  if (!applied) {
+    std::vector<std::string> names;
+    for (const OpProfile& profile : profiles) names.push_back(profile.device);
+    throw Error("profile: {} has times of {}; none is a device of cluster {}", path, fmt::join(names, ", "),
+                cluster.name());
+  }
   times.source = params.canonical();
   return times;
 }
@@ -98,9 +116,11 @@ void RegisterCostModels(CostCatalog& catalog) {
       });
   catalog.Add(
       {.name = "profile",
-       .sentence = "measured times from a profile of ONNX Runtime; what it lacks is predicted, and marked so",
+       .sentence = "measured times, of `berth profile` or ONNX Runtime; what they lack is predicted, and marked so",
        .source = "-",
-       .parameters = {{.name = "file", .sentence = "a Chrome trace of the profiler, or its summary by node"},
+       .parameters = {{.name = "file",
+                       .sentence =
+                           "what `berth profile -o` wrote; or ONNX Runtime's Chrome trace, or its summary by node"},
                       {.name = "devices",
                        .sentence = "whose times these are, names or kinds; nothing: the kind that the file names"},
                       {.name = "rest",

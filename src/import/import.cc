@@ -185,6 +185,15 @@ std::vector<std::pair<std::string, std::string>> ShippedModels() {
   return models;
 }
 
+std::string ModelFile(std::string_view model) {
+  std::error_code code;
+  if (fs::exists(model, code)) return std::string(model);
+  for (const auto& [name, path] : ShippedModels()) {
+    if (name == model) return path;
+  }
+  return {};
+}
+
 void ParseShape(std::string_view text, ImportOptions& options) {
   const auto fail = [&](std::string_view what) {
     return Error("--shape {}: {}; expected something like input=32,3,224,224", text, what);

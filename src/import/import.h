@@ -39,6 +39,9 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
 // The graph of it alone.
 Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
 
+// The file of such a model; empty where it is a formula, or nothing.
+std::string ModelFile(std::string_view model);
+
 // The models that ship: name and path, by name.
 std::vector<std::pair<std::string, std::string>> ShippedModels();
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kKernelSuffix = "_kernel_time";
 constexpr std::string_view kProviderSuffix = "ExecutionProvider";
+constexpr int64_t kTableVersion = 1;
 constexpr double kLongest = 1e15;  // microseconds: thirty years
 
 double Median(std::vector<double> values) {
@@ -58,6 +59,35 @@ OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
   }
   profile.device = MostCommon(kinds);
   return profile;
+}
+
+std::vector<OpProfile> ReadTable(const nlohmann::json& json, const std::string& path) {
+  JsonObject file(json, path);
+  if (file.Int("berth-profile", 1, 1'000'000) != kTableVersion) {
+    throw file.Mistake("berth-profile", fmt::format("a version that is not known; expected {}", kTableVersion));
+  }
+  const nlohmann::json& devices = file.List("devices");
+  std::vector<OpProfile> profiles;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    JsonObject device(devices[i], path, fmt::format("devices[{}]", i));
+    OpProfile profile{.path = path, .device = device.Text("device"), .time_by_op = {}};
+    const auto same = [&](const OpProfile& other) { return other.device == profile.device; };
+    if (profile.device.empty() || std::ranges::any_of(profiles, same)) {
+      throw device.Mistake("device", fmt::format("'{}'; expected a name, each once", profile.device));
+    }
+    const nlohmann::json& nodes = device.List("nodes");
+    for (size_t j = 0; j < nodes.size(); ++j) {
+      JsonObject node(nodes[j], path, fmt::format("devices[{}].nodes[{}]", i, j));
+      const std::string name = node.Text("name");
+      if (name.empty() || !profile.time_by_op.emplace(name, Seconds{node.Number("us", 0, kLongest) / 1e6}).second) {
+        throw node.Mistake("name", fmt::format("'{}'; expected a name, each once", name));
+      }
+    }
+    if (profile.time_by_op.empty()) throw device.Mistake("nodes", "is empty; expected the times of some ops");
+    profiles.push_back(std::move(profile));
+  }
+  if (profiles.empty()) throw file.Mistake("devices", "is empty; expected a device with its times");
+  return profiles;
 }
 
 class TraceReader {
@@ -120,8 +150,9 @@ class TraceReader {
 
 }  // namespace
 
-OpProfile ReadProfile(std::string_view content, const std::string& path) {
+std::vector<OpProfile> ReadProfile(std::string_view content, const std::string& path) {
   const nlohmann::json json = ParseJson(content, path);
+  if (json.is_object() && json.contains("berth-profile")) return ReadTable(json, path);
   OpProfile profile = json.is_array() ? TraceReader(json, path).Read() : ReadSummary(json, path);
   if (profile.time_by_op.empty()) {
     throw Error(
@@ -129,7 +160,29 @@ OpProfile ReadProfile(std::string_view content, const std::string& path) {
         "us_median",
         path);
   }
-  return profile;
+  return {std::move(profile)};
+}
+
+std::string WriteProfile(const OpTimeTable& table) {
+  nlohmann::ordered_json json = {{"berth-profile", kTableVersion},
+                                 {"model", table.model},
+                                 {"cluster", table.cluster},
+                                 {"runtime", table.runtime},
+                                 {"machine", table.machine},
+                                 {"runs", table.runs},
+                                 {"devices", nlohmann::ordered_json::array()}};
+  for (const OpTimeTable::Column& column : table.columns) {
+    nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+    for (const OpTimeTable::Row& row : column.rows) {
+      nodes.push_back({{"name", row.op}, {"us", row.time.value * 1e6}, {"kind", row.kind}});
+    }
+    json["devices"].push_back({{"device", column.device},
+                               {"whole_us", column.whole.value * 1e6},
+                               {"spread", column.spread},
+                               {"kernels_us", column.kernels.value * 1e6},
+                               {"nodes", std::move(nodes)}});
+  }
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace berth

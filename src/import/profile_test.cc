@@ -34,8 +34,39 @@ std::string Mistake(std::string_view content) {
   return "no error";
 }
 
+// Of the files that speak of one device.
+OpProfile ReadOne(std::string_view content, const std::string& path) {
+  std::vector<OpProfile> profiles = ReadProfile(content, path);
+  EXPECT_EQ(profiles.size(), 1u);
+  return std::move(profiles.front());
+}
+
+TEST(ReadProfile, ReadsWhatWriteProfileWroteDeviceByDevice) {
+  OpTimeTable table{.model = "m", .cluster = "here", .runtime = "r", .machine = "x", .runs = 3};
+  table.columns.push_back({.device = "cpu0", .rows = {{"a", Seconds{12.5e-6}, "own"}, {"b", Seconds{0}, "shared"}}});
+  table.columns.push_back({.device = "cpu1", .rows = {{"a", Seconds{1e-3}, "own"}}});
+  const std::vector<OpProfile> profiles = ReadProfile(WriteProfile(table), "p.json");
+  ASSERT_EQ(profiles.size(), 2u);
+  EXPECT_EQ(profiles[0].device, "cpu0");
+  EXPECT_DOUBLE_EQ(profiles[0].time_by_op.at("a").value, 12.5e-6);
+  EXPECT_EQ(profiles[0].time_by_op.at("b").value, 0);
+  EXPECT_EQ(profiles[1].device, "cpu1");
+  EXPECT_DOUBLE_EQ(profiles[1].time_by_op.at("a").value, 1e-3);
+}
+
+TEST(ReadProfile, NamesThePlaceOfAMistakeInATable) {
+  EXPECT_EQ(Mistake(R"({"berth-profile": 2, "devices": []})"),
+            "p.json: berth-profile: a version that is not known; expected 1");
+  EXPECT_EQ(Mistake(R"({"berth-profile": 1, "devices": []})"),
+            "p.json: devices: is empty; expected a device with its times");
+  EXPECT_EQ(Mistake(R"({"berth-profile": 1, "devices": [{"device": "cpu", "nodes": []}]})"),
+            "p.json: devices[0].nodes: is empty; expected the times of some ops");
+  EXPECT_THAT(Mistake(R"({"berth-profile": 1, "devices": [{"device": "cpu", "nodes": [{"name": "a", "us": -1}]}]})"),
+              StartsWith("p.json: devices[0].nodes[0].us"));
+}
+
 TEST(ReadProfile, TakesMediansOfASummary) {
-  const OpProfile profile = ReadProfile(
+  const OpProfile profile = ReadOne(
       R"({"model": "m", "nodes": [
         {"name": "a", "op": "Conv", "us_median": 12.5, "provider": "CPUExecutionProvider"},
         {"name": "", "us_median": 1},
@@ -62,7 +93,7 @@ TEST(ReadProfile, SumsATraceByRunAndTakesTheMedianWithoutTheFirst) {
     trace += fmt::format(R"(,{{"cat": "Node", "name": "a_fence_before", "ts": {}, "dur": 7}})", ts + 300);
     trace += fmt::format(R"(,{{"cat": "Session", "name": "model_run", "ts": {}, "dur": 500}})", ts);
   }
-  const OpProfile profile = ReadProfile(trace + "]", "p.json");
+  const OpProfile profile = ReadOne(trace + "]", "p.json");
   EXPECT_EQ(profile.device, "gpu");
   ASSERT_EQ(profile.time_by_op.size(), 1u);
   EXPECT_DOUBLE_EQ(profile.time_by_op.at("a").value, 36e-6);
@@ -89,7 +120,7 @@ TEST(ReadProfile, NamesThePlaceOfEachMistake) {
 
 TEST(ReadProfile, ATraceAndItsSummaryAgree) {
   if (!HaveProfiles()) GTEST_SKIP() << kProfiles << " is not here";
-  const auto read = [](const std::string& name) { return ReadProfile(ReadFile(kProfiles + name), name); };
+  const auto read = [](const std::string& name) { return ReadOne(ReadFile(kProfiles + name), name); };
   const OpProfile summary = read("light_squeezenet.ortcpu.json");
   const OpProfile trace = read("light_squeezenet.raw_chrome_trace.json");
   EXPECT_EQ(trace.device, "cpu");
@@ -105,7 +136,7 @@ TEST(ReadProfile, CoversEveryOpOfTheModelsThatWereProfiled) {
   for (const auto& [model, folder] : folders) {
     const std::string path = fmt::format("{}/models/{}/{}.onnx", BERTH_SHARED_DIR, folder, model);
     const Graph graph = ReadOnnx(ReadFile(path), path, {});
-    const OpProfile profile = ReadProfile(ReadFile(kProfiles + model + ".ortcpu.json"), model);
+    const OpProfile profile = ReadOne(ReadFile(kProfiles + model + ".ortcpu.json"), model);
     size_t found = 0;
     for (const OpId op : graph.ops()) found += profile.time_by_op.contains(graph.op_name(op)) ? 1 : 0;
     EXPECT_EQ(found, graph.num_ops()) << model;

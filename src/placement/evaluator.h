@@ -147,7 +147,7 @@ class EvaluatorCatalog;
 struct EvaluatorContext {
   const Problem& problem;              // outlives the evaluator
   const EvaluatorCatalog& evaluators;  // from which wrappers make what they wrap
-  std::string model{};                 // the file or the name of the model, for what runs it; empty: there is none
+  std::string model{};                 // the model's file, for what runs it; empty: there is none
 };
 
 class EvaluatorCatalog : public Catalog<std::unique_ptr<Evaluator>(const EvaluatorContext&)> {

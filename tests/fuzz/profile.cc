@@ -15,8 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string path = "fuzz.json";
   fuzz::Survives(
       path, [&] { return ReadProfile(fuzz::Text(data, size), path); },
-      [&](const OpProfile& profile) {
-        FUZZ_CHECK(!profile.time_by_op.empty());
+      [&](const std::vector<OpProfile>& profiles) {
+        FUZZ_CHECK(!profiles.empty());
+        const OpProfile& profile = profiles.front();
+        for (const OpProfile& one : profiles) FUZZ_CHECK(!one.time_by_op.empty());
         for (const auto& [name, time] : profile.time_by_op) {
           FUZZ_CHECK(!name.empty() && std::isfinite(time.value) && time.value >= 0, "'{}' takes {}", name, time.value);
         }

@@ -1,0 +1,50 @@
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/machine.h"
+#include "exec/detect.h"
+#include "report/cluster_page.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr double kQuickSeconds = 8, kSeconds = 45;
+
+// "cpu:2".
+size_t ParseSplit(const std::string& text) {
+  if (text.empty()) return 1;
+  if (!text.starts_with("cpu:")) throw Error("--split {}: expected cpu: and a number of devices, like cpu:2", text);
+  return ParseCount("--split cpu:", text.substr(4), 1);
+}
+
+}  // namespace
+
+int DetectCluster(const DetectArguments& arguments) {
+  CheckWritable(arguments.output);
+  const DetectOptions options = {.cores = UsableCores(),
+                                 .split = ParseSplit(arguments.split),
+                                 .memory = MemoryBytes(),
+                                 .seconds = arguments.quick ? kQuickSeconds : kSeconds};
+  const Cluster cluster = [&] {
+    ProgressLine progress;
+    progress.Show(fmt::format("measuring, about {:.0f} s", options.seconds));
+    return DetectMachine(options);
+  }();
+  if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));
+  if (arguments.json) {
+    Print(DumpJson(ClusterJson(cluster)));
+    return 0;
+  }
+  std::string text = ClusterPage(cluster);
+  if (!arguments.output.empty()) {
+    text +=
+        "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} -o plan.json, then berth run plan.json",
+                                Printable(arguments.output)));
+  }
+  Print(text);
+  return 0;
+}
+
+}  // namespace berth

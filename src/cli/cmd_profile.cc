@@ -1,0 +1,107 @@
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/machine.h"
+#include "cli/profiling.h"
+#include "exec/statistics.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr uint64_t kMostRuns = 100'000;
+
+// The share of the time, or of the ops, whose times were found in this way.
+double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_time) {
+  double all = 0, some = 0;
+  for (const OpTimeTable::Row& row : column.rows) {
+    const double weight = of_time ? row.time.value : 1;
+    all += weight;
+    if (row.kind == kind) some += weight;
+  }
+  return all > 0 ? some / all : 0;
+}
+
+std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
+                        const std::vector<OpMeasurement>& measurements) {
+  using enum Table::Align;
+  Table devices({{"device"},
+                 {"whole model", kRight},
+                 {"95 % interval", kRight, 1},
+                 {"all kernels", kRight},
+                 {"ops measured", kRight},
+                 {"own kernel", kRight},
+                 {"share of one", kRight},
+                 {"joined to one", kRight, 2}});
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const OpTimeTable::Column& column = table.columns[i];
+    const Interval interval = MedianInterval(measurements[i].seconds);
+    devices.Add({column.device, ToString(column.whole),
+                 fmt::format("{} to {}", ToString(Seconds{interval.low}), ToString(Seconds{interval.high})),
+                 ToString(column.kernels), fmt::format("{} of {}", column.rows.size(), problem.num_ops()),
+                 Percent(Share(column, "own", true)), Percent(Share(column, "shared", true)),
+                 Percent(Share(column, "joined", true))});
+  }
+  std::string text = Line(fmt::format("{}: how long each op takes, by {}", problem.graph().name(), table.runtime)) +
+                     "\n" + devices.ToString();
+  text += "\n" +
+          Wrap(
+              "The last columns are shares of the time. A runtime runs several ops as one kernel: its time is divided "
+              "among them by their FLOPs. Kernels are timed with counters, the whole model without.");
+  return text;
+}
+
+}  // namespace
+
+int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
+  CheckWritable(arguments.output);
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
+  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const ModelArguments& model = arguments.model;
+  ProblemStrings strings = {.model = model.model,
+                            .shapes = model.shapes,
+                            .batch = model.batch,
+                            .format = model.format,
+                            .cluster = arguments.cluster,
+                            .mode = model.mode,
+                            .optimizer = model.optimizer};
+  if (arguments.cluster.empty()) {
+    strings.cluster = "here";
+    strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());
+  }
+  const Setup setup = MakeSetup(catalogs, strings);
+  const Problem& problem = *setup.problem;
+  const auto [table, measurements] = ProfileDevices(setup, static_cast<size_t>(runs));
+  if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
+  if (!arguments.json) {
+    std::string text = ProfilePage(problem, table, measurements);
+    if (!arguments.output.empty()) {
+      text += "\n" + Line(fmt::format("Written to {0}: berth plan {1} --cluster ... --costs 'profile(file={0})'",
+                                      Printable(arguments.output), ShellWord(strings.model)));
+    }
+    Print(text);
+    return 0;
+  }
+  Json json = {{"model", table.model}, {"cluster", table.cluster}, {"machine", table.machine}, {"runs", table.runs}};
+  json["devices"] = Json::array();
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const OpTimeTable::Column& column = table.columns[i];
+    Json ops = Json::array();
+    for (const OpTimeTable::Row& row : column.rows) {
+      ops.push_back({{"name", row.op}, {"seconds", row.time.value}, {"kind", row.kind}});
+    }
+    const Interval interval = MedianInterval(measurements[i].seconds);
+    json["devices"].push_back({{"device", column.device},
+                               {"measured_seconds", column.whole.value},
+                               {"measured_interval", {interval.low, interval.high}},
+                               {"kernel_seconds", column.kernels.value},
+                               {"unassigned_share", measurements[i].unassigned},
+                               {"ops", ops}});
+  }
+  Print(DumpJson(json));
+  return 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,65 @@
+#include <array>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/measured_run.h"
+#include "export/trace.h"
+#include "import/split_file.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// A plan that was made by measuring is predicted by the simulator of what ran it.
+std::optional<std::string> PredictorOf(const std::string& path) {
+  const std::string content = ReadFile(path, kPlanKind);
+  if (LooksLikeSplit(content)) return std::nullopt;
+  const std::string evaluator = ParsePlanFile(content, path).evaluator;
+  if (evaluator.find("openvino_parallel") != std::string::npos) return "parallel(contention=ports)";
+  if (evaluator.find("openvino") != std::string::npos) return "serial";
+  return std::nullopt;
+}
+
+}  // namespace
+
+int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
+  if (arguments.plan.empty() && arguments.placement.empty()) {
+    throw Error("run: give a plan file, or --placement 0,1,1,... and --model");
+  }
+  if (arguments.plan.empty() && !arguments.overrides.model) {
+    throw Error("run: --placement needs a model: berth run --model MODEL --placement ...");
+  }
+  CheckWritable(arguments.trace);
+  constexpr uint64_t kMostRuns = 100'000;
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
+  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  PlanOverrides overrides = arguments.overrides;
+  if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = PredictorOf(arguments.plan);
+  const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)
+                                                 : OpenPlan(arguments.plan, overrides, catalogs);
+  const std::string executor =
+      arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
+  const MeasuredRun run = RunMeasured(saved, ModelFile(saved.setup.strings.model), executor, static_cast<size_t>(runs));
+  const bool ran = run.plan.measured.error.empty();
+
+  if (!arguments.trace.empty() && ran) {
+    const std::array<NamedTimeline, 2> both = {NamedTimeline{.name = "predicted", .timeline = saved.report.timeline},
+                                               NamedTimeline{.name = "measured", .timeline = run.timeline}};
+    WriteFile(arguments.trace, WriteTrace(*saved.setup.problem, both));
+  }
+  if (arguments.json) {
+    Print(DumpJson(RunJson(saved, run)));
+  } else {
+    std::string text = RunPage(saved, run);
+    if (!arguments.trace.empty() && ran) {
+      text +=
+          "\n" + Line(fmt::format("Both timelines are in {}: open it in https://ui.perfetto.dev or chrome://tracing.",
+                                  Printable(arguments.trace)));
+    }
+    Print(text);
+  }
+  return ran && run.plan.measured.outputs && run.plan.measured.outputs->equal ? 0 : 1;
+}
+
+}  // namespace berth

@@ -1,0 +1,55 @@
+#include "cli/machine.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/units.h"
+
+namespace berth {
+
+std::string ProcessorName() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string name = "processor";
+  for (std::string line; std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) name = line.substr(colon + 2);
+    break;
+  }
+  return fmt::format("{}, {}", name, Counted(static_cast<int64_t>(UsableCores().size()), "core"));
+}
+
+std::vector<int> UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+double MemoryBytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+}
+
+Cluster WholeProcessor() {
+  Device device{.name = "cpu", .kind = "cpu"};
+  const double memory = MemoryBytes();
+  if (memory > 0) device.memory = Quantity{memory, Provenance::kMeasured, "the operating system"};
+  // For the roofline, which predicts what no kernel runs.
+  device.peak["f32"] = Quantity{1e11, Provenance::kGuess, "a usual processor"};
+  device.memory_bandwidth = Quantity{2e10, Provenance::kGuess, "a usual processor"};
+  device.op_overhead = Quantity{2e-6, Provenance::kGuess, "a usual processor"};
+  device.runs_on = "CPU";
+  device.cores = UsableCores();
+  return Cluster("here", {device}, {Link{}});
+}
+
+}  // namespace berth

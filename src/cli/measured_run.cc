@@ -1,0 +1,265 @@
+#include "cli/measured_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// Above this share of stolen time the numbers say more of the other programs than of the plan.
+constexpr double kDisturbed = 0.05;
+constexpr size_t kShownParts = 12;
+
+double Longest(const Measurement& measurement) {
+  const auto [least, most] = std::ranges::minmax(measurement.seconds);
+  return most - least;
+}
+
+std::string Signed(double share) { return fmt::format("{}{}", share < 0 ? "-" : "+", Percent(std::abs(share))); }
+
+std::string TimeOf(double seconds) { return ToString(Seconds{seconds}); }
+
+// "78.9 ms", "77.2 ms to 80.3 ms".
+std::vector<std::string> MeasuredCells(const Measurement& measurement) {
+  if (!measurement.error.empty()) return {"failed", ""};
+  const Interval interval = MedianInterval(measurement.seconds);
+  return {TimeOf(Median(measurement.seconds)), fmt::format("{} to {}", TimeOf(interval.low), TimeOf(interval.high))};
+}
+
+void AddRow(const RunRow& row, Table& table) {
+  std::vector<std::string> cells = {row.name, row.predicted ? TimeOf(*row.predicted) : "-"};
+  std::ranges::move(MeasuredCells(row.measured), std::back_inserter(cells));
+  const bool both = row.predicted && row.measured.error.empty();
+  cells.push_back(both ? Signed(OffBy(*row.predicted, Median(row.measured.seconds))) : "");
+  table.Add(std::move(cells));
+}
+
+// The sum of what the plan's problem says of the part's ops.
+double Predicted(const Problem& problem, const MeasuredPart& part) {
+  double sum = 0;
+  for (const OpId op : part.ops) sum += problem.op_time(op, part.device);
+  return problem.ToSeconds(sum).value;
+}
+
+std::string PartTable(const SavedPlan& saved, const std::vector<MeasuredPart>& parts) {
+  const Problem& problem = *saved.setup.problem;
+  std::vector<const MeasuredPart*> longest;
+  for (const MeasuredPart& part : parts) longest.push_back(&part);
+  std::ranges::stable_sort(longest, std::greater<>(), [](const MeasuredPart* part) { return part->end - part->begin; });
+  longest.resize(std::min(longest.size(), kShownParts));
+  std::ranges::sort(longest, {}, [](const MeasuredPart* part) { return part->begin; });
+  using enum Table::Align;
+  Table table({{"part"},
+               {"ops", kRight},
+               {"first op"},
+               {"begins", kRight, 1},
+               {"predicted", kRight},
+               {"measured", kRight},
+               {"off", kRight}});
+  for (const MeasuredPart* part : longest) {
+    const double measured = part->end - part->begin, predicted = Predicted(problem, *part);
+    table.Add({problem.cluster().device(part->device).name, Count(static_cast<int64_t>(part->ops.size())),
+               part->ops.empty() ? "-" : Shorten(problem.graph().op_name(part->ops.front()), 32), TimeOf(part->begin),
+               TimeOf(predicted), TimeOf(measured), measured > 0 ? Signed(OffBy(predicted, measured)) : ""});
+  }
+  const std::string title = longest.size() < parts.size()
+                                ? fmt::format("The {} longest of {} parts:", longest.size(), parts.size())
+                                : "The parts:";
+  return "\n" + Line(title) + "\n" + table.ToString();
+}
+
+std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
+  const RunSummary& summary = saved.report.summary;
+  double predicted = 0;
+  for (const TransferRun& run : saved.report.timeline.transfers) predicted += run.end - run.start;
+  double waited = 0;
+  int64_t bytes = 0;
+  for (const MeasuredTransfer& transfer : measured.transfers) {
+    waited += transfer.end - transfer.begin;
+    bytes += transfer.bytes;
+  }
+  return fmt::format(
+      "predicted {} ({}) of {} in all; measured {} ({}), after which their readers began {} later in all",
+      summary.transfers, ToString(Bytes{summary.transfer_bytes}), ToString(saved.setup.problem->ToSeconds(predicted)),
+      measured.transfers.size(), ToString(Bytes{bytes}), TimeOf(waited));
+}
+
+std::string OutputLine(const Measurement& measured) {
+  const OutputComparison& outputs = *measured.outputs;
+  std::string text =
+      fmt::format("{} those of the first device alone: they differ by {:.1e} of the largest value, {:.0e} is allowed",
+                  outputs.equal ? "equal to" : "NOT equal to", outputs.largest_difference, outputs.tolerance);
+  if (outputs.finite < 1) text += fmt::format("; {} of the values are not finite", Percent(1 - outputs.finite));
+  return text;
+}
+
+// How the plan compares with the fastest device alone, and whether that is more than noise.
+std::string Verdict(const MeasuredRun& run) {
+  const RunRow* best = nullptr;
+  for (const RunRow& row : run.others) {
+    if (!row.predicted || !row.measured.error.empty()) continue;
+    if (best == nullptr || Median(row.measured.seconds) < Median(best->measured.seconds)) best = &row;
+  }
+  if (best == nullptr) return "";
+  const Interval plan = MedianInterval(run.plan.measured.seconds), other = MedianInterval(best->measured.seconds);
+  const double factor = Median(best->measured.seconds) / Median(run.plan.measured.seconds);
+  if (plan.low <= other.high && other.low <= plan.high) {
+    return fmt::format("none that can be told: beside {} ({:.2f}x) the difference is within the noise", best->name,
+                       factor);
+  }
+  return fmt::format("{:.2f}x {} {}, the fastest single device", factor > 1 ? factor : 1 / factor,
+                     factor > 1 ? "over" : "slower than", best->name);
+}
+
+}  // namespace
+
+std::string DefaultExecutor(const Evaluator& evaluator) {
+  return evaluator.facts().Is<SerialFacts>() ? "openvino" : "openvino_parallel";
+}
+
+MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, const std::string& executor,
+                        size_t runs) {
+  if (executor != "openvino" && executor != "openvino_parallel") {
+    ThrowUnknownName("way to run a plan", executor, {"openvino", "openvino_parallel"});
+  }
+  const Problem& problem = *saved.setup.problem;
+  const std::vector<DeviceId>& device = saved.report.result.plan.device;
+  const bool hetero = executor == "openvino";
+  MeasuredRun run{.executor = executor};
+  OpenVino runtime(problem, model_file);
+  run.opened = runtime.opened();
+
+  std::vector<RunWay> ways = {{.how = hetero ? "hetero" : "parallel", .device = device}};
+  run.plan = {.name = "this plan", .predicted = problem.ToSeconds(saved.report.timeline.score.time).value};
+  const std::vector<double> singles = SingleDeviceTimes(*saved.setup.evaluator);
+  size_t cores = 0, processors = 0;
+  for (const DeviceId id : problem.cluster().ids()) {
+    const Device& one = problem.cluster().device(id);
+    if (RunsOn(one) == "CPU") cores += one.cores.size(), ++processors;
+    ways.push_back({.how = "alone", .on = id});
+    run.others.push_back({.name = fmt::format("{} alone", one.name)});
+    const double single = singles[Index(id)];
+    if (single < kCannotRun) run.others.back().predicted = problem.ToSeconds(single).value;
+  }
+  if (processors > 1 && cores >= processors) {
+    ways.push_back({.how = "threads"});
+    run.others.push_back({.name = fmt::format("OpenVINO's own {} threads", cores)});
+  }
+  std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .compare = true, .limit = 1800});
+  run.plan.measured = std::move(measured.front());
+  for (size_t i = 0; i < run.others.size(); ++i) run.others[i].measured = std::move(measured[i + 1]);
+  if (!run.plan.measured.error.empty()) return run;
+  std::vector<double> op_seconds;
+  if (hetero) op_seconds = runtime.ProfileHetero(device, {.rounds = 5, .limit = 1800}).op_seconds;
+  run.timeline = MakeMeasuredTimeline(problem, device, run.plan.measured, op_seconds);
+  return run;
+}
+
+std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
+  const Problem& problem = *saved.setup.problem;
+  const Measurement& measured = run.plan.measured;
+  std::string text = Line(fmt::format("{}; run by {}", DescribeProblem(problem), run.executor)) + "\n";
+  if (!measured.error.empty()) {
+    return text + Field("failed", Legible(measured.error)) +
+           Field("predicted", ToString(problem.ToSeconds(saved.report.timeline.score.time)));
+  }
+  using enum Table::Align;
+  Table table(
+      {{""}, {"predicted", kRight}, {"measured", kRight}, {"95 % interval", kRight, 1}, {"predicted is off", kRight}});
+  AddRow(run.plan, table);
+  for (const RunRow& row : run.others) AddRow(row, table);
+  text += table.ToString() + "\n";
+  if (const std::string verdict = Verdict(run); !verdict.empty()) text += Field("speed-up", verdict);
+  text += Field("outputs", OutputLine(measured));
+  text += Field("subgraphs", fmt::format("{} measured{}", measured.subgraphs,
+                                         saved.report.timeline.subgraphs > 0
+                                             ? fmt::format(", {} predicted", saved.report.timeline.subgraphs)
+                                             : ""));
+  if (!measured.parts.empty()) text += Field("transfers", TransferLine(saved, measured));
+  text += Field("runs", fmt::format("{}, in turns; medians; predicted by {} with {}", measured.seconds.size(),
+                                    saved.setup.evaluator->name(), problem.cost_source()));
+  if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
+  text += "\n";
+  if (measured.stolen > kDisturbed) {
+    text += Line(fmt::format("  - Other programs had the cores for {} of the time: measure again on a machine at rest.",
+                             Percent(measured.stolen)));
+  }
+  if (run.opened.weights_filled > 0) {
+    text += Line(fmt::format("  - The file lacks weights: {} constants are filled with random numbers.",
+                             run.opened.weights_filled));
+  }
+  if (run.opened.ops_found < run.opened.ops) {
+    text += Line(
+        fmt::format("  - {} of the {} ops are not in OpenVINO's reading of the model, like {}: where they are "
+                    "placed changes nothing.",
+                    run.opened.ops - run.opened.ops_found, run.opened.ops, Legible(run.opened.ops_missing.front())));
+  }
+  return text;
+}
+
+Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
+  const Problem& problem = *saved.setup.problem;
+  const auto row_json = [](const RunRow& row) {
+    Json json;
+    json["predicted_seconds"] = row.predicted ? Json(*row.predicted) : Json();
+    const Measurement& measured = row.measured;
+    const bool failed = !measured.error.empty();
+    json["measured_seconds"] = failed ? Json() : Json(Median(measured.seconds));
+    json["measured_spread"] = failed ? Json() : Json(Longest(measured));
+    json["measured_interval"] = Json();
+    if (!failed) {
+      const Interval interval = MedianInterval(measured.seconds);
+      json["measured_interval"] = {interval.low, interval.high};
+    }
+    json["failed_because"] = failed ? Json(measured.error) : Json();
+    return json;
+  };
+  Json json = {{"model", saved.setup.strings.model},
+               {"cluster", problem.cluster().name()},
+               {"evaluator", saved.setup.evaluator->name()},
+               {"costs", problem.cost_source()},
+               {"executor", run.executor}};
+  json.update(row_json(run.plan));
+  const Measurement& measured = run.plan.measured;
+  json["outputs_equal"] = measured.outputs ? Json(measured.outputs->equal) : Json();
+  json["output_difference"] = measured.outputs ? Json(measured.outputs->largest_difference) : Json();
+  json["output_tolerance"] = measured.outputs ? Json(measured.outputs->tolerance) : Json();
+  json["finite_share"] = measured.outputs ? Json(measured.outputs->finite) : Json();
+  json["run_seconds"] = measured.seconds;
+  json["stolen_share"] = measured.stolen;
+  json["subgraphs"] = measured.subgraphs;
+  json["others"] = Json::array();
+  for (const RunRow& row : run.others) {
+    Json other = {{"name", row.name}};
+    other.update(row_json(row));
+    json["others"].push_back(other);
+  }
+  json["parts"] = Json::array();
+  for (const MeasuredPart& part : measured.parts) {
+    std::vector<std::string> ops;
+    for (const OpId op : part.ops) ops.emplace_back(problem.graph().op_name(op));
+    json["parts"].push_back({{"device", problem.cluster().device(part.device).name},
+                             {"ops", ops},
+                             {"start_seconds", part.begin},
+                             {"end_seconds", part.end},
+                             {"predicted_seconds", Predicted(problem, part)}});
+  }
+  json["transfers"] = Json::array();
+  for (const MeasuredTransfer& transfer : measured.transfers) {
+    json["transfers"].push_back(
+        {{"tensor", transfer.tensor ? Json(problem.graph().tensor_name(*transfer.tensor)) : Json()},
+         {"from", problem.cluster().device(transfer.from).name},
+         {"to", problem.cluster().device(transfer.to).name},
+         {"bytes", transfer.bytes},
+         {"start_seconds", transfer.begin},
+         {"end_seconds", transfer.end}});
+  }
+  json["ops_found"] = run.opened.ops_found;
+  json["weights_filled"] = run.opened.weights_filled;
+  return json;
+}
+
+}  // namespace berth

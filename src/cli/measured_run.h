@@ -1,0 +1,42 @@
+// A plan as it was predicted and as it ran.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/saved_plan.h"
+#include "exec/openvino.h"
+#include "exec/statistics.h"
+#include "report/json.h"
+
+namespace berth {
+
+// What stands beside the plan: each device alone, and OpenVINO with all of their cores.
+struct RunRow {
+  std::string name{};
+  std::optional<double> predicted{};  // seconds
+  Measurement measured{};
+};
+
+struct MeasuredRun {
+  std::string executor{};
+  OpenedModel opened{};
+  RunRow plan{};
+  std::vector<RunRow> others{};
+  Timeline timeline{};  // as measured; without ops where it failed
+};
+
+// By which of the two a plan is run that was made under this evaluator, where nobody says.
+std::string DefaultExecutor(const Evaluator& evaluator);
+
+// Runs the plan in turns with the others. Throws Error where nothing can be run at all.
+MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, const std::string& executor,
+                        size_t runs);
+
+// By how much `predicted` is off: 0.1 where it is 10 % more than `measured`.
+inline double OffBy(double predicted, double measured) { return predicted / measured - 1; }
+
+std::string RunPage(const SavedPlan& saved, const MeasuredRun& run);
+Json RunJson(const SavedPlan& saved, const MeasuredRun& run);
+
+}  // namespace berth

@@ -1,0 +1,58 @@
+#include "cli/profiling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/console.h"
+#include "cli/machine.h"
+#include "exec/statistics.h"
+
+namespace berth {
+namespace {
+
+constexpr double kLimit = 3600;  // seconds
+
+double Spread(const std::vector<double>& values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return (most - least) / Median(values);
+}
+
+OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMeasurement& measurement) {
+  OpTimeTable::Column column{.device = problem.cluster().device(device).name,
+                             .rows = {},
+                             .whole = {Median(measurement.seconds)},
+                             .spread = Spread(measurement.seconds),
+                             .kernels = {Median(measurement.totals)}};
+  for (const OpId op : problem.graph().ops()) {
+    const std::string& kind = measurement.kind[Index(op)];
+    if (kind == "absent") continue;  // for a cost model to predict
+    column.rows.push_back({std::string(problem.graph().op_name(op)), Seconds{measurement.op_seconds[Index(op)]}, kind});
+  }
+  return column;
+}
+
+}  // namespace
+
+DeviceProfiles ProfileDevices(const Setup& setup, size_t runs) {
+  const Problem& problem = *setup.problem;
+  OpenVino runtime(problem, ModelFile(setup.strings.model));
+  DeviceProfiles profiles;
+  profiles.table = {.model = setup.strings.model,
+                    .cluster = problem.cluster().name(),
+                    .runtime = fmt::format("OpenVINO {}", runtime.opened().version),
+                    .machine = ProcessorName(),
+                    .runs = static_cast<int64_t>(runs)};
+  ProgressLine progress;
+  for (const DeviceId device : problem.cluster().ids()) {
+    const std::string& name = problem.cluster().device(device).name;
+    progress.Show(fmt::format("measuring {}", name));
+    OpMeasurement measurement = runtime.Profile(device, {.rounds = runs, .limit = kLimit});
+    if (!measurement.error.empty()) throw Error("{} on {}: {}", setup.strings.model, name, measurement.error);
+    profiles.table.columns.push_back(ColumnOf(problem, device, measurement));
+    profiles.measurements.push_back(std::move(measurement));
+  }
+  return profiles;
+}
+
+}  // namespace berth

@@ -1,0 +1,137 @@
+#include "exec/detect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "exec/openvino.h"
+#include "exec/statistics.h"
+#include "exec/worker_process.h"
+
+namespace berth {
+namespace {
+
+constexpr double kAskLimit = 300;
+
+nlohmann::json AskFor(WorkerProcess& worker, const nlohmann::json& question) {
+  nlohmann::json answer = worker.Ask(question, kAskLimit);
+  if (answer.contains("error")) throw Error("measuring this machine: {}", answer.at("error").get<std::string>());
+  return answer;
+}
+
+// To four digits, which is more than repeated measurements agree in.
+double Rounded(double value) {
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 3);
+  return std::stod(fmt::format("{:.4g}", std::round(value / unit) * unit));
+}
+
+// How a number was found, and how far its repetitions were apart.
+Quantity Measured(const std::vector<double>& values, const std::string& how) {
+  const double median = Median(values);
+  const auto [least, most] = std::ranges::minmax(values);
+  const double percent = 100 * (most - least) / median;
+  return {Rounded(median), Provenance::kMeasured, fmt::format("{}; {:.0f} % between the runs", how, percent)};
+}
+
+std::vector<double> Numbers(const nlohmann::json& answer, const char* key) {
+  return answer.at(key).get<std::vector<double>>();
+}
+
+// Lower case, without what a name of a device cannot hold: "GPU.1" -> "gpu1".
+std::string NameOf(const std::string& runs_on) {
+  std::string name;
+  for (const char c : runs_on) {
+    if (c != '.') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+std::string KindOf(const std::string& runs_on) {
+  const std::string name = runs_on.substr(0, runs_on.find('.'));
+  return name == "CPU" ? "cpu" : name == "GPU" ? "gpu" : name == "NPU" ? "npu" : "other";
+}
+
+std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions& options) {
+  std::vector<Device> devices;
+  for (const nlohmann::json& one : found) {
+    const std::string runs_on = one.at("runs_on");
+    Device device{.name = NameOf(runs_on), .kind = KindOf(runs_on)};
+    device.runs_on = runs_on;
+    if (runs_on != "CPU") {
+      devices.push_back(std::move(device));
+      continue;
+    }
+    const size_t each = options.cores.size() / options.split;
+    for (size_t i = 0; i < options.split; ++i) {
+      Device part = device;
+      if (options.split > 1) part.name = fmt::format("cpu{}", i);
+      const auto first = options.cores.begin() + static_cast<std::ptrdiff_t>(i * each);
+      part.cores.assign(first, first + static_cast<std::ptrdiff_t>(each));
+      // They share one memory; each may fill its part of it.
+      if (options.memory > 0) {
+        part.memory = Quantity{std::floor(options.memory / static_cast<double>(options.split)), Provenance::kMeasured,
+                               options.split > 1 ? "the operating system; an equal part each" : "the operating system"};
+      }
+      devices.push_back(std::move(part));
+    }
+  }
+  return devices;
+}
+
+// The peak is the best that any op reached; efficiencies are what each class reached of it.
+void SetRates(const nlohmann::json& answer, Device& device) {
+  const std::vector<double> matmul = Numbers(answer, "matmul_flops"), conv = Numbers(answer, "conv_flops");
+  const bool product = Median(matmul) >= Median(conv);
+  device.peak["f32"] = Measured(product ? matmul : conv, product ? "products of matrices" : "convolutions");
+  const double peak = device.peak["f32"].value;
+  const auto share = [&](std::vector<double> rates, const char* how) {
+    for (double& rate : rates) rate /= peak;
+    Quantity quantity = Measured(rates, how);
+    quantity.value = std::min(1.0, quantity.value);
+    return quantity;
+  };
+  device.efficiency["matmul"] = share(matmul, "products of matrices");
+  device.efficiency["conv"] = share(conv, "convolutions 3x3 of 64 channels");
+  device.memory_bandwidth = Measured(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold");
+  device.op_overhead = Measured(Numbers(answer, "op_overhead"), "a chain of tiny ops");
+}
+
+}  // namespace
+
+Cluster DetectMachine(const DetectOptions& options) {
+  if (options.split < 1 || options.split > options.cores.size()) {
+    throw Error("--split cpu:{}: this process may use {}; give each device at least one", options.split,
+                Counted(static_cast<int64_t>(options.cores.size()), "core"));
+  }
+  WorkerProcess worker(OpenVinoProgram());
+  const nlohmann::json found = AskFor(worker, {{"do", "devices"}});
+  std::vector<Device> devices = FindDevices(found.at("devices"), options);
+  nlohmann::json list = nlohmann::json::array();
+  for (const Device& device : devices) {
+    list.push_back({{"name", device.name}, {"runs_on", device.runs_on}, {"cores", device.cores}});
+  }
+  const nlohmann::json answer = AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}});
+  for (size_t i = 0; i < devices.size(); ++i) SetRates(answer.at("devices").at(i), devices[i]);
+
+  const size_t count = devices.size();
+  std::vector<Link> links(count * count);
+  for (size_t from = 0; from < count; ++from) {
+    for (size_t to = 0; to < count; ++to) {
+      const nlohmann::json& link = answer.at("links").at(from * count + to);
+      if (from == to) continue;
+      Link& made = links[from * count + to];
+      if (link.is_null()) {
+        made.latency = {20e-6, Provenance::kGuess, "a usual bus"};
+        made.bandwidth = {12e9, Provenance::kGuess, "a usual bus"};
+        continue;
+      }
+      made.latency = Measured(Numbers(link, "latency"), "to hand over a tensor and to begin a part of a model");
+      made.bandwidth = Measured(Numbers(link, "bandwidth"), "to read what another core wrote");
+    }
+  }
+  return Cluster("here", std::move(devices), std::move(links));
+}
+
+}  // namespace berth

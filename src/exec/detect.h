@@ -1,0 +1,23 @@
+// What a machine can do, measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+namespace berth {
+
+struct DetectOptions {
+  std::vector<int> cores{};  // of the processor, that may be used
+  size_t split = 1;          // into how many devices they are divided
+  double memory = 0;         // bytes of the machine's, 0: not known
+  double seconds = 50;       // how long it may measure in all, about
+};
+
+// This machine as a cluster: every device that OpenVINO finds, and the processor's cores as one device or, of equal
+// size, several. Each number says how it was measured and how far repeated measurements were apart. Throws Error where
+// OpenVINO is not here.
+Cluster DetectMachine(const DetectOptions& options);
+
+}  // namespace berth

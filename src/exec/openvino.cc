@@ -1,0 +1,257 @@
+#include "exec/openvino.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "exec/statistics.h"
+
+namespace berth {
+namespace {
+
+constexpr double kOpenLimit = 300;  // seconds; a large model is read in ten
+
+nlohmann::json OpsOf(const Graph& graph) {
+  nlohmann::json ops = nlohmann::json::array();
+  for (const OpId op : graph.ops()) {
+    nlohmann::json tensors = nlohmann::json::array();
+    for (size_t tensor = graph.first_output(op); tensor < graph.end_output(op); ++tensor) {
+      tensors.push_back(graph.tensor_name(MakeId<TensorId>(tensor)));
+    }
+    ops.push_back({{"name", graph.op_name(op)}, {"tensors", tensors}, {"flops", graph.work(op).flops}});
+  }
+  return ops;
+}
+
+nlohmann::json InputsOf(const Graph& graph) {
+  nlohmann::json inputs = nlohmann::json::object();
+  for (const InputId input : graph.inputs()) {
+    const auto shape = graph.input_shape(input);
+    if (!shape.empty()) inputs[std::string(graph.input_name(input))] = std::vector<int64_t>(shape.begin(), shape.end());
+  }
+  return inputs;
+}
+
+nlohmann::json DevicesOf(const Cluster& cluster) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    devices.push_back({{"name", device.name}, {"runs_on", RunsOn(device)}, {"cores", device.cores}});
+  }
+  return devices;
+}
+
+std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
+  std::vector<size_t> numbers;
+  for (const DeviceId device : devices) numbers.push_back(Index(device));
+  return numbers;
+}
+
+}  // namespace
+
+std::string RunsOn(const Device& device) {
+  if (!device.runs_on.empty()) return device.runs_on;
+  if (device.kind == "cpu") return "CPU";
+  if (device.kind == "gpu" || device.kind == "igpu") return "GPU";
+  if (device.kind == "npu") return "NPU";
+  throw Error(
+      "device {} is of kind {}, which no runtime here drives; say in the device file where it runs, like "
+      "`runs_on: CPU`",
+      device.name, device.kind);
+}
+
+std::string OpenVinoProgram() {
+  std::string program = ProgramBeside("berth-openvino");
+  if (program.empty()) {
+    throw Error(
+        "running models needs OpenVINO, which is not in this build: ./dev build fetches it, where there is one for "
+        "the processor");
+  }
+  return program;
+}
+
+OpenVino::OpenVino(const Problem& problem, const std::string& model_file)
+    : problem_(problem), model_(model_file.empty() ? "" : std::filesystem::absolute(model_file).string()) {
+  const Graph& graph = problem.graph();
+  if (model_.empty()) {
+    throw Error("{}: is a formula; only the model of a file can be run (ONNX, OpenVINO's IR)", graph.name());
+  }
+  const auto backward = [&](OpId op) { return graph.is_backward(op); };
+  if (std::ranges::any_of(graph.ops(), backward)) {
+    throw Error("{}: OpenVINO runs inference; leave --mode training out", graph.name());
+  }
+  DevicesOf(problem.cluster());
+  program_ = OpenVinoProgram();
+  Open(kOpenLimit);
+}
+
+void OpenVino::Open(double limit) {
+  worker_ = std::make_unique<WorkerProcess>(program_);
+  const Graph& graph = problem_.graph();
+  const nlohmann::json answer = worker_->Ask({{"do", "open"},
+                                              {"model", model_},
+                                              {"inputs", InputsOf(graph)},
+                                              {"ops", OpsOf(graph)},
+                                              {"devices", DevicesOf(problem_.cluster())}},
+                                             limit);
+  if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
+  opened_ = {.ops = answer.at("ops"),
+             .ops_found = answer.at("ops_found"),
+             .ops_missing = answer.at("ops_missing"),
+             .weights_filled = answer.at("weights_filled"),
+             .version = answer.at("version")};
+}
+
+nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& options) {
+  if (!worker_->alive()) {
+    try {
+      Open(kOpenLimit);
+    } catch (const Error& error) {
+      return {{"error", error.what()}};
+    }
+  }
+  return worker_->Ask(question, options.limit, options.stop);
+}
+
+std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Options& options) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RunWay& way : ways) {
+    nlohmann::json one = {{"how", way.how}};
+    if (!way.device.empty()) one["device"] = Numbers(way.device);
+    if (way.how == "alone") one["device"] = Index(way.on);
+    if (!way.first.empty()) one["first"] = way.first;
+    list.push_back(one);
+  }
+  const nlohmann::json answer =
+      Ask({{"do", "run"}, {"ways", list}, {"rounds", options.rounds}, {"compare", options.compare}}, options);
+  std::vector<Measurement> measurements;
+  for (size_t way = 0; way < ways.size(); ++way) {
+    measurements.push_back(answer.contains("error") ? Measurement{.error = answer.at("error")}
+                                                    : Read(answer.at("ways").at(way)));
+  }
+  return measurements;
+}
+
+Measurement OpenVino::Read(const nlohmann::json& answer) const {
+  if (answer.contains("error")) return {.error = answer.at("error")};
+  const Graph& graph = problem_.graph();
+  Measurement measurement{.seconds = answer.at("seconds"), .subgraphs = answer.at("subgraphs")};
+  const auto stolen = answer.at("stolen").get<std::vector<double>>();
+  const double total = std::accumulate(measurement.seconds.begin(), measurement.seconds.end(), 0.0);
+  if (total > 0) measurement.stolen = std::accumulate(stolen.begin(), stolen.end(), 0.0) / total;
+  if (answer.contains("outputs")) {
+    const nlohmann::json& outputs = answer.at("outputs");
+    measurement.outputs = {.equal = outputs.at("equal"),
+                           .largest_difference = outputs.at("largest_difference"),
+                           .tolerance = outputs.at("tolerance"),
+                           .finite = outputs.at("finite")};
+  }
+  if (!answer.contains("parts")) return measurement;
+
+  const nlohmann::json& parts = answer.at("parts");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    MeasuredPart part{.device = MakeId<DeviceId>(parts[i].at("device").get<size_t>())};
+    for (const size_t op : parts[i].at("ops")) part.ops.push_back(MakeId<OpId>(op));
+    std::ranges::sort(part.ops);
+    part.begin = answer.at("part_runs").at(i).at(0);
+    part.end = answer.at("part_runs").at(i).at(1);
+    measurement.parts.push_back(std::move(part));
+  }
+  std::map<std::string, TensorId, std::less<>> by_name;
+  for (const TensorId tensor : graph.tensors()) by_name.emplace(graph.tensor_name(tensor), tensor);
+  for (const nlohmann::json& one : answer.at("transfers")) {
+    const MeasuredPart& from = measurement.parts.at(one.at("from_part").get<size_t>());
+    const MeasuredPart& to = measurement.parts.at(one.at("to_part").get<size_t>());
+    MeasuredTransfer transfer{.from = from.device, .to = to.device, .bytes = one.at("bytes")};
+    for (const std::string& name : one.at("names").get<std::vector<std::string>>()) {
+      if (const auto known = by_name.find(name); known != by_name.end()) transfer.tensor = known->second;
+    }
+    // The reader may have been busy with another part until later.
+    double free = 0;
+    for (const MeasuredPart& part : measurement.parts) {
+      if (part.device == to.device && part.end <= to.begin) free = std::max(free, part.end);
+    }
+    transfer.begin = transfer.end = from.end;
+    if (free <= from.end) transfer.end = std::max(from.end, to.begin);
+    measurement.transfers.push_back(transfer);
+  }
+  return measurement;
+}
+
+OpMeasurement OpenVino::Profile(DeviceId device, const Options& options) {
+  return ReadOps(Ask({{"do", "profile"}, {"device", Index(device)}, {"rounds", options.rounds}}, options));
+}
+
+OpMeasurement OpenVino::ProfileHetero(std::span<const DeviceId> device, const Options& options) {
+  return ReadOps(Ask({{"do", "op_times"}, {"device", Numbers(device)}, {"rounds", options.rounds}}, options));
+}
+
+OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
+  if (answer.contains("error")) return {.error = answer.at("error")};
+  constexpr std::array<const char*, 5> kKinds = {"absent", "none", "own", "shared", "joined"};
+  OpMeasurement measurement{
+      .totals = answer.at("totals"), .seconds = answer.at("seconds"), .unassigned = answer.at("unassigned")};
+  for (const nlohmann::json& op : answer.at("ops")) {
+    measurement.op_seconds.push_back(op.at(0));
+    measurement.kind.emplace_back(kKinds.at(op.at(1).get<size_t>()));
+  }
+  return measurement;
+}
+
+Timeline MakeMeasuredTimeline(const Problem& problem, std::span<const DeviceId> device, const Measurement& measurement,
+                              std::span<const double> op_seconds) {
+  const Graph& graph = problem.graph();
+  const double unit = problem.seconds_per_unit();
+  Timeline timeline;
+  timeline.subgraphs = measurement.subgraphs;
+  timeline.ops.resize(graph.num_ops());
+  std::vector<bool> placed(graph.num_ops(), false);
+  for (const MeasuredPart& part : measurement.parts) {
+    double sum = 0;
+    const auto weight = [&](OpId op) { return std::max(problem.op_time(op, part.device), 1e-12); };
+    for (const OpId op : part.ops) sum += weight(op);
+    double at = part.begin;
+    for (const OpId op : part.ops) {
+      const double end = op == part.ops.back() ? part.end : at + (part.end - part.begin) * weight(op) / sum;
+      if (!placed[Index(op)]) timeline.ops[Index(op)] = {.device = part.device, .start = at / unit, .end = end / unit};
+      placed[Index(op)] = true;
+      at = end;
+    }
+  }
+  double at = 0;
+  double scale = 0;
+  if (!op_seconds.empty()) {
+    const double sum = std::accumulate(op_seconds.begin(), op_seconds.end(), 0.0);
+    if (sum > 0) scale = Median(measurement.seconds) / sum;
+  }
+  for (const OpId op : graph.ops()) {
+    OpRun& run = timeline.ops[Index(op)];
+    if (scale > 0) {
+      run = {.device = device[Index(op)], .start = at, .end = at + op_seconds[Index(op)] * scale / unit};
+      at = run.end;
+    } else if (!placed[Index(op)]) {
+      for (const TensorId tensor : graph.inputs_of(op)) {
+        run.start = std::max(run.start, timeline.ops[Index(graph.producer(tensor))].end);
+      }
+      run = {.device = device[Index(op)], .start = run.start, .end = run.start};
+    }
+  }
+  for (const MeasuredTransfer& transfer : measurement.transfers) {
+    if (!transfer.tensor) continue;
+    timeline.transfers.push_back({.tensor = *transfer.tensor,
+                                  .from = transfer.from,
+                                  .to = transfer.to,
+                                  .start = transfer.begin / unit,
+                                  .end = transfer.end / unit});
+  }
+  std::ranges::sort(timeline.transfers, {},
+                    [](const TransferRun& run) { return std::tuple(run.start, run.tensor, run.to); });
+  return timeline;
+}
+
+}  // namespace berth

@@ -1,0 +1,120 @@
+// The model of a problem, run by OpenVINO in a process of its own.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/worker_process.h"
+#include "placement/evaluator.h"
+#include "placement/problem.h"
+
+namespace berth {
+
+// A way to run the model.
+struct RunWay {
+  std::string how{};               // "parallel", "hetero", "alone", "default", "auto", "threads" (worker/session.h)
+  std::vector<DeviceId> device{};  // by op: of "parallel" and "hetero"
+  DeviceId on{};                   // of "alone"
+  std::string first{};             // of "auto": CPU, GPU
+};
+
+// Times in seconds since the run began.
+struct MeasuredPart {
+  DeviceId device{};
+  std::vector<OpId> ops{};
+  double begin = 0, end = 0;
+};
+struct MeasuredTransfer {
+  std::optional<TensorId> tensor{};  // none: a tensor that is none of the graph's
+  DeviceId from{}, to{};
+  int64_t bytes = 0;
+  double begin = 0, end = 0;  // from when it was made to when its reader began, where nothing else kept that waiting
+};
+struct OutputComparison {
+  bool equal = false;
+  double largest_difference = 0, tolerance = 0;  // as shares of an output's largest magnitude
+  double finite = 1;                             // the share of values that are finite numbers
+};
+
+struct Measurement {
+  std::string error{};            // why there is none; else empty
+  std::vector<double> seconds{};  // by round
+  double stolen = 0;              // the share of the time in which another process had the cores
+  size_t subgraphs = 0;
+  // Of the round in the middle; empty where the runtime does not tell them.
+  std::vector<MeasuredPart> parts{};
+  std::vector<MeasuredTransfer> transfers{};
+  std::optional<OutputComparison> outputs{};  // beside the model on the first device alone, where that was asked
+};
+
+// Seconds by op, from OpenVINO's counters.
+struct OpMeasurement {
+  std::string error{};
+  std::vector<double> op_seconds{};
+  // By op: "own" a kernel, "shared" with other ops that it names, "joined" to one that does not name it, "none" of it
+  // runs, "absent" from the runtime's reading of the model.
+  std::vector<std::string> kind{};
+  std::vector<double> totals{};   // of all kernels, by round
+  std::vector<double> seconds{};  // of the same model without counters, by round, in turns with them
+  double unassigned = 0;          // the share of the kernels' time that belongs to no op
+};
+
+// What a process that was started found of the model.
+struct OpenedModel {
+  size_t ops = 0, ops_found = 0;
+  std::vector<std::string> ops_missing{};  // the first few
+  size_t weights_filled = 0;               // constants without weights, which random ones replace
+  std::string version{};                   // of OpenVINO
+};
+
+// For one thread. A run that ends or blocks its process fails, and the next has a new one.
+class OpenVino {
+ public:
+  // Opens the model at the sizes of the problem's graph. Throws Error where this build or this machine lacks what that
+  // needs, where a device of the cluster is none here, and where OpenVINO does not take the model.
+  OpenVino(const Problem& problem, const std::string& model_file);
+
+  const OpenedModel& opened() const { return opened_; }
+
+  struct Options {
+    size_t rounds = 10;  // after one that warms up
+    bool compare = false;
+    double limit = 120;  // seconds; no answer after that is a failure
+    StopCheck stop{};
+  };
+  // The ways take turns, a run each per round, so that what else the machine does meets all of them.
+  std::vector<Measurement> Run(const std::vector<RunWay>& ways, const Options& options);
+  // The whole model on `device`, with counters.
+  OpMeasurement Profile(DeviceId device, const Options& options);
+  // The same under HETERO.
+  OpMeasurement ProfileHetero(std::span<const DeviceId> device, const Options& options);
+
+ private:
+  void Open(double limit);
+  nlohmann::json Ask(const nlohmann::json& question, const Options& options);
+  Measurement Read(const nlohmann::json& answer) const;
+  OpMeasurement ReadOps(const nlohmann::json& answer) const;
+
+  const Problem& problem_;
+  std::string model_;
+  std::string program_;
+  std::unique_ptr<WorkerProcess> worker_;
+  OpenedModel opened_;
+};
+
+// The timeline of a run, in the problem's unit. Within a part, of which the runtime tells no more than beginning and
+// end, an op has the share that the problem's op times give it; `op_seconds`, where not empty, are one after another as
+// long as the run. An op of which nothing is left at run time takes no time.
+Timeline MakeMeasuredTimeline(const Problem& problem, std::span<const DeviceId> device, const Measurement& measurement,
+                              std::span<const double> op_seconds = {});
+
+// What device files call a device, as a runtime does: its `runs_on`, or by its kind. Throws Error where neither tells.
+std::string RunsOn(const Device& device);
+
+// The program that measures; throws Error, one line, where it is not here.
+std::string OpenVinoProgram();
+
+}  // namespace berth

@@ -1,0 +1,37 @@
+#include "exec/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+
+namespace berth {
+
+double Median(std::span<const double> values) {
+  BERTH_CHECK(!values.empty());
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  const size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+Interval MedianInterval(std::span<const double> values, double confidence) {
+  BERTH_CHECK(!values.empty());
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  const size_t n = sorted.size();
+  // Between the k-th smallest and the k-th largest: missed where fewer than k values fall on one side.
+  size_t k = 0;
+  double miss = 0, probability = std::pow(0.5, static_cast<double>(n));
+  while (k < (n + 1) / 2 - 1) {
+    miss += 2 * probability;
+    if (miss > 1 - confidence) break;
+    ++k;
+    probability *= static_cast<double>(n - k + 1) / static_cast<double>(k);
+  }
+  const size_t left_out = k == 0 ? 0 : k - 1;
+  return {sorted[left_out], sorted[n - 1 - left_out]};
+}
+
+}  // namespace berth

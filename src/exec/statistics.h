@@ -1,0 +1,20 @@
+// What repeated measurements say.
+#pragma once
+
+#include <span>
+
+namespace berth {
+
+// Of at least one value; the mean of the middle two where their number is even.
+double Median(std::span<const double> values);
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+// Where the median of what the values were drawn from lies, with at least so much confidence, whatever their
+// distribution: between two of the values, counted by the binomial distribution of how many fall below it. The whole
+// range where there are too few values for that (5 or fewer for 0.95).
+Interval MedianInterval(std::span<const double> values, double confidence = 0.95);
+
+}  // namespace berth

@@ -1,0 +1,42 @@
+// A process that does what might hang or end the process that does it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/stop_check.h"
+
+namespace berth {
+
+// Asks and answers are JSON objects, one a line, on the process's standard input and output. Not thread-safe. The
+// process ends with this object, or with this program.
+class WorkerProcess {
+ public:
+  // Throws Error where the program cannot be started.
+  explicit WorkerProcess(const std::string& program);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // The answer; or an object with one key "error", a line that says why there is none: what the process answers itself,
+  // that it died, that `stop` said so, or that it took longer than `seconds`. After the last three it is gone.
+  nlohmann::json Ask(const nlohmann::json& request, double seconds, const StopCheck& stop = {});
+
+  bool alive() const { return child_ > 0; }
+
+ private:
+  bool Send(const std::string& text);
+  std::string End();  // how it ended
+  void Kill();
+
+  pid_t child_ = -1;
+  int to_ = -1, from_ = -1, errors_ = -1;
+  std::string read_;
+};
+
+// The program `name` beside this one, or where it was built; empty where it is in neither place.
+std::string ProgramBeside(const std::string& name);
+
+}  // namespace berth

@@ -1,0 +1,18 @@
+// Micro-benchmarks of devices and of the ways between them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <openvino/openvino.hpp>
+#include <vector>
+
+#include "worker/devices.h"
+
+namespace berth {
+
+// For about so many seconds in all. {"devices": [{"matmul_flops": [...], "conv_flops": [...], "bandwidth": [...],
+// "op_overhead": [...]}], "links": [row-major: null, or {"latency": [...], "bandwidth": [...]}]}: FLOP/s, bytes per
+// second and seconds, one number per repetition. Links between two devices that are no CPUs, and the diagonal, are
+// null.
+nlohmann::json Detect(ov::Core& core, const std::vector<RuntimeDevice>& devices, double seconds);
+
+}  // namespace berth

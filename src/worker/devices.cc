@@ -1,0 +1,113 @@
+#include "worker/devices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+// What the process may use, before anybody pins a thread.
+const cpu_set_t& AllCores() {
+  static const cpu_set_t all = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ::sched_getaffinity(0, sizeof set, &set);
+    return set;
+  }();
+  return all;
+}
+
+constexpr const char* kCpuLibrary = "openvino_intel_cpu_plugin";
+
+}  // namespace
+
+std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core) {
+  const std::vector<std::string> available = core.get_available_devices();
+  std::vector<RuntimeDevice> devices;
+  for (const nlohmann::json& entry : list) {
+    RuntimeDevice device{.name = entry.at("name"),
+                         .runs_on = entry.at("runs_on"),
+                         .cores = entry.at("cores").get<std::vector<int>>(),
+                         .plugin = {}};
+    const auto here = [&](const std::string& one) {
+      return one == device.runs_on || one.starts_with(device.runs_on + ".");
+    };
+    if (std::ranges::none_of(available, here)) {
+      throw Error(
+          "device {} runs on {}, which this machine lacks: OpenVINO finds {} here; plan for what `berth cluster "
+          "detect` finds",
+          device.name, device.runs_on, fmt::join(available, ", "));
+    }
+    for (const int one : device.cores) {
+      if (one < 0 || one >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(one), &AllCores())) {
+        throw Error("device {}: core {} is none that this process may use", device.name, one);
+      }
+      for (const RuntimeDevice& other : devices) {
+        if (std::ranges::count(other.cores, one) > 0) {
+          throw Error("devices {} and {} both have core {}; give each cores of its own", other.name, device.name, one);
+        }
+      }
+    }
+    const auto same = std::ranges::count(devices, device.runs_on, &RuntimeDevice::runs_on);
+    device.plugin = device.runs_on;
+    if (same > 0) {
+      const bool pinned = !device.cores.empty() && std::ranges::none_of(devices, [&](const RuntimeDevice& other) {
+        return other.runs_on == device.runs_on && other.cores.empty();
+      });
+      if (!device.is_cpu() || !pinned) {
+        throw Error(
+            "device {}: a second device that runs on {}; only a CPU can be several, with `cores` of its own each",
+            device.name, device.runs_on);
+      }
+      device.plugin = fmt::format("CPU{}", std::string(static_cast<size_t>(same), 'B'));
+      try {
+        core.register_plugin(kCpuLibrary, device.plugin);
+      } catch (const ov::Exception&) {
+        // It is known from a model that was opened before.
+      }
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+ov::AnyMap Settings(const RuntimeDevice& device) {
+  ov::AnyMap settings{ov::hint::inference_precision(ov::element::f32)};
+  if (!device.is_cpu() || device.cores.empty()) return settings;
+  settings.insert(ov::inference_num_threads(static_cast<int>(device.cores.size())));
+  settings.insert(ov::hint::enable_cpu_pinning(false));
+  settings.emplace("NUM_STREAMS", std::string(device.cores.size() == 1 ? "0" : "1"));
+  return settings;
+}
+
+void PinTo(const std::vector<int>& cores) {
+  cpu_set_t set = AllCores();
+  if (!cores.empty()) {
+    CPU_ZERO(&set);
+    for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+  }
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
+void RunPinned(const std::vector<int>& cores, const std::function<void()>& work) {
+  AllCores();
+  std::exception_ptr thrown;
+  std::thread([&] {
+    PinTo(cores);
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }).join();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+}  // namespace berth

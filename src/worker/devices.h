@@ -1,0 +1,36 @@
+// The devices of a question, as OpenVINO's.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <openvino/openvino.hpp>
+#include <string>
+#include <vector>
+
+namespace berth {
+
+struct RuntimeDevice {
+  std::string name;        // the cluster's
+  std::string runs_on;     // OpenVINO's: CPU, GPU, GPU.1, NPU
+  std::vector<int> cores;  // of a CPU, whose threads are pinned to them
+  std::string plugin;      // under which it is known here: a second device of one CPU has a name of its own
+
+  bool is_cpu() const { return runs_on == "CPU"; }
+};
+
+// [{"name": "cpu0", "runs_on": "CPU", "cores": [0]}, ...]. Registers the further names of the CPU. Throws Error for
+// what this machine lacks.
+std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core);
+
+// How a model, or a part of one, is compiled for a device: in f32, since others are faster and give other results; on a
+// CPU of one core without any thread of OpenVINO's, so that the thread that calls is the one that computes.
+ov::AnyMap Settings(const RuntimeDevice& device);
+
+// Lets the calling thread run on these cores only; threads that it starts inherit that. All that the process was
+// started with where there are none.
+void PinTo(const std::vector<int>& cores);
+
+// Runs `work` on a thread of its own that is pinned to these cores, and throws what it throws.
+void RunPinned(const std::vector<int>& cores, const std::function<void()>& work);
+
+}  // namespace berth

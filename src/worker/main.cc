@@ -1,0 +1,3 @@
+#include "worker/worker.h"
+
+int main() { return berth::RunWorker(); }

@@ -1,0 +1,180 @@
+#include "worker/op_clock.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+namespace berth {
+namespace {
+
+std::string Info(const ov::Node& node, const std::string& key) {
+  const auto found = node.get_rt_info().find(key);
+  return found == node.get_rt_info().end() ? std::string() : found->second.as<std::string>();
+}
+
+bool Executes(const ov::Node& kernel) {
+  const std::string type = Info(kernel, "layerType");
+  return type != "Const" && type != "Input" && type != "Output" && type != "Parameter" && type != "Result";
+}
+
+// "a,b,c", where names may have commas themselves: the longest pieces that are names of the model.
+std::vector<int32_t> NamedNodes(const std::string& list, const std::unordered_map<std::string, int32_t>& nodes) {
+  std::vector<int32_t> found;
+  for (size_t begin = 0; begin < list.size();) {
+    size_t next = std::min(list.find(',', begin), list.size()) + 1;
+    for (size_t end = list.size(); end > begin; end = end == 0 ? 0 : list.rfind(',', end - 1)) {
+      if (end == std::string::npos) break;
+      const auto node = nodes.find(list.substr(begin, end - begin));
+      if (node == nodes.end()) continue;
+      found.push_back(node->second);
+      next = end + 1;
+      break;
+    }
+    begin = next;
+  }
+  return found;
+}
+
+double MiddleMean(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const size_t quarter = values.size() / 4;
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(quarter);
+  const auto end = values.end() - static_cast<std::ptrdiff_t>(quarter);
+  return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+}
+
+}  // namespace
+
+OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, std::vector<double> weights)
+    : weights_(std::move(weights)), kinds_(model.ops, OpTimeKind::kAbsent) {
+  for (size_t op = 0; op < model.ops; ++op) {
+    if (model.found[op]) kinds_[op] = OpTimeKind::kNone;
+  }
+  std::unordered_map<std::string, int32_t> node_of_name;
+  for (size_t node = 0; node < model.nodes.size(); ++node) {
+    node_of_name.emplace(model.nodes[node]->get_friendly_name(), static_cast<int32_t>(node));
+  }
+  const std::shared_ptr<const ov::Model> runtime = compiled.get_runtime_model();
+  const auto order = runtime->get_ordered_ops();
+  std::vector<int32_t> kernel_of_node(model.nodes.size(), -1);
+  std::unordered_map<const ov::Node*, size_t> number;
+  for (const std::shared_ptr<ov::Node>& kernel : order) {
+    if (!Executes(*kernel)) continue;
+    number.emplace(kernel.get(), kernels_.size());
+    kernel_of_name_.emplace(kernel->get_friendly_name(), kernels_.size());
+    std::vector<int32_t> nodes = NamedNodes(Info(*kernel, "originalLayersNames"), node_of_name);
+    for (const int32_t node : nodes) {
+      if (kernel_of_node[static_cast<size_t>(node)] < 0) {
+        kernel_of_node[static_cast<size_t>(node)] = static_cast<int32_t>(kernels_.size());
+      }
+    }
+    kernels_.push_back({});
+  }
+  Join(model, kernel_of_node);
+
+  // What holds no op goes with its first reader, at the end with what it reads.
+  const auto belongs = [&](const ov::Node* node) -> std::optional<size_t> {
+    const auto known = number.find(node);
+    if (known == number.end() || kernels_[known->second].ops.empty()) return std::nullopt;
+    return known->second;
+  };
+  for (auto kernel = order.rbegin(); kernel != order.rend(); ++kernel) {
+    const auto known = number.find(kernel->get());
+    if (known == number.end() || !kernels_[known->second].ops.empty()) continue;
+    std::optional<size_t> other;
+    for (const ov::Output<ov::Node>& output : (*kernel)->outputs()) {
+      for (const auto& reader : output.get_target_inputs()) {
+        if (!other) other = belongs(reader.get_node());
+      }
+    }
+    for (size_t i = 0; i < (*kernel)->get_input_size() && !other; ++i)
+      other = belongs((*kernel)->get_input_node_ptr(i));
+    if (other) kernels_[known->second].ops = kernels_[*other].ops;
+  }
+}
+
+// Puts every op into a kernel: the one that names a node of it, or that to which its first named consumer belongs.
+void OpClock::Join(const LoadedModel& model, const std::vector<int32_t>& kernel_of_node) {
+  std::vector<std::set<int32_t>> kernels_of_op(model.ops);
+  for (size_t node = 0; node < model.nodes.size(); ++node) {
+    if (kernel_of_node[node] >= 0) kernels_of_op[static_cast<size_t>(model.op_of[node])].insert(kernel_of_node[node]);
+  }
+  const std::vector<std::vector<int32_t>> before = model.Predecessors();
+  std::vector<int32_t> leads_to = kernel_of_node;
+  for (size_t node = model.nodes.size(); node-- > 0;) {
+    for (const int32_t from : before[node]) {
+      // Consumers come later: the last one that writes is the first one.
+      if (kernel_of_node[static_cast<size_t>(from)] < 0 && leads_to[node] >= 0) {
+        leads_to[static_cast<size_t>(from)] = leads_to[node];
+      }
+    }
+  }
+  for (size_t node = 0; node < model.nodes.size(); ++node) {
+    for (const int32_t from : before[node]) {
+      if (leads_to[node] < 0) leads_to[node] = leads_to[static_cast<size_t>(from)];
+    }
+  }
+  for (size_t node = 0; node < model.nodes.size(); ++node) {
+    const auto op = static_cast<size_t>(model.op_of[node]);
+    if (!kernels_of_op[op].empty() || leads_to[node] < 0 || !model.named[node]) continue;
+    kernels_of_op[op].insert(leads_to[node]);
+    kinds_[op] = OpTimeKind::kJoined;
+  }
+  for (size_t op = 0; op < model.ops; ++op) {
+    for (const int32_t kernel : kernels_of_op[op]) {
+      kernels_[static_cast<size_t>(kernel)].ops.push_back(static_cast<int32_t>(op));
+    }
+  }
+  for (const Kernel& kernel : kernels_) {
+    for (const int32_t op : kernel.ops) {
+      OpTimeKind& kind = kinds_[static_cast<size_t>(op)];
+      if (kind == OpTimeKind::kJoined) continue;
+      if (kernel.ops.size() > 1) {
+        kind = OpTimeKind::kShared;
+      } else if (kind < OpTimeKind::kOwn) {
+        kind = OpTimeKind::kOwn;
+      }
+    }
+  }
+}
+
+void OpClock::Add(const std::vector<ov::ProfilingInfo>& counters) {
+  totals_.push_back(0);
+  for (const ov::ProfilingInfo& counter : counters) {
+    const auto kernel = kernel_of_name_.find(counter.node_name);
+    if (kernel == kernel_of_name_.end()) continue;
+    const double seconds = 1e-6 * static_cast<double>(counter.real_time.count());
+    std::vector<double>& by_run = kernels_[kernel->second].seconds;
+    by_run.resize(totals_.size(), 0);
+    by_run.back() += seconds;
+    totals_.back() += seconds;
+  }
+}
+
+std::vector<double> OpClock::Seconds() const {
+  std::vector<double> seconds(kinds_.size(), 0);
+  for (const Kernel& kernel : kernels_) {
+    const double time = MiddleMean(kernel.seconds);
+    double sum = 0;
+    // The 1 shares a kernel among ops that compute nothing.
+    for (const int32_t op : kernel.ops) sum += weights_[static_cast<size_t>(op)] + 1;
+    for (const int32_t op : kernel.ops) {
+      seconds[static_cast<size_t>(op)] += time * (weights_[static_cast<size_t>(op)] + 1) / sum;
+    }
+  }
+  return seconds;
+}
+
+double OpClock::Unassigned() const {
+  double all = 0, unassigned = 0;
+  for (const Kernel& kernel : kernels_) {
+    const double time = MiddleMean(kernel.seconds);
+    all += time;
+    if (kernel.ops.empty()) unassigned += time;
+  }
+  return all > 0 ? unassigned / all : 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,139 @@
+#include "worker/runner.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "worker/thread_clock.h"
+
+namespace berth {
+namespace {
+
+// On every node, constants, parameters and results too, or HETERO refuses the model.
+void SetAffinities(const LoadedModel& model, const std::vector<RuntimeDevice>& devices,
+                   const std::vector<int32_t>& device_of_op) {
+  const auto set = [](ov::Node& node, const std::string& plugin) { node.get_rt_info()["affinity"] = plugin; };
+  const auto plugin_of = [&](const ov::Node* node) -> const std::string* {
+    const auto known = model.number.find(node);
+    if (known == model.number.end()) return nullptr;
+    const int32_t op = model.op_of[static_cast<size_t>(known->second)];
+    return &devices[static_cast<size_t>(device_of_op[static_cast<size_t>(op)])].plugin;
+  };
+  for (const std::shared_ptr<ov::Node>& node : model.model->get_ordered_ops()) {
+    const std::string* plugin = plugin_of(node.get());
+    if (plugin == nullptr && ov::is_type<ov::op::v0::Result>(node)) plugin = plugin_of(node->get_input_node_ptr(0));
+    for (const ov::Output<ov::Node>& output : node->outputs()) {
+      for (const ov::Input<ov::Node>& consumer : output.get_target_inputs()) {
+        if (plugin == nullptr) plugin = plugin_of(consumer.get_node());
+      }
+    }
+    set(*node, plugin == nullptr ? devices.front().plugin : *plugin);
+  }
+}
+
+std::string HeteroOver(const std::vector<RuntimeDevice>& devices) {
+  std::string over = "HETERO:";
+  for (const RuntimeDevice& device : devices) over += (over.back() == ':' ? "" : ",") + device.plugin;
+  return over;
+}
+
+ov::AnyMap HeteroSettings(const std::vector<RuntimeDevice>& devices, bool counters) {
+  ov::AnyMap settings;
+  for (const RuntimeDevice& device : devices) {
+    settings.insert(ov::device::properties(device.plugin, Settings(device)));
+  }
+  if (counters) settings.insert(ov::enable_profiling(true));
+  return settings;
+}
+
+}  // namespace
+
+WholeRunner::WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool busy)
+    : compiled_(std::move(compiled)),
+      request_(compiled_.create_infer_request()),
+      cores_(std::move(cores)),
+      busy_(busy) {
+  for (size_t i = 0; i < model.inputs.size(); ++i) request_.set_input_tensor(i, model.inputs[i]);
+}
+
+OneRun WholeRunner::Run() {
+  OneRun run;
+  RunPinned(cores_, [&] {
+    const ThreadClock clock;
+    request_.infer();
+    run.seconds = clock.seconds();
+    if (busy_) run.stolen = clock.stolen();
+  });
+  return run;
+}
+
+std::vector<ov::Tensor> WholeRunner::Outputs() {
+  std::vector<ov::Tensor> outputs;
+  for (size_t i = 0; i < compiled_.outputs().size(); ++i) outputs.push_back(request_.get_output_tensor(i));
+  return outputs;
+}
+
+nlohmann::json WholeRunner::Describe() const {
+  size_t subgraphs = 1;
+  try {
+    subgraphs = std::stoul(compiled_.get_property("HETERO_NUMBER_OF_SUBMODELS").as<std::string>());
+  } catch (const std::exception&) {
+    // Only HETERO says.
+  }
+  return {{"subgraphs", subgraphs}};
+}
+
+std::unique_ptr<WholeRunner> RunAlone(const LoadedModel& model, ov::Core& core, const RuntimeDevice& device,
+                                      bool counters) {
+  ov::AnyMap settings = Settings(device);
+  if (counters) settings.insert(ov::enable_profiling(true));
+  return std::make_unique<WholeRunner>(model, core.compile_model(model.model, device.plugin, settings), device.cores,
+                                       device.is_cpu() && device.cores.size() == 1);
+}
+
+std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& core,
+                                         const std::vector<RuntimeDevice>& devices, const std::string& how,
+                                         const std::string& first) {
+  if (how == "default") {
+    for (const std::shared_ptr<ov::Node>& node : model.model->get_ordered_ops()) node->get_rt_info().erase("affinity");
+    return std::make_unique<WholeRunner>(
+        model, core.compile_model(model.model, HeteroOver(devices), HeteroSettings(devices, false)),
+        devices.front().cores, false);
+  }
+  if (how == "auto") {
+    std::vector<std::string> plugins;
+    for (const RuntimeDevice& device : devices) {
+      if (std::ranges::count(plugins, device.runs_on) == 0) plugins.push_back(device.runs_on);
+    }
+    std::ranges::stable_partition(plugins, [&](const std::string& plugin) { return plugin.starts_with(first); });
+    if (!plugins.front().starts_with(first)) throw Error("no device of the cluster runs on {}", first);
+    std::string over = "AUTO:";
+    for (const std::string& plugin : plugins) over += (over.back() == ':' ? "" : ",") + plugin;
+    return std::make_unique<WholeRunner>(
+        model, core.compile_model(model.model, over, ov::hint::inference_precision(ov::element::f32)),
+        std::vector<int>{}, false);
+  }
+  BERTH_CHECK(how == "threads");
+  RuntimeDevice all{.name = "all", .runs_on = "CPU", .cores = {}, .plugin = "CPU"};
+  for (const RuntimeDevice& device : devices) {
+    if (device.is_cpu()) all.cores.insert(all.cores.end(), device.cores.begin(), device.cores.end());
+  }
+  return std::make_unique<WholeRunner>(model, core.compile_model(model.model, all.plugin, Settings(all)), all.cores,
+                                       false);
+}
+
+std::unique_ptr<WholeRunner> RunHetero(const LoadedModel& model, ov::Core& core,
+                                       const std::vector<RuntimeDevice>& devices,
+                                       const std::vector<int32_t>& device_of_op, bool counters) {
+  SetAffinities(model, devices, device_of_op);
+  return std::make_unique<WholeRunner>(
+      model, core.compile_model(model.model, HeteroOver(devices), HeteroSettings(devices, counters)),
+      devices.front().cores, std::ranges::all_of(devices, [](const RuntimeDevice& device) {
+        return device.is_cpu() && device.cores.size() == 1;
+      }));
+}
+
+}  // namespace berth

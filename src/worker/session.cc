@@ -1,0 +1,156 @@
+#include "worker/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "worker/detect.h"
+#include "worker/op_clock.h"
+#include "worker/outputs.h"
+
+namespace berth {
+namespace {
+
+// Copies, since the next run writes into the request's own.
+std::vector<ov::Tensor> Kept(const std::vector<ov::Tensor>& tensors) {
+  std::vector<ov::Tensor> copies;
+  for (const ov::Tensor& tensor : tensors) {
+    copies.emplace_back();
+    if (!tensor) continue;
+    copies.back() = ov::Tensor(tensor.get_element_type(), tensor.get_shape());
+    tensor.copy_to(copies.back());
+  }
+  return copies;
+}
+
+// The run whose time is the one in the middle.
+const OneRun& Middle(const std::vector<OneRun>& runs) {
+  std::vector<size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return runs[i].seconds; });
+  return runs[order[order.size() / 2]];
+}
+
+}  // namespace
+
+nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
+  try {
+    const std::string what = question.at("do");
+    if (what == "open") return Open(question);
+    if (what == "run") return Run(question);
+    if (what == "profile" || what == "op_times") return Profile(question);
+    if (what == "devices") {
+      nlohmann::json devices = nlohmann::json::array();
+      for (const std::string& name : core_.get_available_devices()) {
+        devices.push_back({{"runs_on", name}, {"full_name", core_.get_property(name, ov::device::full_name)}});
+      }
+      return {{"devices", devices}};
+    }
+    if (what == "detect") return Detect(core_, ReadDevices(question.at("devices"), core_), question.at("seconds"));
+    throw Error("there is no question '{}'", what);
+  } catch (const Error& error) {
+    return {{"error", error.what()}};
+  } catch (const std::exception& exception) {
+    return {{"error", Error("{}", Brief(exception)).what()}};
+  }
+}
+
+nlohmann::json WorkerSession::Open(const nlohmann::json& question) {
+  model_.reset();
+  reference_.clear();
+  devices_ = ReadDevices(question.at("devices"), core_);
+  model_ = LoadModel(question, core_);
+  flops_.clear();
+  for (const nlohmann::json& op : question.at("ops")) flops_.push_back(op.at("flops"));
+  return {{"ops", model_->ops},
+          {"ops_found", model_->ops_found},
+          {"ops_missing", model_->ops_missing},
+          {"weights_filled", model_->weights_filled},
+          {"version", std::string(ov::get_openvino_version().buildNumber)}};
+}
+
+std::unique_ptr<Runner> WorkerSession::Make(const nlohmann::json& way) {
+  const std::string how = way.at("how");
+  if (how == "parallel") return RunParallel(*model_, core_, devices_, way.at("device"));
+  if (how == "hetero") return RunHetero(*model_, core_, devices_, way.at("device"));
+  if (how == "alone") return RunAlone(*model_, core_, devices_.at(way.at("device").get<size_t>()));
+  return RunByItself(*model_, core_, devices_, how, way.value("first", ""));
+}
+
+nlohmann::json WorkerSession::Compare(const std::vector<ov::Tensor>& outputs) {
+  if (reference_.empty()) {
+    const auto whole = RunAlone(*model_, core_, devices_.front());
+    whole->Run();
+    reference_ = Kept(whole->Outputs());
+  }
+  return CompareOutputs(reference_, outputs);
+}
+
+nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
+  BERTH_CHECK(model_, "a model is opened first");
+  const nlohmann::json& ways = question.at("ways");
+  const size_t rounds = question.at("rounds");
+  std::vector<std::unique_ptr<Runner>> runners(ways.size());
+  nlohmann::json answers = nlohmann::json::array();
+  // What does not compile or run is this way's answer, and no other's.
+  const auto attempt = [&](size_t way, auto&& act) {
+    try {
+      act();
+    } catch (const std::exception& exception) {
+      answers[way] = {{"error", Error("{}", Brief(exception)).what()}};
+      runners[way].reset();
+    }
+  };
+  std::vector<std::vector<OneRun>> runs(ways.size());
+  for (size_t way = 0; way < ways.size(); ++way) {
+    answers.push_back(nlohmann::json::object());
+    attempt(way, [&] {
+      runners[way] = Make(ways[way]);
+      runners[way]->Run();
+      answers[way] = runners[way]->Describe();
+      if (question.value("compare", false)) answers[way]["outputs"] = Compare(runners[way]->Outputs());
+    });
+  }
+  for (size_t round = 0; round < rounds; ++round) {
+    for (size_t way = 0; way < ways.size(); ++way) {
+      if (runners[way]) attempt(way, [&] { runs[way].push_back(runners[way]->Run()); });
+    }
+  }
+  for (size_t way = 0; way < ways.size(); ++way) {
+    if (!runners[way] || runs[way].empty()) continue;
+    std::vector<double> seconds, stolen;
+    for (const OneRun& run : runs[way]) seconds.push_back(run.seconds), stolen.push_back(run.stolen);
+    nlohmann::json part_runs = nlohmann::json::array();
+    for (const PartRun& part : Middle(runs[way]).parts) part_runs.push_back({part.begin, part.end});
+    answers[way].update({{"seconds", seconds}, {"stolen", stolen}, {"part_runs", part_runs}});
+  }
+  return {{"ways", answers}};
+}
+
+nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
+  BERTH_CHECK(model_, "a model is opened first");
+  const size_t rounds = question.at("rounds");
+  const bool whole = question.at("do") == "profile";
+  const auto make = [&](bool counters) {
+    if (whole) return RunAlone(*model_, core_, devices_.at(question.at("device").get<size_t>()), counters);
+    return RunHetero(*model_, core_, devices_, question.at("device"), counters);
+  };
+  const auto counted = make(true), plain = make(false);
+  OpClock clock(*model_, counted->compiled(), flops_);
+  counted->Run();
+  plain->Run();
+  std::vector<double> seconds;
+  for (size_t round = 0; round < rounds; ++round) {
+    counted->Run();
+    clock.Add(counted->request().get_profiling_info());
+    seconds.push_back(plain->Run().seconds);
+  }
+  nlohmann::json ops = nlohmann::json::array();
+  const std::vector<double> by_op = clock.Seconds();
+  for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock.kinds()[op])});
+  return {{"ops", ops}, {"totals", clock.totals()}, {"seconds", seconds}, {"unassigned", clock.Unassigned()}};
+}
+
+}  // namespace berth

@@ -1,0 +1,57 @@
+// What this process is asked, one JSON object after another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/runner.h"
+
+namespace berth {
+
+// {"do": "open", "model": path, "inputs": {name: sizes}, "ops": [{"name": n, "tensors": [names], "flops": f}],
+//  "devices": [{"name": n, "runs_on": "CPU", "cores": [0]}]}
+//   -> {"ops": n, "ops_found": n, "ops_missing": [the first few], "weights_filled": n, "version": OpenVINO's}
+//
+// {"do": "run", "ways": [way, ...], "rounds": n, "compare": bool}, a way being {"how": "parallel" or "hetero",
+// "device":
+//  [by op]}, {"how": "alone", "device": d}, {"how": "default"}, {"how": "auto", "first": "CPU"} or {"how": "threads"}
+//   -> {"ways": [{"seconds": [by round], "stolen": [by round], "subgraphs": n, "parts": [...], "part_runs": [[begin,
+//   end]
+//  by part, of the run in the middle], "transfers": [...], "outputs": {...}} or {"error": why}]}
+// The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
+// those of the whole model on the first device.
+//
+// {"do": "profile", "device": d, "rounds": n}
+//   -> {"ops": [[seconds, kind] by op], "totals": [by round], "seconds": [by round, without counters], "unassigned":
+//   share}
+//
+// {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
+//
+// {"do": "devices"} -> {"devices": [{"runs_on": "CPU", "full_name": "..."}]}
+// {"do": "detect", "devices": [...], "seconds": s} -> {"devices": [...], "links": [...]} (worker/detect.h)
+//
+// Anything that goes wrong: {"error": a line}.
+class WorkerSession {
+ public:
+  nlohmann::json Answer(const nlohmann::json& question);
+
+ private:
+  nlohmann::json Open(const nlohmann::json& question);
+  nlohmann::json Run(const nlohmann::json& question);
+  nlohmann::json Profile(const nlohmann::json& question);
+  nlohmann::json Compare(const std::vector<ov::Tensor>& outputs);
+
+  std::unique_ptr<Runner> Make(const nlohmann::json& way);
+
+  ov::Core core_;
+  std::vector<RuntimeDevice> devices_;
+  std::optional<LoadedModel> model_;
+  std::vector<double> flops_;
+  std::vector<ov::Tensor> reference_;  // outputs of the whole model; empty until somebody compares
+};
+
+}  // namespace berth

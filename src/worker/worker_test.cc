@@ -1,0 +1,155 @@
+// Models that ship, split and run: what comes out must be what the whole model gives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "worker/outputs.h"
+#include "worker/session.h"
+
+namespace berth {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+json Devices(std::vector<int> first, std::vector<int> second) {
+  return {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", first}},
+          {{"name", "b"}, {"runs_on", "CPU"}, {"cores", second}}};
+}
+
+std::string Shipped(const std::string& name) { return std::string(BERTH_SOURCE_DIR) + "/models/" + name + ".onnx"; }
+
+// The cores of this machine, one each where there are two; both on one where there is one would be refused.
+json TwoDevices() { return Devices({0}, {1}); }
+bool HasTwoCores() { return std::thread::hardware_concurrency() >= 2; }
+
+// An open question about squeezenet with one op per tensor that its reader names.
+json OpenSqueezenet(ov::Core& core) {
+  json ops = json::array();
+  for (const auto& node : core.read_model(Shipped("squeezenet1_1"))->get_ordered_ops()) {
+    const std::string type = node->get_type_name();
+    if (type != "Add" && type != "Relu" && type != "MaxPool" && type != "Concat") continue;
+    if (node->output(0).get_names().empty()) continue;
+    ops.push_back({{"name", node->get_friendly_name()}, {"tensors", node->output(0).get_names()}, {"flops", 1000}});
+  }
+  return {{"do", "open"},
+          {"model", Shipped("squeezenet1_1")},
+          {"inputs", json::object()},
+          {"ops", ops},
+          {"devices", TwoDevices()}};
+}
+
+TEST(Worker, GivesTheSameOutputsHoweverAModelIsSplit) {
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+  ov::Core core;
+  WorkerSession session;
+  const json opened = session.Answer(OpenSqueezenet(core));
+  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  const size_t ops = opened["ops"];
+  ASSERT_GT(ops, 50u) << "a convolution with a bias is named where the bias is added";
+  EXPECT_EQ(opened["ops_found"], ops);
+  EXPECT_GT(opened["weights_filled"], 20);
+  std::vector<int> alternating(ops), half(ops);
+  for (size_t op = 0; op < ops; ++op) alternating[op] = (op / 3) % 2, half[op] = op < ops / 2 ? 0 : 1;
+  const json answer = session.Answer({{"do", "run"},
+                                      {"ways",
+                                       {{{"how", "parallel"}, {"device", alternating}},
+                                        {{"how", "hetero"}, {"device", alternating}},
+                                        {{"how", "parallel"}, {"device", half}},
+                                        {{"how", "alone"}, {"device", 1}},
+                                        {{"how", "default"}},
+                                        {{"how", "threads"}}}},
+                                      {"rounds", 2},
+                                      {"compare", true}});
+  ASSERT_TRUE(answer.contains("ways")) << answer.dump();
+  for (const json& way : answer["ways"]) {
+    ASSERT_FALSE(way.contains("error")) << way.dump();
+    EXPECT_TRUE(way["outputs"]["equal"]) << way["outputs"].dump();
+    EXPECT_EQ(way["outputs"]["compared"], 1);
+    EXPECT_EQ(way["outputs"]["finite"], 1.0);
+    EXPECT_EQ(way["seconds"].size(), 2u);
+    for (const double seconds : way["seconds"]) EXPECT_GT(seconds, 0);
+  }
+  EXPECT_GT(answer["ways"][0]["subgraphs"], 10);
+  EXPECT_GT(answer["ways"][1]["subgraphs"], 10);
+  // Half and half: the cut may cross two branches of a module.
+  EXPECT_LE(answer["ways"][2]["subgraphs"], 4);
+  EXPECT_LE(answer["ways"][2]["transfers"].size(), 2u);
+  EXPECT_GE(answer["ways"][2]["transfers"].size(), 1u);
+  // A part begins when those that it takes tensors from have ended.
+  const json& parts = answer["ways"][0]["parts"];
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const json& run = answer["ways"][0]["part_runs"][part];
+    EXPECT_LT(run[0], run[1]);
+    for (const size_t before : parts[part]["before"]) {
+      EXPECT_GE(run[0].get<double>(), answer["ways"][0]["part_runs"][before][1].get<double>());
+    }
+  }
+}
+
+TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+  ov::Core core;
+  WorkerSession session;
+  const json opened = session.Answer(OpenSqueezenet(core));
+  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  const json profile = session.Answer({{"do", "profile"}, {"device", 0}, {"rounds", 5}});
+  ASSERT_FALSE(profile.contains("error")) << profile.dump();
+  double sum = 0;
+  for (const json& op : profile["ops"]) sum += op[0].get<double>();
+  const auto totals = profile["totals"].get<std::vector<double>>();
+  const auto [least, most] = std::ranges::minmax(totals);
+  // The kernels' times are middle means each, the totals are of whole runs.
+  EXPECT_GT(sum, least * 0.5);
+  EXPECT_LT(sum, most * 1.5);
+  EXPECT_LT(profile["unassigned"], 0.02);
+}
+
+TEST(Worker, SaysInOneLineWhatIsWrong) {
+  ov::Core core;
+  WorkerSession session;
+  const auto error = [&](const json& question) {
+    const json answer = session.Answer(question);
+    const std::string text = answer.value("error", "no error");
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    return text;
+  };
+  EXPECT_THAT(error({{"do", "dance"}}), HasSubstr("dance"));
+  json question = OpenSqueezenet(core);
+  question["devices"][0]["runs_on"] = "TPU";
+  EXPECT_THAT(error(question), HasSubstr("device a runs on TPU, which this machine lacks: OpenVINO finds CPU"));
+  question["devices"] = Devices({0}, {0});
+  EXPECT_THAT(error(question), HasSubstr("devices a and b both have core 0"));
+  question["devices"] = Devices({0}, {});
+  EXPECT_THAT(error(question), HasSubstr("device b: a second device that runs on CPU"));
+  question["devices"] = Devices({100'000}, {});
+  EXPECT_THAT(error(question), HasSubstr("core 100000 is none that this process may use"));
+  question["devices"] = Devices({0}, {}).get<std::vector<json>>();
+  question["devices"].erase(1);
+  question["model"] = Shipped("no_such_model");
+  EXPECT_THAT(error(question), HasSubstr("OpenVINO does not take it"));
+  question["model"] = Shipped("squeezenet1_1");
+  for (json& op : question["ops"]) op["tensors"] = json::array(), op["name"] = "other " + op["name"].get<std::string>();
+  EXPECT_THAT(error(question), HasSubstr("OpenVINO's reading has 0 of the"));
+}
+
+TEST(CompareOutputs, TellsRoundingFromADifference) {
+  const auto tensor = [](std::vector<float> values) {
+    ov::Tensor made(ov::element::f32, {values.size()});
+    std::ranges::copy(values, made.data<float>());
+    return made;
+  };
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(CompareOutputs({tensor({1, 2})}, {tensor({1.00001f, 2})})["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1.01f, 2})})["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, 2, 3})})["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, inf})})["equal"]);
+  EXPECT_TRUE(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})})["equal"]);
+  EXPECT_EQ(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})})["finite"], 0.5);
+  EXPECT_FALSE(CompareOutputs({}, {})["equal"]) << "nothing was compared";
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,154 @@
+// Running plans, profiles and this machine, as a user asks for them. What needs OpenVINO is skipped where it is not
+// built.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/cli/run_berth.h"
+
+namespace berth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool HasOpenVino() {
+  return std::filesystem::exists(std::filesystem::path(BERTH_BINARY).parent_path() / "berth-openvino");
+}
+bool HasTwoCores() { return ::sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
+
+#define NEEDS_OPENVINO()                                                                    \
+  if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built"; \
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores"
+
+constexpr const char* kTwoCores = R"(name: two
+devices:
+  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [0]}
+  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [1]}
+links:
+  - {latency: 10us, bandwidth: 10GB/s}
+)";
+
+void ExpectMistake(const std::vector<std::string>& arguments, const std::string& said) {
+  const Outcome outcome = RunBerth(arguments);
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr(said));
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+}
+
+TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "round_robin",
+                                 "-o", folder / "plan.json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  for (const std::string executor : {"openvino_parallel", "openvino"}) {
+    SCOPED_TRACE(executor);
+    const Outcome run = RunBerth(
+        {"run", folder / "plan.json", "--runs", "3", "--with", executor, "--json", "--trace", folder / "trace.json"});
+    ASSERT_EQ(run.code, 0) << run.err << run.out;
+    const nlohmann::json answer = run.json();
+    EXPECT_EQ(answer["executor"], executor);
+    EXPECT_EQ(answer["outputs_equal"], true);
+    EXPECT_GT(answer["predicted_seconds"], 0);
+    EXPECT_GT(answer["measured_seconds"], 0);
+    EXPECT_GE(answer["measured_spread"], 0);
+    EXPECT_EQ(answer["run_seconds"].size(), 3u);
+    EXPECT_GT(answer["subgraphs"], 10);
+    ASSERT_EQ(answer["others"].size(), 3u);
+    for (const auto& other : answer["others"]) EXPECT_GT(other["measured_seconds"], 0) << other;
+    // Both timelines have all ops.
+    const nlohmann::json trace = nlohmann::json::parse(Content(folder / "trace.json"));
+    std::map<int, int> ops_by_process;
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["ph"] == "X" && event["cat"] != "transfer") ++ops_by_process[event["pid"]];
+    }
+    ASSERT_EQ(ops_by_process.size(), 2u);
+    EXPECT_EQ(ops_by_process.begin()->second, ops_by_process.rbegin()->second);
+  }
+  const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "2"});
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.out, HasSubstr("this plan"));
+  EXPECT_THAT(page.out, HasSubstr("equal to those of the first device alone"));
+}
+
+TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome plan =
+      RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner",
+                "on(group=merge(size=8),planner=local_search)", "--evaluator", "openvino_parallel(runs=2,keep=1)",
+                "--budget", "6evals", "--json", "-o", folder / "plan.json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_EQ(plan.json()["evaluations"], 6);
+  EXPECT_GT(plan.json()["score_seconds"], 0);
+  // What was made by measuring is predicted by a simulator.
+  const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "1", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.json()["evaluator"].get<std::string>(), HasSubstr("parallel(contention=ports"));
+}
+
+TEST(Run, NamesWhatIsMissingInOneLine) {
+  ExpectMistake({"run"}, "run: give a plan file, or --placement");
+  ExpectMistake({"run", "--placement", "0,0"}, "--placement needs a model");
+  if (!HasOpenVino()) {
+    ExpectMistake({"run", "--model", "squeezenet1_1", "--placement", "0"}, "");
+    GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
+  }
+  const Folder folder;
+  const Outcome plan =
+      RunBerth({"plan", "squeezenet1_1", "--cluster", "cpu_gpu", "--planner", "single", "-o", folder / "plan.json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  ExpectMistake({"run", folder / "plan.json", "--with", "tea"}, "openvino_parallel");
+  ExpectMistake({"run", folder / "plan.json", "--runs", "0"}, "--runs: '0'");
+  ExpectMistake({"plan", "chain(ops=4)", "--evaluator", "openvino", "--budget", "1evals"}, "is a formula");
+  ExpectMistake({"plan", "squeezenet1_1", "--mode", "training", "--evaluator", "openvino", "--budget", "1evals"},
+                "OpenVINO runs inference");
+  ExpectMistake({"cluster", "detect", "--split", "gpu:2"}, "expected cpu: and a number");
+  ExpectMistake({"cluster", "detect", "--split", "cpu:100000"}, "this process may use");
+}
+
+TEST(Profile, GivesPlanTheTimesOfEachDevice) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const std::string table = folder / "times.json";
+  const Outcome profile =
+      RunBerth({"profile", "squeezenet1_1", "--cluster", folder / "two.yaml", "--runs", "3", "-o", table, "--json"});
+  ASSERT_EQ(profile.code, 0) << profile.err;
+  const nlohmann::json answer = profile.json();
+  ASSERT_EQ(answer["devices"].size(), 2u);
+  double sum = 0;
+  for (const auto& op : answer["devices"][1]["ops"]) sum += op["seconds"].get<double>();
+  const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
+                                 "profile(file=" + table + ")", "--planner", "single", "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
+  const Outcome alone = RunBerth({"profile", "squeezenet1_1", "--runs", "2"});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+}
+
+TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  const std::string file = folder / "here.yaml";
+  const Outcome detect = RunBerth({"cluster", "detect", "--split", "cpu:2", "--quick", "-o", file, "--json"});
+  ASSERT_EQ(detect.code, 0) << detect.err;
+  const Outcome show = RunBerth({"cluster", "show", file, "--json"});
+  ASSERT_EQ(show.code, 0) << show.err;
+  EXPECT_EQ(show.json()["fingerprint"], detect.json()["fingerprint"]);
+  ASSERT_EQ(show.json()["devices"].size(), 2u);
+  for (const auto& device : show.json()["devices"]) {
+    for (const char* key : {"memory_bandwidth", "op_overhead"}) {
+      EXPECT_EQ(device[key]["provenance"], "measured");
+      EXPECT_GT(device[key]["value"], 0);
+    }
+    EXPECT_EQ(device["peak"]["f32"]["provenance"], "measured");
+    EXPECT_THAT(device["op_overhead"]["source"].get<std::string>(), HasSubstr("between the runs"));
+  }
+}
+
+}  // namespace
+}  // namespace berth::testing
