@@ -42,7 +42,7 @@ class MetisPlanner : public NamedPlanner {
   explicit MetisPlanner(const Params& params) : NamedPlanner(params) {}
 
   PlannerFacts facts() const override {
-    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true};
+    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
   }
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
