@@ -36,8 +36,8 @@ constexpr Rounds kFine = {{{"annealing(order=rank)", "local_search(order=rank)"}
                            {"annealing(order=search)", "annealing(order=rank,hot=0.0003)"}}};
 // The same where ops differ in which device is the fastest, and each device is that of its share: then the best plans
 // waste no work, and the order of the ops is all that is left.
-constexpr Rounds kOrders = {{{"annealing(order=search,work=30)", "annealing(order=search)"},
-                             {"annealing(order=search,work=30)", "annealing(order=search,hot=0.0003)"}}};
+constexpr Rounds kOrders = {{{"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=30)"},
+                             {"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=100)"}}};
 constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
 constexpr double kForRules = 0.4, kForCoarse = 0.2;
