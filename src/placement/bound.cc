@@ -137,7 +137,7 @@ Bound ParallelBound(const Evaluator& evaluator) {
     if (time > bound.time) bound = {.time = time, .reason = reason};
   };
   offer(work, "work ideally spread over the devices");
-  offer(window, "work that can neither begin at once nor end last, ideally spread over the devices");
+  offer(window, "work within its window, spread over the devices");
   offer(group, "the largest group of ops that must share a device");
   return bound;
 }

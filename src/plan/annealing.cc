@@ -163,7 +163,7 @@ class AnnealingPlanner : public NamedPlanner {
 void RegisterAnnealing(PlannerCatalog& catalog) {
   std::vector<Parameter> parameters = {{.name = "hot",
                                         .type = ParameterType::kReal,
-                                        .default_value = "0.001",
+                                        .default_value = "0.01",
                                         .sentence = "first temperature, as a share of the first score",
                                         .least = 1e-9,
                                         .most = 1e3},

@@ -29,15 +29,17 @@ constexpr const char* kRules[] = {
 // Searches on whole layers, from the best of the rules: few moves, each worth much.
 constexpr const char* kCoarse[] = {"on(group=layers,planner=local_search(order=rank))",
                                    "on(group=layers,planner=local_search)", "one_cut"};
-// Rounds of searches on all of the graph, each from the best of the round before.
+// Rounds of searches on all of the graph, each from the best of the round before: cooler than from anywhere, so as not
+// to lose it.
 constexpr size_t kRounds = 2;
 using Rounds = std::array<std::array<const char*, 2>, kRounds>;
-constexpr Rounds kFine = {{{"annealing(order=rank)", "local_search(order=rank)"},
-                           {"annealing(order=search)", "annealing(order=rank,hot=0.0003)"}}};
+constexpr Rounds kFine = {{{"annealing(order=rank,hot=0.001)", "local_search(order=rank)"},
+                           {"annealing(order=search,hot=0.001)", "annealing(order=rank,hot=0.0003)"}}};
 // The same where ops differ in which device is the fastest, and each device is that of its share: then the best plans
 // waste no work, and the order of the ops is all that is left.
-constexpr Rounds kOrders = {{{"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=30)"},
-                             {"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=100)"}}};
+constexpr Rounds kOrders = {
+    {{"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=30,hot=0.001)"},
+     {"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=100,hot=0.001)"}}};
 constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
 constexpr double kForRules = 0.4, kForCoarse = 0.2;

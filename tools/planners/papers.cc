@@ -128,7 +128,7 @@ void WriteMemory(const Catalogs& catalogs, const Options& options) {
                                                          {"topo"},
                                                          {"heft"},
                                                          {"etf"},
-                                                         {"annealing(order=rank)", true},
+                                                         {"annealing(order=rank,hot=0.001)", true},
                                                          {"auto", true}});
   fmt::print("\n### Training steps where memory binds\n\n");
   WriteHead({"graph, cluster"}, {"GB in all", "bound"}, columns);
