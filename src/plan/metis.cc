@@ -148,7 +148,9 @@ class MetisPlanner : public NamedPlanner {
         memories += memory_share_.back();
       }
       for (double& share : work_share_) share /= speeds;
-      for (double& share : memory_share_) share /= std::max(memories, 1e-300);
+      // METIS wants a little for each, also for a device without any memory.
+      constexpr double kLeast = 1e-6;
+      for (double& share : memory_share_) share = std::max(kLeast, share / std::max(memories, 1e-300));
     }
 
     const Units& units_;

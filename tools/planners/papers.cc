@@ -113,7 +113,7 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
                                                          {"heft(clusters=never)"},
                                                          {"heft"},
                                                          {"etf"},
-                                                         {"annealing(order=rank)", true},
+                                                         {"annealing(order=rank,hot=0.001)", true},
                                                          {"auto", true}});
   fmt::print("### Training steps\n\n");
   WriteTable(catalogs, kTraining, "training", columns, options);
