@@ -1,8 +1,6 @@
 #include "cli/comparing.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "base/stopwatch.h"
 #include "cli/planning.h"
@@ -41,13 +39,6 @@ std::vector<std::string> SimpleRules(const Setup& setup) {
   return rules;
 }
 
-bool IsSimple(const std::string& planner) {
-  const std::string name = Spec::Parse(planner).name;
-  constexpr std::array<std::string_view, 9> kSimple = {
-      "single", "one_cut", "round_robin", "human", "memory_proportional", "equal_layers", "topo", "first_fit", "metis"};
-  return std::ranges::count(kSimple, name) > 0;
-}
-
 }  // namespace
 
 Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const std::vector<std::string>& planners,
@@ -77,7 +68,7 @@ Comparison ComparePlanners(const Setup& setup, const Catalogs& catalogs, const s
     } else {
       const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
       rows.push_back({.report = RunPlanner(setup, *planner, search, bound, cancelled, line, share),
-                      .simple = IsSimple(planner->name())});
+                      .simple = planner->facts().simple});
     }
   }
   if (rows.empty()) {

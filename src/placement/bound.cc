@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "placement/bound_pipeline.h"
+#include "placement/bound_window.h"
 #include "placement/bound_work.h"
 #include "placement/placeto_rules.h"
 
@@ -15,6 +16,7 @@ namespace berth {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
+constexpr size_t kLooks = 32;  // more found no more on the papers' networks
 
 // Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its
 // order, and rounding is monotone: no end of a run is earlier, to the last bit.
@@ -59,7 +61,8 @@ std::vector<double> EarliestEnds(const Problem& problem, std::optional<DeviceId>
 
 // The longest path: through each op, the least over its devices of its earliest end there and the least time that its
 // successors then still need.
-double PathBound(const Problem& problem, const std::vector<double>& earliest_end, std::optional<DeviceId> io_host) {
+double PathBound(const Problem& problem, const std::vector<double>& earliest_end, std::optional<DeviceId> io_host,
+                 Windows& windows) {
   const Graph& graph = problem.graph();
   const size_t devices = problem.num_devices();
   std::vector<double> remaining(graph.num_ops() * devices, 0);  // after the op, when it ran there
@@ -70,6 +73,7 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
     const auto op = MakeId<OpId>(v);
     double* const row = remaining.data() + v * devices;
     double ends = kForever, passes = kForever;
+    windows.head[v] = windows.tail[v] = kForever;
     for (const DeviceId p : problem.cluster().ids()) {
       const double end = earliest_end[v * devices + Index(p)];
       if (end == kForever) continue;
@@ -91,6 +95,8 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
           row[Index(p)] = std::max(row[Index(p)], least);
         }
       }
+      windows.head[v] = std::min(windows.head[v], end - problem.op_time(op, p));
+      windows.tail[v] = std::min(windows.tail[v], row[Index(p)]);
       ends = std::min(ends, last);
       passes = std::min(passes, end + row[Index(p)]);
     }
@@ -100,9 +106,9 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
   return std::max(exact, RoundDown(through, 2 * graph.num_ops()));
 }
 
-double WorkBound(const Problem& problem) {
+double WorkBound(const Problem& problem, std::vector<double>& weight) {
   const std::vector<double> nothing(problem.num_devices(), 0);
-  return RoundDown(LeastWork(problem, nothing, 1), 2 * problem.num_ops());
+  return RoundDown(LeastWork(problem, nothing, 1, &weight), 2 * problem.num_ops());
 }
 
 Bound SerialBound(const Evaluator& evaluator) {
@@ -117,12 +123,23 @@ Bound SerialBound(const Evaluator& evaluator) {
 Bound ParallelBound(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   const std::optional<DeviceId> io_host = evaluator.facts().io_host();
-  double path = PathBound(problem, EarliestEnds(problem, io_host), io_host);
   // Shared media are simulated to nine digits.
-  if (evaluator.facts().contention() == Contention::kLinks) path *= 1 - 1e-8;
-  const double work = WorkBound(problem);
-  if (work > path) return {.time = work, .reason = "work ideally spread over the devices"};
-  return {.time = path, .reason = "longest path, with its transfers"};
+  const double precision = evaluator.facts().contention() == Contention::kLinks ? 1 - 1e-8 : 1;
+  Windows windows{.head = std::vector<double>(problem.num_ops()), .tail = std::vector<double>(problem.num_ops())};
+  const double path = PathBound(problem, EarliestEnds(problem, io_host), io_host, windows) * precision;
+  std::vector<double> weight;
+  const double work = WorkBound(problem, weight);
+  RaiseWindows(problem, weight, kLooks, windows);
+  const double window = RoundDown(WindowBound(problem, windows, weight), 8 * problem.num_ops()) * precision;
+  const double group = RoundDown(GroupBound(problem, windows), 8 * problem.num_ops()) * precision;
+  Bound bound{.time = path, .reason = "longest path, with its transfers"};
+  const auto offer = [&](double time, const char* reason) {
+    if (time > bound.time) bound = {.time = time, .reason = reason};
+  };
+  offer(work, "work ideally spread over the devices");
+  offer(window, "work within its window, spread over the devices");
+  offer(group, "the largest group of ops that must share a device");
+  return bound;
 }
 
 Bound TimeBound(const Evaluator& evaluator) {

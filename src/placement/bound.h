@@ -12,7 +12,7 @@ namespace berth {
 // minimise.
 struct Bound {
   double time = 0;
-  std::string reason;  // "longest path with communication", "work over devices", "every op on its fastest device"
+  std::string reason;  // "longest path, with its transfers", "every op on its fastest device"
   std::optional<double>
       objective{};  // on Score::objective, where the evaluator sets it; `reason` is about this one then
 
@@ -23,7 +23,8 @@ struct Bound {
 //  parallel: communication-aware longest path L(v,p) = w(v,p) + max over consumers u min over q (transfer(v,p,q) +
 //  L(u,q)),
 //            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least
-//            times over devices as its simplest form). O(E D^2).
+//            times over devices as its simplest form); work within a window, and groups that share a device
+//            (bound_window.h). O(E D^2 + V log V), and up to 50,000 ops 64 V log V besides.
 //  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner
 //  mincut).
 //  pipeline: the work bound over groups that share a device, and the largest group. O(V D).

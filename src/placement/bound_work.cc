@@ -50,19 +50,25 @@ double DearestOp(const Problem& problem, std::span<const double> rate) {
 }
 
 // With two devices the dual is a concave function of one number, whose slope is the difference of the loads.
-double TwoDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
+double TwoDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds,
+                     std::vector<double>& weight) {
   std::vector<double> loads(2);
   double low = 0, high = 1, best = 0;
   for (int round = 0; round < rounds; ++round) {
     const double middle = (low + high) / 2;
-    best = std::max(best, RatedWork(problem, {fixed[0] + shared * middle, fixed[1] + shared * (1 - middle)}, loads));
+    const double work = RatedWork(problem, {fixed[0] + shared * middle, fixed[1] + shared * (1 - middle)}, loads);
+    if (work > best) {
+      best = work;
+      weight = {middle, 1 - middle};
+    }
     (loads[0] > loads[1] ? low : high) = middle;
   }
   return best;
 }
 
 // Multiplicative steps along the subgradient, which is the loads: the price of an overloaded device rises.
-double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds) {
+double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, double shared, int rounds,
+                      std::vector<double>& best_weight) {
   const size_t devices = problem.num_devices();
   std::vector<double> weight(devices, 1 / static_cast<double>(devices)), rate(devices), loads(devices);
   double best = 0;
@@ -70,7 +76,10 @@ double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, dou
     // The weights' rounded sum may exceed 1.
     const double sum = std::max(1.0, std::accumulate(weight.begin(), weight.end(), 0.0));
     for (size_t p = 0; p < devices; ++p) rate[p] = fixed[p] + shared * (weight[p] / sum);
-    best = std::max(best, RatedWork(problem, rate, loads));
+    if (const double work = RatedWork(problem, rate, loads); work > best) {
+      best = work;
+      for (size_t p = 0; p < devices; ++p) best_weight[p] = weight[p] / sum;
+    }
     const double most = std::ranges::max(loads);
     if (most == 0) break;
     double total = 0;
@@ -116,16 +125,22 @@ double LeastOverhead(const Evaluator& evaluator) {
   return overhead > 0 ? overhead * static_cast<double>(Components(evaluator.problem().graph())) : 0;
 }
 
-double LeastWork(const Problem& problem, std::span<const double> fixed, double shared) {
+double LeastWork(const Problem& problem, std::span<const double> fixed, double shared, std::vector<double>* weight) {
   // Enough rounds to converge, and no more than a second's work on a graph of a million ops.
   const double size = static_cast<double>(problem.num_ops() * problem.num_devices()) + 1;
   const int rounds = static_cast<int>(std::clamp(1e8 / size, 4.0, 60.0));
-  if (problem.num_devices() == 1) {
+  const size_t devices = problem.num_devices();
+  std::vector<double> best(devices, 1 / static_cast<double>(devices));
+  double work = 0;
+  if (devices == 1) {
     std::vector<double> loads(1);
-    return RatedWork(problem, {fixed[0] + shared}, loads);
+    work = RatedWork(problem, {fixed[0] + shared}, loads);
+  } else {
+    work = devices == 2 ? TwoDeviceWork(problem, fixed, shared, rounds, best)
+                        : ManyDeviceWork(problem, fixed, shared, rounds, best);
   }
-  return problem.num_devices() == 2 ? TwoDeviceWork(problem, fixed, shared, rounds)
-                                    : ManyDeviceWork(problem, fixed, shared, rounds);
+  if (weight != nullptr) *weight = std::move(best);
+  return work;
 }
 
 void AddObjectiveBound(const Evaluator& evaluator, Bound& bound) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "placement/bound.h"
 
@@ -12,8 +13,10 @@ double RoundDown(double sum, size_t additions);
 
 // A device p costs fixed[p] for each time unit that it computes; the longest of all computing costs `shared` per time
 // unit besides. No assignment of ops to devices costs less than this (rounding apart), not even one that divides ops.
-// O(ops x devices) up to sixty times.
-double LeastWork(const Problem& problem, std::span<const double> fixed, double shared);
+// O(ops x devices) up to sixty times. `weight`, where it is not null, receives what each device counts in it: not
+// negative, with a sum of 1 at most.
+double LeastWork(const Problem& problem, std::span<const double> fixed, double shared,
+                 std::vector<double>* weight = nullptr);
 
 // The least time that a serial run spends between subgraphs: there is one per connected part of the graph at least.
 double LeastOverhead(const Evaluator& evaluator);

@@ -17,18 +17,21 @@ class FullSession : public Session {
         priority_(start.priority.begin(), start.priority.end()),
         score_(Rescore()) {}
 
-  Score Try(OpId op, DeviceId device) override {
-    const std::pair<OpId, DeviceId> move(op, device);
-    return Try(std::span(&move, 1));
-  }
-
-  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
-    tried_.assign(moves.begin(), moves.end());
+  Score TryChange(const PlanChange& change) override {
+    tried_.assign(change.moves.begin(), change.moves.end());
+    tried_priorities_.assign(change.priorities.begin(), change.priorities.end());
     undo_.clear();
-    for (const auto& [op, device] : moves) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
+    undo_priorities_.clear();
+    for (const auto& [op, device] : tried_) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
+    for (const auto& [op, priority] : tried_priorities_) {
+      undo_priorities_.emplace_back(op, std::exchange(priority_[Index(op)], priority));
+    }
     tried_score_ = Rescore();
-    // Backwards, since an op may be moved twice.
+    // Backwards, since an op may be changed twice.
     for (auto move = undo_.rbegin(); move != undo_.rend(); ++move) device_[Index(move->first)] = move->second;
+    for (auto undo = undo_priorities_.rbegin(); undo != undo_priorities_.rend(); ++undo) {
+      priority_[Index(undo->first)] = undo->second;
+    }
     can_commit_ = true;
     return tried_score_;
   }
@@ -36,6 +39,7 @@ class FullSession : public Session {
   void Commit() override {
     BERTH_CHECK(can_commit_, "Commit follows a Try");
     for (const auto& [op, device] : tried_) device_[Index(op)] = device;
+    for (const auto& [op, priority] : tried_priorities_) priority_[Index(op)] = priority;
     score_ = tried_score_;
     can_commit_ = false;
   }
@@ -52,6 +56,7 @@ class FullSession : public Session {
   std::vector<double> priority_;
   Score score_;
   std::vector<std::pair<OpId, DeviceId>> tried_, undo_;
+  std::vector<std::pair<OpId, double>> tried_priorities_, undo_priorities_;
   Score tried_score_;
   bool can_commit_ = false;
 };

@@ -94,14 +94,23 @@ class Workspace {
   std::string failure{};
 };
 
+// What is different in a plan: ops on other devices, and ops with other priorities. Later entries win.
+struct PlanChange {
+  std::span<const std::pair<OpId, DeviceId>> moves{};
+  std::span<const std::pair<OpId, double>> priorities{};  // only of a plan that has priorities
+};
+
 // A plan that is changed by moves, scored as it changes. Not thread-safe. Planners use it through Walk (search.h).
 class Session {
  public:
   virtual ~Session() = default;
-  // The score with `op` on `device`, all else as committed; changes nothing.
-  virtual Score Try(OpId op, DeviceId device) = 0;
-  // The same for a set of moves at once.
-  virtual Score Try(std::span<const std::pair<OpId, DeviceId>> moves) = 0;
+  // The score with this change of what is committed; changes nothing.
+  virtual Score TryChange(const PlanChange& change) = 0;
+  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) { return TryChange({.moves = moves}); }
+  Score Try(OpId op, DeviceId device) {
+    const std::pair<OpId, DeviceId> move(op, device);
+    return Try(std::span(&move, 1));
+  }
   // Makes the last Try permanent.
   virtual void Commit() = 0;
   virtual const Score& score() const = 0;  // of what is committed
@@ -132,9 +141,9 @@ class Evaluator {
   // Everything. score is bit for bit that of ScorePlan where facts().deterministic.
   virtual Timeline Trace(const PlanView& plan) const = 0;
 
-  // Moves scored one after another; the default scores each in full. Priorities stay as they are; a sequence does not
-  // outlive a move, since it names the transfers of one placement: sessions leave it out. What scores in full uses
-  // `workspace`, which must outlive the session.
+  // Changes scored one after another; the default scores each in full. A sequence does not outlive a move, since it
+  // names the transfers of one placement: sessions leave it out. What scores in full uses `workspace`, which must
+  // outlive the session.
   virtual std::unique_ptr<Session> NewSession(const PlanView& start, Workspace& workspace) const;
 
  private:

@@ -48,15 +48,10 @@ class RatingSession : public Session {
     rating_.Rate(device_, busy_, score_);
   }
 
-  Score Try(OpId op, DeviceId device) override {
-    const std::pair<OpId, DeviceId> move(op, device);
-    return Try(std::span(&move, 1));
-  }
-
-  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
-    tried_.assign(moves.begin(), moves.end());
+  Score TryChange(const PlanChange& change) override {
+    tried_.assign(change.moves.begin(), change.moves.end());
     workspace_.Told();
-    tried_score_ = workspace_.Heard(inner_->Try(moves));
+    tried_score_ = workspace_.Heard(inner_->TryChange(change));
     undo_.clear();
     for (const auto& [op, device] : tried_) undo_.emplace_back(op, std::exchange(device_[Index(op)], device));
     rating_.Rate(device_, busy_, tried_score_);

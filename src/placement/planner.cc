@@ -50,4 +50,8 @@ SearchEnd HowItEnded(const Budget& budget, const PlanResult& result) {
   return result.wall_seconds >= budget.seconds ? SearchEnd::kClock : SearchEnd::kItself;
 }
 
+bool NoPlanIsBetter(const Planner& planner, const PlanResult& result, const EvaluatorFacts& evaluator) {
+  return result.optimal && (planner.facts().space == PlannerFacts::Space::kSequence || !evaluator.uses_priorities);
+}
+
 }  // namespace berth

@@ -110,6 +110,7 @@ struct PlannerFacts {
   enum class Space : uint8_t { kPlacement, kPriorities, kSequence };
   Space space = Space::kPlacement;  // what its plans may carry
   bool deterministic_without_seed = false;
+  bool simple = false;   // a rule that takes no search, or what papers compare with: reports show the best of these
   bool learned = false;  // it trains, or has trained, a policy: reports show controls beside it
 };
 
@@ -124,6 +125,10 @@ class Planner {
   virtual std::optional<std::string> Refuses(const Problem&, const Evaluator&) const { return std::nullopt; }
   virtual PlanResult MakePlan(const PlanRequest& request) = 0;
 };
+
+// Whether no plan is better than this result of the planner: an optimum among placements may still be beaten by an
+// order.
+bool NoPlanIsBetter(const Planner& planner, const PlanResult& result, const EvaluatorFacts& evaluator);
 
 // Composites are given the catalog; they include no sibling.
 class PlannerCatalog : public Catalog<std::unique_ptr<Planner>(const PlannerCatalog&)> {

@@ -258,18 +258,25 @@ Walk::Walk(Search& search, const PlanView& start, std::string_view cause)
   }
 }
 
-Score Walk::Try(std::span<const std::pair<OpId, DeviceId>> moves) {
+Score Walk::TryChange(const PlanChange& change) {
   search_.workspace_->evaluation = search_.next_number_++;
-  tried_ = session_->Try(moves);
+  tried_ = session_->TryChange(change);
+  tried_priorities_.assign(change.priorities.begin(), change.priorities.end());
   has_tried_ = true;
   search_.Count(tried_);
   search_.Tell();
   return tried_;
 }
 
+void Walk::Starts(std::span<double> starts) {
+  search_.Ask({.device = session_->device(), .priority = priority_}, starts);
+  search_.Tell();
+}
+
 void Walk::Take() {
   BERTH_CHECK(has_tried_, "nothing was tried since the last move was taken");
   session_->Commit();
+  for (const auto& [op, priority] : tried_priorities_) priority_[Index(op)] = priority;
   has_tried_ = false;
   const PlanView plan{.device = session_->device(), .priority = priority_};
   if (Score score = tried_; search_.IsBest(score, plan)) search_.Keep(plan, score, cause_);

@@ -125,12 +125,16 @@ class Walk {
 
   const Score& score() const { return session_->score(); }  // of the plan as it stands
   std::span<const DeviceId> device() const { return session_->device(); }
+  std::span<const double> priority() const { return priority_; }  // empty, or one per op
 
   Score Try(OpId op, DeviceId device) {
     const std::pair<OpId, DeviceId> move(op, device);
     return Try(std::span(&move, 1));
   }
-  Score Try(std::span<const std::pair<OpId, DeviceId>> moves);
+  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) { return TryChange({.moves = moves}); }
+  Score TryChange(const PlanChange& change);
+  // The starts of all ops in the plan as it stands, by an evaluation more.
+  void Starts(std::span<double> starts);
   // Makes the last Try permanent; the search keeps the plan when it is the best so far. One Take per Try.
   void Take();
 
@@ -138,6 +142,7 @@ class Walk {
   Search& search_;
   std::string cause_;
   std::vector<double> priority_;
+  std::vector<std::pair<OpId, double>> tried_priorities_;
   std::unique_ptr<Session> session_;
   Score tried_;
   bool has_tried_ = false;

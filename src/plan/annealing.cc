@@ -14,7 +14,8 @@
 namespace berth {
 namespace {
 
-// Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over the moves of local_search. A move that makes the score
+// Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over the moves of local_search, with order=search also over
+// priorities. A move that makes the score
 // worse by the share x is kept with probability exp(-x / t); t falls geometrically from `hot` to `cold` over the budget
 // (or `steps` when the budget has no end). Bytes over a memory limit count as time, so that the search can pass through
 // placements that do not fit. Never worse than its start.
@@ -24,6 +25,7 @@ class AnnealingPlanner : public NamedPlanner {
       : NamedPlanner(params),
         hot_(params.Real("hot")),
         cold_(params.Real("cold")),
+        work_(params.Real("work")),
         steps_(params.Int("steps")),
         start_(params) {}
 
@@ -44,35 +46,90 @@ class AnnealingPlanner : public NamedPlanner {
   }
 
  private:
+  // The work of the devices under a plan, and under what a move would make of it.
+  class Loads {
+   public:
+    Loads(const Problem& problem, std::span<const DeviceId> device) : problem_(problem), load_(problem.num_devices()) {
+      for (const OpId op : problem.graph().ops()) load_[Index(device[Index(op)])] += Time(op, device[Index(op)]);
+      mean_ = tried_mean_ = MeanOf(load_);
+    }
+
+    double mean() const { return mean_; }  // the root of the mean of their squares
+    double Try(std::span<const DeviceId> device, std::span<const std::pair<OpId, DeviceId>> moves) {
+      if (moves.empty()) return tried_mean_ = mean_;
+      tried_ = load_;
+      for (const auto& [op, to] : moves) {
+        tried_[Index(device[Index(op)])] -= Time(op, device[Index(op)]);
+        tried_[Index(to)] += Time(op, to);
+      }
+      return tried_mean_ = MeanOf(tried_);
+    }
+    // The last Try, whose moves these were.
+    void Take(std::span<const std::pair<OpId, DeviceId>> moves) {
+      if (!moves.empty()) load_ = tried_;
+      mean_ = tried_mean_;
+    }
+
+   private:
+    double Time(OpId op, DeviceId device) const {
+      const double time = problem_.op_time(op, device);
+      return time < kCannotRun ? time : 0;
+    }
+    static double MeanOf(const std::vector<double>& loads) {
+      double sum = 0;
+      for (const double load : loads) sum += load * load;
+      return std::sqrt(sum / static_cast<double>(loads.size()));
+    }
+
+    const Problem& problem_;
+    std::vector<double> load_, tried_;
+    double mean_, tried_mean_;
+  };
+
   void Anneal(Search& search, const Units& units, const Budget& budget, const Plan& start) const {
     Walk walk(search, start.view(), "found by search");
     const Structure structure(units);
     MoveMaker moves(units, structure);
-    ShapeChooser shapes;
+    const bool orders = start_.searches_order && !walk.priority().empty();
+    ShapeChooser shapes(orders);
+    Loads loads(search.problem(), walk.device());
     const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
     const double all_bytes = MemoryOf(search.problem());
-    const auto energy = [&](const Score& score) {
+    const auto energy = [&](const Score& score, double load) {
       // A placement that does not fit is at least a tenth worse.
       const double excess = static_cast<double>(score.excess_bytes) / all_bytes;
-      return score.value() / whole + (score.fits() ? 0 : 0.1 + 10 * excess);
+      return (score.value() + work_ * load) / whole + (score.fits() ? 0 : 0.1 + 10 * excess);
     };
     const int64_t first = search.evaluations();
+    std::vector<double> starts(orders ? search.problem().num_ops() : 0);
+    int since_path = kPathFor;
+    bool taken = true;
     // A problem without moves (one device each) would draw empty ones for ever.
     for (int idle = 0; idle < 10'000 && !search.Done();) {
+      if (orders && taken && ++since_path >= kPathFor) {
+        walk.Starts(starts);
+        moves.Know(FindCriticalPath(search.problem(), walk.device(), starts));
+        since_path = 0;
+        taken = false;
+        if (search.Done()) break;
+      }
       const MoveShape shape = shapes.Draw(search.random());
-      const auto move = moves.Draw(shape, walk.device(), search.random());
+      const PlanChange change = moves.Draw(shape, walk.device(), walk.priority(), search.random());
       ++idle;
-      if (move.empty()) continue;
+      if (change.moves.empty() && change.priorities.empty()) continue;
       idle = 0;
       const double spent = Spent(search, budget, first);
       const double temperature = hot_ * std::pow(cold_ / hot_, spent);
-      const double before = energy(walk.score());
-      const Score score = walk.Try(move);
+      const double before = energy(walk.score(), loads.mean());
+      const Score score = walk.TryChange(change);
       // A score that failed is nowhere to go on from.
-      const double worse = score.failed() ? std::numeric_limits<double>::infinity() : energy(score) - before;
+      const double worse = score.failed() ? std::numeric_limits<double>::infinity()
+                                          : energy(score, loads.Try(walk.device(), change.moves)) - before;
       shapes.Report(shape, worse < 0);
       if (worse > 0 && !search.random().Chance(std::exp(-worse / temperature))) continue;
+      loads.Take(change.moves);
       walk.Take();
+      taken = true;
     }
   }
 
@@ -95,7 +152,8 @@ class AnnealingPlanner : public NamedPlanner {
     return bytes;
   }
 
-  double hot_, cold_;
+  static constexpr int kPathFor = 20;  // tries for which a critical path is good enough
+  double hot_, cold_, work_;
   int64_t steps_;
   StartOptions start_;
 };
@@ -115,13 +173,20 @@ void RegisterAnnealing(PlannerCatalog& catalog) {
                                         .sentence = "last temperature, as a share of the first score",
                                         .least = 1e-12,
                                         .most = 1e3},
+                                       {.name = "work",
+                                        .type = ParameterType::kReal,
+                                        .default_value = "0",
+                                        .sentence = "how much the root mean square of the devices' work counts beside "
+                                                    "the score",
+                                        .least = 0,
+                                        .most = 1e6},
                                        {.name = "steps",
                                         .type = ParameterType::kInt,
                                         .default_value = "20000",
                                         .sentence = "evaluations, where the budget sets no limit",
                                         .least = 1,
                                         .most = 1e12}};
-  for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));
+  for (Parameter& parameter : StartOptions::Parameters(true)) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "annealing",
                .sentence = "Simulated annealing with the moves of local_search, cooled over the budget.",
                .source = "Kirkpatrick, Gelatt and Vecchi 1983",

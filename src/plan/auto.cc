@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "placement/bound_work.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/list_scheduler.h"
@@ -28,14 +29,34 @@ constexpr const char* kRules[] = {
 // Searches on whole layers, from the best of the rules: few moves, each worth much.
 constexpr const char* kCoarse[] = {"on(group=layers,planner=local_search(order=rank))",
                                    "on(group=layers,planner=local_search)", "one_cut"};
-// Rounds of searches on all of the graph, each from the best of the round before.
-constexpr std::array<std::array<const char*, 2>, 4> kFine = {{{"local_search(order=rank)", "annealing(order=rank)"},
-                                                              {"local_search(order=rank)", "local_search"},
-                                                              {"local_search(order=rank)", "annealing(order=rank)"},
-                                                              {"local_search(order=rank)", "local_search"}}};
+// Rounds of searches on all of the graph, each from the best of the round before: cooler than from anywhere, so as not
+// to lose it.
+constexpr size_t kRounds = 2;
+using Rounds = std::array<std::array<const char*, 2>, kRounds>;
+constexpr Rounds kFine = {{{"annealing(order=rank,hot=0.001)", "local_search(order=rank)"},
+                           {"annealing(order=search,hot=0.001)", "annealing(order=rank,hot=0.0003)"}}};
+// The same where ops differ in which device is the fastest, and each device is that of its share: then the best plans
+// waste no work, and the order of the ops is all that is left.
+constexpr Rounds kOrders = {
+    {{"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=30,hot=0.001)"},
+     {"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=100,hot=0.001)"}}};
+constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
 constexpr double kForRules = 0.4, kForCoarse = 0.2;
-constexpr std::array<double, 4> kForFine = {0.35, 0.35, 0.5, 1};
+constexpr std::array<double, kRounds> kForFine = {0.5, 1};
+
+// Whether each op on its fastest device is nearly as much work as there must be.
+bool FastestShareTheWork(const Problem& problem) {
+  const Units units(problem);
+  std::vector<double> load(problem.num_devices());
+  for (size_t unit = 0; unit < units.size(); ++unit) {
+    const DeviceId device = units.fastest(unit);
+    load[Index(device)] += units.time(unit, device);
+  }
+  if (load.size() < 2 || units.contradiction()) return false;
+  const std::vector<double> nothing(load.size(), 0);
+  return std::ranges::max(load) <= kShare * LeastWork(problem, nothing, 1);
+}
 
 // Runs all simple rules and schedules; then searches that begin from the best of these, each with an equal share of the
 // budget; then searches from the best of those. Several run at a time, on as many threads as the request allows: with a
@@ -50,8 +71,9 @@ class AutoPlanner : public NamedPlanner {
     };
     for (const char* name : kRules) add(name, rules_);
     for (const char* name : kCoarse) add(name, coarse_);
-    for (size_t round = 0; round < kFine.size(); ++round) {
+    for (size_t round = 0; round < kRounds; ++round) {
       for (const char* name : kFine[round]) add(name, fine_[round]);
+      for (const char* name : kOrders[round]) add(name, orders_[round]);
     }
   }
 
@@ -61,7 +83,11 @@ class AutoPlanner : public NamedPlanner {
     Run run(request);
     run.Stage(rules_, kForRules);
     run.Stage(coarse_, kForCoarse);
-    for (size_t round = 0; round < fine_.size(); ++round) run.Stage(fine_[round], kForFine[round]);
+    const EvaluatorFacts& facts = request.evaluator.facts();
+    const bool ordered = facts.Is<ParallelFacts>() && facts.uses_priorities && FastestShareTheWork(request.problem());
+    for (size_t round = 0; round < kRounds; ++round) {
+      run.Stage(ordered ? orders_[round] : fine_[round], kForFine[round]);
+    }
     run.OrderBest();
     return run.Finish();
   }
@@ -166,9 +192,7 @@ class AutoPlanner : public NamedPlanner {
     void Adopt(const Planner& member, const PlanResult& result) {
       if (!search_.has_best() || Better(result.score, search_.best_score())) winner_ = member.name();
       search_.Adopt(result);
-      // An optimum among placements may still be beaten by an order.
-      optimal_ = optimal_ || (result.optimal && (member.facts().space == PlannerFacts::Space::kSequence ||
-                                                 !request_.evaluator.facts().uses_priorities));
+      optimal_ = optimal_ || NoPlanIsBetter(member, result, request_.evaluator.facts());
     }
 
     const PlanRequest& request_;
@@ -179,7 +203,7 @@ class AutoPlanner : public NamedPlanner {
   };
 
   std::vector<std::unique_ptr<Planner>> rules_, coarse_;
-  std::array<std::vector<std::unique_ptr<Planner>>, kFine.size()> fine_;
+  std::array<std::vector<std::unique_ptr<Planner>>, kRounds> fine_, orders_;
 };
 
 }  // namespace

@@ -55,6 +55,47 @@ TEST_F(Auto, IsNoWorseThanAnyRule) {
   }
 }
 
+// A schedule without idle time, in which each op is on its fastest device: its length is the optimum. Ops are numbered
+// by when they start in it.
+TEST_F(Auto, FindsAnOrderWhereEachOpHasItsOwnDevice) {
+  Random random(5);
+  constexpr size_t kDevices = 4, kPerDevice = 10;
+  constexpr double kLength = 100;
+  struct Task {
+    double start, end;
+    size_t device;
+  };
+  std::vector<Task> tasks;
+  for (size_t d = 0; d < kDevices; ++d) {
+    std::vector<double> cuts = {0, kLength};
+    while (cuts.size() < kPerDevice + 1) cuts.push_back(random.Uniform(1, kLength - 1));
+    std::ranges::sort(cuts);
+    for (size_t i = 0; i < kPerDevice; ++i) tasks.push_back({.start = cuts[i], .end = cuts[i + 1], .device = d});
+  }
+  std::ranges::sort(tasks, {}, &Task::start);
+  GraphBuilder builder("planted");
+  std::vector<double> times;
+  for (size_t v = 0; v < tasks.size(); ++v) {
+    builder.AddOp("", "Task", {});
+    for (size_t d = 0; d < kDevices; ++d) {
+      times.push_back((tasks[v].end - tasks[v].start) * (d == tasks[v].device ? 1 : 1 + random.Uniform(0.2, 1)));
+    }
+  }
+  for (size_t v = 0; v < tasks.size(); ++v) {
+    const size_t tensor = builder.AddTensor(v, 1);
+    for (size_t u = v + 1; u < tasks.size(); ++u) {
+      const double needed = tasks[v].end + (tasks[u].device == tasks[v].device ? 0 : 5);
+      if (needed <= tasks[u].start && random.Chance(0.1)) builder.Consume(tensor, u);
+    }
+  }
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(kDevices, 5, 1e9)),
+                        {.time = std::move(times), .source = "planted"});
+  const auto evaluator = evaluators_.Make("parallel(contention=none,io=everywhere)", problem);
+  EXPECT_GE(Run(*evaluator, "heft", {}).score.time, 1.05 * kLength);
+  EXPECT_LE(Run(*evaluator, "auto", {.evaluations = 100'000}).score.time, 1.02 * kLength);
+}
+
 TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {
   const Problem problem = testing::ModelProblem("gnmt(layers=2,steps=4)", "p100x4", true);
   const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);

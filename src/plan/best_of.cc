@@ -53,9 +53,7 @@ class BestOfPlanner : public NamedPlanner {
       const PlanResult result = member.MakePlan(part);
       if (!search.has_best() || Better(result.score, search.best_score())) winner = member.name();
       search.Adopt(result);
-      // An optimum among placements may still be beaten by an order.
-      optimal = result.optimal &&
-                (member.facts().space == PlannerFacts::Space::kSequence || !request.evaluator.facts().uses_priorities);
+      optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
     }
     return search.Finish(optimal, fmt::format("the best plan is that of {}{}", winner, refusals));
   }

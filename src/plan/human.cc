@@ -135,7 +135,7 @@ class HumanPlanner : public NamedPlanner {
   using NamedPlanner::NamedPlanner;
 
   PlannerFacts facts() const override {
-    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true};
+    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {

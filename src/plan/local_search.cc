@@ -73,7 +73,7 @@ class LocalSearchPlanner : public NamedPlanner {
   static std::vector<DeviceId> Shaken(Search& search, MoveMaker& moves) {
     std::vector<DeviceId> device = search.best().device;
     for (size_t k = 2 + search.random().Below(4); k > 0; --k) {
-      const auto shape = static_cast<MoveShape>(search.random().Below(kMoveShapes));
+      const auto shape = static_cast<MoveShape>(search.random().Below(kPlacementShapes));
       for (const auto& [op, to] : moves.Draw(shape, device, search.random())) device[Index(op)] = to;
     }
     return device;
@@ -92,7 +92,7 @@ void RegisterLocalSearch(PlannerCatalog& catalog) {
                                         .sentence = "restarts, where the budget sets no limit",
                                         .least = 0,
                                         .most = 1e9}};
-  for (Parameter& parameter : StartOptions::Parameters()) parameters.push_back(std::move(parameter));
+  for (Parameter& parameter : StartOptions::Parameters(false)) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
                .sentence = "Hill climbing that moves single ops, segments, clusters and branches, with restarts.",
                .source = "-",

@@ -42,7 +42,7 @@ class MetisPlanner : public NamedPlanner {
   explicit MetisPlanner(const Params& params) : NamedPlanner(params) {}
 
   PlannerFacts facts() const override {
-    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true};
+    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
   }
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
@@ -148,7 +148,9 @@ class MetisPlanner : public NamedPlanner {
         memories += memory_share_.back();
       }
       for (double& share : work_share_) share /= speeds;
-      for (double& share : memory_share_) share /= std::max(memories, 1e-300);
+      // METIS wants a little for each, also for a device without any memory.
+      constexpr double kLeast = 1e-6;
+      for (double& share : memory_share_) share = std::max(kLeast, share / std::max(memories, 1e-300));
     }
 
     const Units& units_;

@@ -53,6 +53,20 @@ TEST(Metis, GivesTheSlowerDeviceLess) {
   EXPECT_LT(on_cpu * 3, static_cast<std::ptrdiff_t>(problem.num_ops()));
 }
 
+TEST(Metis, SaysNothingAboutADeviceWithoutMemory) {
+  GraphBuilder builder("chain");
+  for (size_t v = 0; v < 20; ++v) {
+    const size_t op = builder.AddOp("", "Op", {});
+    builder.UseParameter(builder.AddParameter(10), op);
+    if (v > 0) builder.Consume(builder.AddTensor(v - 1, 1), v);
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 2, {.memory_limits = {1000, 0}});
+  ::testing::internal::CaptureStdout();
+  const PlanResult result = Partition(problem);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");  // METIS prints what it takes for mistakes
+  EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
+}
+
 TEST(Metis, AnswersTheSameEachTime) {
   const Problem problem = testing::ModelProblem("gnmt(layers=2,steps=4)", "p100x4", true);
   const PlanResult first = Partition(problem), second = Partition(problem);

@@ -140,12 +140,11 @@ void MoveMaker::Exchange(std::span<const DeviceId> placement, Random& random) {
   if (structure_.partition_of(a) != structure_.partition_of(b)) return;
   const DeviceId from = placement[Index(structure_.part(a).front())], to = placement[Index(structure_.part(b).front())];
   if (from == to) return;
-  for (const OpId op : structure_.part(a)) Visit(op);
-  MoveAll(placement, to);
-  chosen_.clear();
-  for (const OpId op : structure_.part(b)) Visit(op);
-  MoveAll(placement, from);
-  chosen_.clear();
+  for (const auto& [part, goal] : {std::pair(a, to), std::pair(b, from)}) {
+    for (const OpId op : structure_.part(part)) Visit(op);
+    MoveAll(placement, goal);
+    chosen_.clear();
+  }
 }
 
 void MoveMaker::Boundary(std::span<const DeviceId> placement, Random& random) {
@@ -169,6 +168,43 @@ void MoveMaker::Boundary(std::span<const DeviceId> placement, Random& random) {
   }
   MoveAll(placement, to);
   chosen_.clear();
+}
+
+// By a share of all that there is between the least and the most urgent: drawn evenly over the orders of magnitude.
+void MoveMaker::Urgency(std::span<const double> priority, Random& random) {
+  if (range_ == 0) {
+    const auto [least, most] = std::ranges::minmax(priority);
+    range_ = std::max(most - least, 1e-9);
+  }
+  const size_t op = random.Below(priority.size());
+  const double by = range_ * std::exp(random.Uniform(std::log(1e-3), 0)) * (random.Chance(0.5) ? 1 : -1);
+  priorities_.emplace_back(MakeId<OpId>(op), priority[op] + by);
+}
+
+// By a tiny random amount: of equal ones the smaller op number would go first.
+void MoveMaker::Overtake(std::span<const double> priority, Random& random) {
+  if (path_.waits.empty()) return;
+  const auto& [op, before] = path_.waits[random.Below(path_.waits.size())];
+  const double of_op = priority[Index(op)], of_before = priority[Index(before)];
+  const double tiny = 1e-9 * random.Uniform() * (std::abs(of_op) + std::abs(of_before));
+  if (random.Chance(0.5)) {
+    priorities_.emplace_back(op, of_before + tiny);
+  } else {
+    priorities_.emplace_back(before, of_op - tiny);
+  }
+}
+
+PlanChange MoveMaker::Draw(MoveShape shape, std::span<const DeviceId> placement, std::span<const double> priority,
+                           Random& random) {
+  priorities_.clear();
+  if (shape == MoveShape::kUrgency) {
+    Urgency(priority, random);
+  } else if (shape == MoveShape::kOvertake) {
+    Overtake(priority, random);
+  } else {
+    return {.moves = Draw(shape, placement, random)};
+  }
+  return {.priorities = priorities_};
 }
 
 bool MoveMaker::KeepsApart(std::span<const DeviceId> placement) {
@@ -212,6 +248,12 @@ std::span<const std::pair<OpId, DeviceId>> MoveMaker::Draw(MoveShape shape, std:
       break;
     case MoveShape::kBoundary:
       Boundary(placement, random);
+      break;
+    case MoveShape::kCritical:
+      if (!path_.ops.empty()) Visit(path_.ops[random.Below(path_.ops.size())]);
+      break;
+    case MoveShape::kUrgency:
+    case MoveShape::kOvertake:
       break;
   }
   if (!chosen_.empty()) MoveAll(placement, Target(placement, chosen_[random.Below(chosen_.size())], random));

@@ -1,6 +1,7 @@
 // Changes of a placement that searches try: from one op to a whole branch of the network.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -8,7 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "placement/evaluator.h"
 #include "placement/units.h"
+#include "plan/critical_path.h"
 #include "plan/structure.h"
 
 namespace berth {
@@ -25,8 +28,12 @@ enum class MoveShape : uint8_t {
   kPart,      // a layer, or what else the network is made of (structure.h)
   kExchange,  // two such parts change places
   kBoundary,  // of two devices that follow each other in the forward pass: the one takes over from the other
+  // Of searches over the order too:
+  kCritical,  // one unit that the end waits for
+  kUrgency,   // nothing moves: an op becomes more or less urgent
+  kOvertake,  // nothing moves: an op that the end waits for gets before one that it waited for on its device
 };
-inline constexpr size_t kMoveShapes = 9;
+inline constexpr size_t kPlacementShapes = 9, kMoveShapes = 12;  // those that need no priorities, and all
 
 // Draws moves that keep all constraints. Not thread-safe: it has scratch memory.
 class MoveMaker {
@@ -38,6 +45,11 @@ class MoveMaker {
   // A move of this shape from `placement`; empty when the draw led to nothing. The span stays valid until the next
   // call.
   std::span<const std::pair<OpId, DeviceId>> Draw(MoveShape shape, std::span<const DeviceId> placement, Random& random);
+  // The same of a plan that has priorities, for all shapes.
+  PlanChange Draw(MoveShape shape, std::span<const DeviceId> placement, std::span<const double> priority,
+                  Random& random);
+  // What kCritical and kOvertake draw from, until it is told anew.
+  void Know(CriticalPath path) { path_ = std::move(path); }
 
  private:
   size_t Size(Random& random) const;
@@ -52,27 +64,37 @@ class MoveMaker {
   void Part(Random& random);
   void Exchange(std::span<const DeviceId> placement, Random& random);
   void Boundary(std::span<const DeviceId> placement, Random& random);
+  void Urgency(std::span<const double> priority, Random& random);
+  void Overtake(std::span<const double> priority, Random& random);
   bool KeepsApart(std::span<const DeviceId> placement);
 
   const Units& units_;
   const Structure& structure_;
   const Graph& graph_;
   Moves moves_;
+  CriticalPath path_;
+  std::vector<std::pair<OpId, double>> priorities_;
   std::vector<OpId> chosen_;
   std::vector<uint32_t> stamp_;      // per op: the round in which it was chosen
   std::vector<OpId> first_of_unit_;  // per unit: the first of its ops that is chosen
   std::vector<DeviceId> trial_;      // only where there are rules between units
   uint32_t round_ = 0;
+  double range_ = 0;  // of the priorities that it saw first
 };
 
 // Draws shapes as often as they have helped lately: the share of a shape follows its gains per try.
 class ShapeChooser {
  public:
+  // `orders`: also those of searches over the order.
+  explicit ShapeChooser(bool orders = false) {
+    if (orders) std::fill(weight_.begin() + kPlacementShapes, weight_.end(), 10);
+  }
+
   MoveShape Draw(Random& random) const;
   void Report(MoveShape shape, bool helped);
 
  private:
-  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1, 12, 4, 4};
+  std::array<double, kMoveShapes> weight_ = {4, 2, 2, 2, 2, 1, 12, 4, 4, 0, 0, 0};
 };
 
 }  // namespace berth

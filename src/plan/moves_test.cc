@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -94,6 +95,36 @@ TEST(MoveMaker, DrawsWholeBranches) {
     EXPECT_TRUE(seen.contains({4, 5, 6}));
     // The join never comes with one branch alone.
     EXPECT_FALSE(seen.contains({1, 2, 3, 7}));
+  }
+}
+
+TEST(MoveMaker, ChangesPrioritiesWithoutMovingAnything) {
+  Random random(8);
+  const Problem problem = testing::RandomProblem(random, {.ops = 20, .devices = 3});
+  const Units units(problem);
+  const Structure structure(units);
+  MoveMaker maker(units, structure);
+  const std::vector<DeviceId> placement = testing::RandomPlacement(problem, random);
+  std::vector<double> priority(20);
+  for (double& each : priority) each = random.Uniform(-5, 5);
+  EXPECT_TRUE(maker.Draw(MoveShape::kOvertake, placement, priority, random).priorities.empty())
+      << "it knows of no path";
+  maker.Know({.ops = {OpId{4}, OpId{7}}, .waits = {{OpId{4}, OpId{9}}}});
+  for (int i = 0; i < 200; ++i) {
+    const PlanChange urgency = maker.Draw(MoveShape::kUrgency, placement, priority, random);
+    EXPECT_TRUE(urgency.moves.empty());
+    ASSERT_EQ(urgency.priorities.size(), 1);
+    EXPECT_LE(std::abs(urgency.priorities[0].second - priority[Index(urgency.priorities[0].first)]), 10);
+    // The one that waited is before the other afterwards.
+    std::vector<double> after = priority;
+    for (const auto& [op, to] : maker.Draw(MoveShape::kOvertake, placement, priority, random).priorities) {
+      EXPECT_THAT(op, ::testing::AnyOf(OpId{4}, OpId{9}));
+      after[Index(op)] = to;
+    }
+    EXPECT_GE(after[4], after[9]);
+    for (const auto& [op, device] : maker.Draw(MoveShape::kCritical, placement, random)) {
+      EXPECT_THAT(op, ::testing::AnyOf(OpId{4}, OpId{7}));
+    }
   }
 }
 

@@ -21,7 +21,7 @@ class OneCutPlanner : public NamedPlanner {
  public:
   explicit OneCutPlanner(const Params& params) : NamedPlanner(params), cuts_(params.Int("cuts")) {}
 
-  PlannerFacts facts() const override { return {.deterministic_without_seed = true}; }
+  PlannerFacts facts() const override { return {.deterministic_without_seed = true, .simple = true}; }
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (problem.num_devices() < 2) return "it needs two devices";

@@ -10,7 +10,7 @@ class RoundRobinPlanner : public NamedPlanner {
  public:
   using NamedPlanner::NamedPlanner;
 
-  PlannerFacts facts() const override { return {.deterministic_without_seed = true}; }
+  PlannerFacts facts() const override { return {.deterministic_without_seed = true, .simple = true}; }
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);

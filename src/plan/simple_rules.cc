@@ -98,7 +98,7 @@ class SimpleRulePlanner : public NamedPlanner {
   SimpleRulePlanner(const Params& params, Rule rule, std::string cause)
       : NamedPlanner(params), rule_(rule), cause_(std::move(cause)) {}
 
-  PlannerFacts facts() const override { return {.deterministic_without_seed = true}; }
+  PlannerFacts facts() const override { return {.deterministic_without_seed = true, .simple = true}; }
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);

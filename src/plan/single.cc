@@ -11,7 +11,7 @@ class SinglePlanner : public NamedPlanner {
  public:
   explicit SinglePlanner(const Params& params) : NamedPlanner(params), device_(params.Text("device")) {}
 
-  PlannerFacts facts() const override { return {.deterministic_without_seed = true}; }
+  PlannerFacts facts() const override { return {.deterministic_without_seed = true, .simple = true}; }
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);

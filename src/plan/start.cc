@@ -7,9 +7,17 @@
 namespace berth {
 
 StartOptions::StartOptions(const Params& params)
-    : start(params.Text("start")), by_rank(params.Text("order") == "rank") {}
+    : start(params.Text("start")),
+      by_rank(params.Text("order") != "first_come"),
+      searches_order(params.Text("order") == "search") {}
 
-std::vector<Parameter> StartOptions::Parameters() {
+std::vector<Parameter> StartOptions::Parameters(bool with_search) {
+  std::string sentence = "order of ops in its plans: first_come, none; rank, by the longest path to the end";
+  std::vector<std::string> orders = {"first_come", "rank"};
+  if (with_search) {
+    sentence += "; search, by priorities that begin there and are searched too";
+    orders.emplace_back("search");
+  }
   return {{.name = "start",
            .type = ParameterType::kChoice,
            .default_value = "simple",
@@ -18,9 +26,22 @@ std::vector<Parameter> StartOptions::Parameters() {
           {.name = "order",
            .type = ParameterType::kChoice,
            .default_value = "first_come",
-           .sentence = "order of ops in its plans: first_come, none; rank, by the longest path to the end",
-           .choices = {"first_come", "rank"}}};
+           .sentence = std::move(sentence),
+           .choices = std::move(orders)}};
 }
+
+namespace {
+
+// Priorities that keep a plan's order, as far as those of an evaluator can.
+std::vector<double> PrioritiesOf(const Plan& plan) {
+  if (!plan.sequence) return plan.priority;
+  std::vector<double> priority(plan.device.size());
+  double left = static_cast<double>(priority.size());
+  for (const OpId op : plan.sequence->ops) priority[Index(op)] = left--;
+  return priority;
+}
+
+}  // namespace
 
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
   const Problem& problem = units.problem();
@@ -32,6 +53,12 @@ Plan StartPlan(Search& search, const Units& units, const Plan* given, const Star
   };
   if (given != nullptr) {
     evaluate(given->device, "first placement of the search");
+    if (options.searches_order && !plan.priority.empty() && !search.Done()) {
+      if (std::vector<double> given_priority = PrioritiesOf(*given); !given_priority.empty()) {
+        plan.priority = std::move(given_priority);
+        evaluate(given->device, "first placement of the search");
+      }
+    }
   } else if (options.start == "random") {
     const std::vector<double> even(problem.num_devices(), 1);
     evaluate(units.Draw(search.random(), even), "drawn at random");
@@ -43,6 +70,7 @@ Plan StartPlan(Search& search, const Units& units, const Plan* given, const Star
     }
   }
   plan.device = search.best().device;
+  plan.priority = search.best().priority;
   return plan;
 }
 

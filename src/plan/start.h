@@ -12,11 +12,13 @@ namespace berth {
 
 // How planners that improve a placement begin, and by which priorities their placements are run.
 struct StartOptions {
-  std::string start;  // simple or random
-  bool by_rank;       // ops run by upward rank, where the evaluator minds priorities; else first come, first served
+  std::string start;    // simple or random
+  bool by_rank;         // ops run by upward rank, where the evaluator minds priorities; else first come, first served
+  bool searches_order;  // upward ranks are only where priorities begin
 
   explicit StartOptions(const Params& params);
-  static std::vector<Parameter> Parameters();
+  // Without order=search for planners that have no moves for it.
+  static std::vector<Parameter> Parameters(bool with_search);
 
   // What the plans of such a planner may carry.
   PlannerFacts::Space space() const {
@@ -25,8 +27,8 @@ struct StartOptions {
 };
 
 // Evaluates and returns the plan to begin with: the placement that the request brings; else with start=simple the best
-// of everything on one device (interchangeable devices once), with start=random one drawn evenly. Its priorities stay
-// the same for the whole search.
+// of everything on one device (interchangeable devices once), with start=random one drawn evenly. With order=search the
+// request's order is tried beside the ranks.
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options);
 
 }  // namespace berth

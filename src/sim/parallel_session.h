@@ -40,15 +40,10 @@ class ParallelSession : public Session {
     end_round_.swap(tried_end_round_);
   }
 
-  Score Try(OpId op, DeviceId device) override {
-    const std::pair<OpId, DeviceId> move(op, device);
-    return Try(std::span(&move, 1));
-  }
-
-  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
+  Score TryChange(const PlanChange& change) override {
     TakeBack();
     first_round_ = kNotEnded;
-    for (const auto& [op, device] : moves) {
+    for (const auto& [op, device] : change.moves) {
       const auto v = static_cast<int32_t>(op);
       const int32_t from = tables_.device(v), to = static_cast<int32_t>(device);
       if (from == to) continue;
@@ -56,9 +51,15 @@ class ParallelSession : public Session {
       tables_.Move(v, to);
       moved_.emplace_back(v, from);
     }
+    for (const auto& [op, priority] : change.priorities) {
+      double& current = priority_[Index(op)];
+      if (current == priority) continue;
+      first_round_ = std::min(first_round_, FirstRoundThatMinds(static_cast<int32_t>(op)));
+      prioritised_.emplace_back(op, std::exchange(current, priority));
+    }
     save_all_ = std::exchange(committed_, false);
     can_commit_ = true;
-    tried_score_ = moved_.empty() ? score_ : Simulate();
+    tried_score_ = moved_.empty() && prioritised_.empty() ? score_ : Simulate();
     return tried_score_;
   }
 
@@ -66,9 +67,10 @@ class ParallelSession : public Session {
     BERTH_CHECK(can_commit_, "Commit follows a Try");
     can_commit_ = false;
     committed_ = true;
-    if (moved_.empty()) return;
+    if (moved_.empty() && prioritised_.empty()) return;
     for (const auto& [op, from] : moved_) device_[static_cast<size_t>(op)] = static_cast<DeviceId>(tables_.device(op));
     moved_.clear();
+    prioritised_.clear();
     score_ = tried_score_;
     end_round_.swap(tried_end_round_);
     for (size_t k = 0; k < checkpoints_.size(); ++k) {
@@ -117,9 +119,12 @@ class ParallelSession : public Session {
   };
 
   void TakeBack() {
-    // Backwards, since an op may be moved twice.
+    // Backwards, since an op may be changed twice.
     for (auto move = moved_.rbegin(); move != moved_.rend(); ++move) tables_.Move(move->first, move->second);
     moved_.clear();
+    for (auto old = prioritised_.rbegin(); old != prioritised_.rend(); ++old)
+      priority_[Index(old->first)] = old->second;
+    prioritised_.clear();
   }
 
   // What an op without inputs does is asked for at once, in round 0; an op whose producers never end, never.
@@ -130,6 +135,16 @@ class ParallelSession : public Session {
     for (const int32_t t : inputs) {
       const int32_t producer = flat_.producer(t);
       round = std::min(round, producer < 0 ? 0 : end_round_[static_cast<size_t>(producer)]);
+    }
+    return round;
+  }
+
+  // A priority matters when its op is ready, which is not before its last producer has ended.
+  uint32_t FirstRoundThatMinds(int32_t op) const {
+    uint32_t round = 0;
+    for (const int32_t t : flat_.inputs_of(op)) {
+      const int32_t producer = flat_.producer(t);
+      if (producer >= 0) round = std::max(round, end_round_[static_cast<size_t>(producer)]);
     }
     return round;
   }
@@ -165,11 +180,12 @@ class ParallelSession : public Session {
   Frontier frontier_;
   Ready& ready_;
   Transfers& transfers_;
-  PlanTables tables_;                               // with what was tried
-  std::vector<std::pair<int32_t, int32_t>> moved_;  // what was tried: ops and where they were, in order
-  std::vector<DeviceId> device_;                    // as committed
-  std::vector<double> priority_;
-  int32_t step_;  // between two checkpoints, in ops that have ended
+  PlanTables tables_;                                 // with what was tried
+  std::vector<std::pair<int32_t, int32_t>> moved_;    // what was tried: ops and where they were, in order
+  std::vector<std::pair<OpId, double>> prioritised_;  // what was tried: ops and their priorities before, in order
+  std::vector<DeviceId> device_;                      // as committed
+  std::vector<double> priority_;                      // with what was tried
+  int32_t step_;                                      // between two checkpoints, in ops that have ended
   // Number k is of the first round after k * step_ ops. Those of what was tried begin where it makes a difference.
   std::array<Checkpoint, kCheckpoints + 1> checkpoints_, tried_checkpoints_;
   std::vector<uint32_t> end_round_, tried_end_round_;  // by op

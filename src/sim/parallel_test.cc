@@ -395,7 +395,7 @@ TEST(Session, TriesWithoutChangingAndCommitsTheLastTry) {
   EXPECT_EQ(session->device()[1], DeviceId{0});
 }
 
-// Sessions of random moves, of one op and of many, committed or not, against full scores.
+// Sessions of random moves, of one op and of many, and of priorities, committed or not, against full scores.
 void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options, bool priorities) {
   const Random random(seed);
   for (uint64_t k = 0; k < 8 && !::testing::Test::HasFailure(); ++k) {
@@ -423,13 +423,23 @@ void CompareSessions(uint64_t seed, const testing::RandomProblemOptions& options
           const size_t op = draw.Chance(0.5) ? first : first + draw.Below(problem.num_ops() - first);
           moves.emplace_back(MakeId<OpId>(op), MakeId<DeviceId>(draw.Below(problem.num_devices())));
         }
+        std::vector<std::pair<OpId, double>> changed;
+        if (!priority.empty() && draw.Chance(0.5)) {
+          if (draw.Chance(0.5)) moves.clear();
+          for (size_t left = 1 + draw.Below(3); left > 0; --left) {
+            changed.emplace_back(MakeId<OpId>(draw.Below(problem.num_ops())), static_cast<double>(draw.Below(8)));
+          }
+        }
         std::vector<DeviceId> moved = device;
         for (const auto& [op, to] : moves) moved[Index(op)] = to;
-        const Score expected = evaluator->ScorePlan({.device = moved, .priority = priority}, *workspace);
-        ASSERT_EQ(session->Try(moves), expected);
+        std::vector<double> reordered = priority;
+        for (const auto& [op, to] : changed) reordered[Index(op)] = to;
+        const Score expected = evaluator->ScorePlan({.device = moved, .priority = reordered}, *workspace);
+        ASSERT_EQ(session->TryChange({.moves = moves, .priorities = changed}), expected);
         if (!draw.Chance(0.4)) continue;
         session->Commit();
         device = moved;
+        priority = reordered;
         ASSERT_EQ(session->score(), expected);
         ASSERT_TRUE(std::ranges::equal(session->device(), device));
       }

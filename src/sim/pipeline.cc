@@ -156,14 +156,10 @@ class PipelineSession : public Session {
     score_ = Rate();
   }
 
-  Score Try(OpId op, DeviceId device) override {
-    const std::pair<OpId, DeviceId> move{op, device};
-    return Try(std::span(&move, 1));
-  }
-
-  Score Try(std::span<const std::pair<OpId, DeviceId>> moves) override {
+  // Priorities change nothing here.
+  Score TryChange(const PlanChange& change) override {
     Revert();
-    for (const auto& [op, device] : moves) {
+    for (const auto& [op, device] : change.moves) {
       undo_.emplace_back(op, device_[Index(op)]);
       Move(op, device);
     }

@@ -1,0 +1,53 @@
+#include "plan/critical_path.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace berth {
+
+CriticalPath FindCriticalPath(const Problem& problem, std::span<const DeviceId> device,
+                              std::span<const double> starts) {
+  const Graph& graph = problem.graph();
+  CriticalPath path;
+  if (graph.num_ops() == 0) return path;
+  const auto end = [&](OpId op) { return starts[Index(op)] + problem.op_time(op, device[Index(op)]); };
+  // Where each op is in the order of its device.
+  std::vector<OpId> order;
+  for (const OpId op : graph.ops()) order.push_back(op);
+  std::ranges::sort(order, {}, [&](OpId op) { return std::pair(device[Index(op)], starts[Index(op)]); });
+  std::vector<size_t> at(order.size());
+  for (size_t i = 0; i < order.size(); ++i) at[Index(order[i])] = i;
+
+  OpId op = *std::ranges::max_element(order, {}, end);
+  while (path.ops.size() < graph.num_ops()) {
+    path.ops.push_back(op);
+    // When its inputs were there, as far as nothing queues, and whose was the last.
+    double ready = 0;
+    OpId last{-1};
+    for (const TensorId tensor : graph.inputs_of(op)) {
+      const OpId producer = graph.producer(tensor);
+      const DeviceId from = device[Index(producer)], to = device[Index(op)];
+      const double arrival = end(producer) + (from == to ? 0 : problem.transfer_time(tensor, from, to));
+      if (last != OpId{-1} && arrival <= ready) continue;
+      ready = arrival;
+      last = producer;
+    }
+    const double start = starts[Index(op)];
+    const size_t place = at[Index(op)];
+    const bool has_before = place > 0 && device[Index(order[place - 1])] == device[Index(op)];
+    const bool waited = has_before && end(order[place - 1]) == start && ready < start;
+    if (waited) {
+      for (size_t i = place; i-- > 0 && device[Index(order[i])] == device[Index(op)] && end(order[i]) > ready;) {
+        path.waits.emplace_back(op, order[i]);
+      }
+      op = order[place - 1];
+    } else if (last != OpId{-1}) {
+      op = last;
+    } else {
+      break;
+    }
+  }
+  return path;
+}
+
+}  // namespace berth
