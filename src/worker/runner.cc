@@ -1,7 +1,7 @@
 #include "worker/runner.h"
 
 #include <fmt/format.h>
-#include <time.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,6 +40,11 @@ std::string HeteroOver(const std::vector<RuntimeDevice>& devices) {
   return over;
 }
 
+bool AllOfOneCore(const std::vector<RuntimeDevice>& devices) {
+  return std::ranges::all_of(devices,
+                             [](const RuntimeDevice& device) { return device.is_cpu() && device.cores.size() == 1; });
+}
+
 ov::AnyMap HeteroSettings(const std::vector<RuntimeDevice>& devices, bool counters) {
   ov::AnyMap settings;
   for (const RuntimeDevice& device : devices) {
@@ -51,21 +56,27 @@ ov::AnyMap HeteroSettings(const std::vector<RuntimeDevice>& devices, bool counte
 
 }  // namespace
 
-WholeRunner::WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool busy)
+WholeRunner::WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool alone)
     : compiled_(std::move(compiled)),
       request_(compiled_.create_infer_request()),
       cores_(std::move(cores)),
-      busy_(busy) {
+      alone_(alone) {
   for (size_t i = 0; i < model.inputs.size(); ++i) request_.set_input_tensor(i, model.inputs[i]);
 }
 
 OneRun WholeRunner::Run() {
   OneRun run;
   RunPinned(cores_, [&] {
+    tbb::task_arena arena(1, 1);
+    if (alone_) arena.initialize();
     const ThreadClock clock;
-    request_.infer();
+    if (alone_) {
+      arena.execute([&] { request_.infer(); });
+    } else {
+      request_.infer();
+    }
     run.seconds = clock.seconds();
-    if (busy_) run.stolen = clock.stolen();
+    if (alone_) run.stolen = clock.stolen();
   });
   return run;
 }
@@ -101,7 +112,7 @@ std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& cor
     for (const std::shared_ptr<ov::Node>& node : model.model->get_ordered_ops()) node->get_rt_info().erase("affinity");
     return std::make_unique<WholeRunner>(
         model, core.compile_model(model.model, HeteroOver(devices), HeteroSettings(devices, false)),
-        devices.front().cores, false);
+        devices.front().cores, AllOfOneCore(devices));
   }
   if (how == "auto") {
     std::vector<std::string> plugins;
@@ -131,9 +142,7 @@ std::unique_ptr<WholeRunner> RunHetero(const LoadedModel& model, ov::Core& core,
   SetAffinities(model, devices, device_of_op);
   return std::make_unique<WholeRunner>(
       model, core.compile_model(model.model, HeteroOver(devices), HeteroSettings(devices, counters)),
-      devices.front().cores, std::ranges::all_of(devices, [](const RuntimeDevice& device) {
-        return device.is_cpu() && device.cores.size() == 1;
-      }));
+      devices.front().cores, AllOfOneCore(devices));
 }
 
 }  // namespace berth

@@ -38,7 +38,7 @@ class WholeRunner : public Runner {
  public:
   // `cores`: on which the thread that calls runs. `busy`: that this thread is the one that computes, so that the time
   // in which it does not run is stolen.
-  WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool busy);
+  WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool alone);
   OneRun Run() override;
   std::vector<ov::Tensor> Outputs() override;
   nlohmann::json Describe() const override;
@@ -50,7 +50,7 @@ class WholeRunner : public Runner {
   ov::CompiledModel compiled_;
   ov::InferRequest request_;
   std::vector<int> cores_;
-  bool busy_;
+  bool alone_;
 };
 
 // The whole model on one device.
