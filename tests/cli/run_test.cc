@@ -138,9 +138,10 @@ TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {
   ASSERT_EQ(detect.code, 0) << detect.err;
   const Outcome show = RunBerth({"cluster", "show", file, "--json"});
   ASSERT_EQ(show.code, 0) << show.err;
-  EXPECT_EQ(show.json()["fingerprint"], detect.json()["fingerprint"]);
-  ASSERT_EQ(show.json()["devices"].size(), 2u);
-  for (const auto& device : show.json()["devices"]) {
+  const nlohmann::json shown = show.json();
+  EXPECT_EQ(shown["fingerprint"], detect.json()["fingerprint"]);
+  ASSERT_EQ(shown["devices"].size(), 2u);
+  for (const auto& device : shown["devices"]) {
     for (const char* key : {"memory_bandwidth", "op_overhead"}) {
       EXPECT_EQ(device[key]["provenance"], "measured");
       EXPECT_GT(device[key]["value"], 0);
