@@ -142,12 +142,12 @@ TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {
   EXPECT_EQ(shown["fingerprint"], detect.json()["fingerprint"]);
   ASSERT_EQ(shown["devices"].size(), 2u);
   for (const auto& device : shown["devices"]) {
-    for (const char* key : {"memory_bandwidth", "op_overhead"}) {
-      EXPECT_EQ(device[key]["provenance"], "measured");
-      EXPECT_GT(device[key]["value"], 0);
+    for (const char* key : {"memory_bandwidth_bytes_per_second", "op_overhead_seconds"}) {
+      EXPECT_EQ(device.at(key).at("provenance"), "measured");
+      EXPECT_GT(device.at(key).at("value"), 0);
     }
-    EXPECT_EQ(device["peak"]["f32"]["provenance"], "measured");
-    EXPECT_THAT(device["op_overhead"]["source"].get<std::string>(), HasSubstr("between the runs"));
+    EXPECT_EQ(device.at("peak_flops_per_second").at("f32").at("provenance"), "measured");
+    EXPECT_THAT(device.at("op_overhead_seconds").at("source").get<std::string>(), HasSubstr("between the runs"));
   }
 }
 
