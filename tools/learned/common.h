@@ -56,6 +56,8 @@ void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictu
 void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures);
 
 }  // namespace berth::learned

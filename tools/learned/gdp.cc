@@ -46,7 +46,9 @@ std::string WithInterval(const std::vector<double>& ratio) {
                      means[means.size() - 1 - means.size() / 40]);
 }
 
-void WriteOptima(const Catalogs& catalogs, bool quick) {
+}  // namespace
+
+void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
   const int graphs = quick ? 2 : 10;
   const int64_t evaluations = quick ? 161 : 8001;
   std::vector<std::unique_ptr<Setup>> setups;
@@ -70,7 +72,7 @@ void WriteOptima(const Catalogs& catalogs, bool quick) {
   for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
   jobs.Run();
   fmt::print(
-      "### Where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
+      "## GDP where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
       "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum (`exhaustive`): geometric "
       "means over the graphs, with 95 % intervals by bootstrap over them.\n\n"
       "| method | likeliest is the optimum | likeliest over the optimum | best drawn over the optimum |\n"
@@ -93,7 +95,7 @@ void WriteOptima(const Catalogs& catalogs, bool quick) {
   fmt::print("\n");
 }
 
-void WriteTraining(const Catalogs& catalogs, bool quick) {
+void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string&) {
   const int64_t evaluations = quick ? 33 : 2001;
   std::vector<std::pair<std::string, std::string>> problems = {{"rnnlm(layers=2)", "p100x2"}};
   if (!quick) problems.insert(problems.end(), {{"gnmt(layers=2,steps=10)", "p100x2"}, {"inception_v3", "k80x2"}});
@@ -114,7 +116,8 @@ void WriteTraining(const Catalogs& catalogs, bool quick) {
   for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
   jobs.Run();
   fmt::print(
-      "### Training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one seed, in "
+      "## GDP on training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one seed, "
+      "in "
       "ms.\n\n| network, cluster | ops | method | best drawn | policy's likeliest | time of a run |\n"
       "|---|---:|---|---:|---:|---:|\n",
       evaluations);
@@ -127,9 +130,10 @@ void WriteTraining(const Catalogs& catalogs, bool quick) {
   fmt::print("\n");
 }
 
-void WriteScale(const Catalogs& catalogs, bool quick) {
+void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
-      "### Large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, which is 16 placements drawn and scored "
+      "## GDP on large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, which is 16 placements drawn and "
+      "scored "
       "and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
       "segment=256; and what a trained policy needs to answer, features included.\n\n"
       "| ops | one update | an answer |\n|---:|---:|---:|\n");
@@ -154,15 +158,6 @@ void WriteScale(const Catalogs& catalogs, bool quick) {
     fmt::print("\nSlope of the logarithm of an update's time over that of the ops: {:.2f}.\n", across / along);
   }
   fmt::print("\n");
-}
-
-}  // namespace
-
-void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
-  fmt::print("## GDP\n\n");
-  WriteOptima(catalogs, quick);
-  WriteTraining(catalogs, quick);
-  WriteScale(catalogs, quick);
 }
 
 }  // namespace berth::learned

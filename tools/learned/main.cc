@@ -17,7 +17,9 @@ constexpr Part kParts[] = {
     {"hsdag-ablations", "what each part of it does", WriteHsdagAblations},
     {"placeto", "Placeto on its simulator", WritePlaceto},
     {"placeto-ablations", "what each part of it does", WritePlacetoAblations},
-    {"gdp", "GDP where the optimum is known, on training steps, and on large graphs", WriteGdp},
+    {"gdp", "GDP where the optimum is known", WriteGdp},
+    {"gdp-training", "GDP on training steps, beside people's rules", WriteGdpTraining},
+    {"gdp-scale", "GDP on large graphs", WriteGdpScale},
     {"training-graphs", "Placeto's own table: training on two and four GPUs", WriteTrainingGraphs},
     {"families", "graphs never seen", WriteFamilies},
 };
