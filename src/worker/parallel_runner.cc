@@ -81,8 +81,9 @@ class PartBuilder {
     const Part& part = parts_.parts[number];
     CompiledPart built{.device = static_cast<size_t>(part.device), .nodes = part.nodes, .before = part.before};
     copy_.clear();
+    channels_last_.clear();
     parameters_.clear();
-    for (const int32_t node : part.nodes) Copy(model_.nodes[static_cast<size_t>(node)], built);
+    for (const int32_t node : part.nodes) Copy(model_.nodes[static_cast<size_t>(node)], number, built);
     ov::ResultVector results;
     for (const int32_t node : part.nodes) {
       for (const Output& output : model_.nodes[static_cast<size_t>(node)]->outputs()) {
@@ -96,8 +97,8 @@ class PartBuilder {
           }
         }
         if (leaves) {
-          results.push_back(std::make_shared<ov::op::v0::Result>(
-              layout_.channels_last(output) ? Turn(copy_.at(output), {0, 2, 3, 1}) : copy_.at(output)));
+          results.push_back(std::make_shared<ov::op::v0::Result>(layout_.channels_last(output) ? ChannelsLast(output)
+                                                                                               : copy_.at(output)));
           built.gives.push_back(output);
         }
         if (is_result) built.results.push_back(output);
@@ -111,16 +112,44 @@ class PartBuilder {
   }
 
  private:
-  void Copy(const std::shared_ptr<ov::Node>& node, CompiledPart& built) {
+  // A concatenation of channels beside a cut: made of what is shared as it is, where else each of its inputs would be
+  // turned around, and its output again.
+  bool JoinsChannelsLast(ov::Node& node, size_t number) const {
+    const auto* concat = ov::as_type<ov::op::v0::Concat>(&node);
+    if (concat == nullptr || !layout_.channels_last(node.output(0))) return false;
+    if (concat->get_axis() != 1 && concat->get_axis() != -3) return false;
+    const auto elsewhere = [&](const ov::Node* other) {
+      const auto known = model_.number.find(other);
+      return known != model_.number.end() &&
+             parts_.part_of[static_cast<size_t>(known->second)] != static_cast<int32_t>(number);
+    };
+    const auto comes_in = [&](const Output& input) { return elsewhere(input.get_node()); };
+    const auto leaves = [&](const ov::Input<ov::Node>& reader) { return elsewhere(reader.get_node()); };
+    return std::ranges::any_of(node.input_values(), comes_in) ||
+           std::ranges::any_of(node.output(0).get_target_inputs(), leaves);
+  }
+
+  void Copy(const std::shared_ptr<ov::Node>& node, size_t number, CompiledPart& built) {
+    const bool turned = JoinsChannelsLast(*node, number);
     ov::OutputVector inputs;
     for (const Output& input : node->input_values()) {
       if (!copy_.contains(input)) copy_.emplace(input, BringIn(input, built));
-      inputs.push_back(copy_.at(input));
+      inputs.push_back(turned ? ChannelsLast(input) : copy_.at(input));
     }
-    const std::shared_ptr<ov::Node> copied = node->clone_with_new_inputs(inputs);
+    const std::shared_ptr<ov::Node> copied =
+        turned ? std::make_shared<ov::op::v0::Concat>(inputs, 3) : node->clone_with_new_inputs(inputs);
     copied->set_friendly_name(node->get_friendly_name());
     copied->get_rt_info() = node->get_rt_info();
-    for (size_t i = 0; i < node->get_output_size(); ++i) copy_.emplace(node->output(i), copied->output(i));
+    for (size_t i = 0; i < node->get_output_size(); ++i) {
+      if (turned) channels_last_.emplace(node->output(i), copied->output(i));
+      copy_.emplace(node->output(i), turned ? Turn(copied->output(i), {0, 3, 1, 2}) : copied->output(i));
+    }
+  }
+
+  // The copy of a tensor of the whole model, as others read it.
+  Output ChannelsLast(const Output& output) {
+    const auto known = channels_last_.find(output);
+    return known != channels_last_.end() ? known->second : Turn(copy_.at(output), {0, 2, 3, 1});
   }
 
   Output BringIn(const Output& input, CompiledPart& built) {
@@ -135,13 +164,16 @@ class PartBuilder {
     parameter->set_friendly_name(fmt::format("{}/in{}", input.get_node()->get_friendly_name(), input.get_index()));
     parameters_.push_back(parameter);
     built.takes.push_back(input);
-    return turned ? Turn(parameter->output(0), {0, 3, 1, 2}) : parameter->output(0);
+    if (!turned) return parameter->output(0);
+    channels_last_.emplace(input, parameter->output(0));
+    return Turn(parameter->output(0), {0, 3, 1, 2});
   }
 
   const LoadedModel& model_;
   const Parts& parts_;
   const Layout& layout_;
   std::map<Output, Output> copy_;
+  std::map<Output, Output> channels_last_;  // what is there in that layout, by tensor of the whole model
   ov::ParameterVector parameters_;
 };
 
