@@ -1,184 +1,15 @@
 #include "cli/arguments.h"
 
-// The only file that includes CLI11, which takes seconds to compile.
-#include <CLI/CLI.hpp>
 #include <charconv>
 
 #include "base/error.h"
 #include "base/version.h"
+#include "cli/measuring_options.h"
+#include "cli/option_groups.h"
 #include "placement/constraint_file.h"
 
 namespace berth {
 namespace {
-
-void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::string& batch,
-                     const std::string& model_help) {
-  command
-      .add_option("--shape", shapes, "Shape of a model's input, like input=32,3,224,224 (may be repeated)" + model_help)
-      ->allow_extra_args(false)
-      ->type_name("NAME=SIZES");
-  command
-      .add_option("--batch", batch,
-                  "Size of the batch, in every input of which it is plain which axis that is" + model_help)
-      ->type_name("N");
-}
-
-void AddAllowUnknown(CLI::App& command, bool& allow) {
-  command.add_flag("--allow-unknown-shapes", allow,
-                   "Go on where sizes of the model are unknown: guesses take their place, and no bound is claimed");
-}
-
-// How a model is read, in every command.
-void AddReading(CLI::App& command, ModelArguments& arguments) {
-  AddModelOptions(command, arguments.shapes, arguments.batch, "");
-  command.add_option("--format", arguments.format, "Format of the model's file, where its content does not tell")
-      ->type_name("NAME");
-  command
-      .add_option("--mode", arguments.mode, "inference or training: one step, backward and update (default: inference)")
-      ->type_name("MODE");
-  command.add_option("--optimizer", arguments.optimizer, "Optimizer of training: sgd, momentum or adam (default: sgd)")
-      ->type_name("NAME");
-}
-
-void AddModel(CLI::App& command, ModelArguments& arguments) {
-  command
-      .add_option("model", arguments.model,
-                  "A file (ONNX, Berth's JSON, ...), a model that ships, or a formula: berth list models")
-      ->required()
-      ->type_name("MODEL");
-  AddReading(command, arguments);
-}
-
-void AddObjective(CLI::App& command, std::string& objective) {
-  command
-      .add_option("--objective", objective,
-                  "What planners minimise: berth list objectives (default: latency, or throughput under pipeline)")
-      ->type_name("OBJECTIVE");
-}
-
-// One option per kind of constraint, each as often as one likes.
-void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std::string& instead) {
-  struct Help {
-    std::string_view type, text;
-  };
-  constexpr std::array<Help, kConstraintNames.size()> kHelp = {{
-      {"OPS=DEVICES", "Ops that must be on one of these devices"},
-      {"OPS=DEVICES", "Ops that must not be on any of these devices"},
-      {"OPS", "Ops that must share a device"},
-      {"OPS,OPS", "Ops that must not share a device with those of another pattern"},
-      {"DEVICE=BYTES", "How much of a device's memory a plan may use"},
-      {"[DEVICE=]SHARE", "How much of the memory a plan must leave free, like 10%"},
-      {"TENSORS=FROM>TO", "Tensors that must not be sent over this link"},
-  }};
-  for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
-    command
-        .add_option(fmt::format("--{}", kConstraintNames[kind]), arguments.stated[kind], std::string(kHelp[kind].text))
-        ->allow_extra_args(false)
-        ->group("Constraints (may be repeated; docs/constraints.md)" + instead)
-        ->type_name(std::string(kHelp[kind].type));
-  }
-  command.add_option("--constraints", arguments.files, "A file of constraints")
-      ->allow_extra_args(false)
-      ->group("Constraints (may be repeated; docs/constraints.md)" + instead)
-      ->type_name("FILE");
-}
-
-void AddMachines(CLI::App& command, ProblemArguments& arguments) {
-  command
-      .add_option(
-          "--cluster", arguments.cluster,
-          "A preset or a device file: berth cluster list (default: cpu_gpu, or what the model's file describes)")
-      ->type_name("CLUSTER");
-  command
-      .add_option("--costs", arguments.costs,
-                  "Where op times come from: berth list costs (default: roofline, or what the model's file says)")
-      ->type_name("COSTS");
-  command
-      .add_option(
-          "--evaluator", arguments.evaluator,
-          "The execution model: berth list evaluators (default: parallel(contention=ports), or the data set's own)")
-      ->type_name("EVALUATOR");
-  AddObjective(command, arguments.objective);
-}
-
-void AddProblem(CLI::App& command, ProblemArguments& arguments) {
-  AddModel(command, arguments.model);
-  AddMachines(command, arguments);
-  AddAllowUnknown(command, arguments.allow_unknown_shapes);
-  AddConstraints(command, arguments.constraints, "");
-}
-
-void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
-  command.add_option("--budget", arguments.budget, "When a planner stops: evaluations, seconds, or both")
-      ->capture_default_str()
-      ->type_name("BUDGET");
-  command.add_option("--seed", seed, "Seed of the random numbers: the same seed gives the same plan")
-      ->default_str("1")
-      ->type_name("N");
-}
-
-void AddTraining(CLI::App& command, TrainArguments& train) {
-  command.add_option("--planner", train.planner, "The planner to train, like placeto(rounds=4): berth list planners")
-      ->type_name("PLANNER");
-  command
-      .add_option("--on", train.problem.model.model,
-                  "Models to train on, separated by commas; family(name=enas_conv) names many: berth list models")
-      ->type_name("MODELS");
-  command.add_option("--test", train.tests, "Models to test the trained policy on")->type_name("MODELS");
-  AddReading(command, train.problem.model);
-  AddMachines(command, train.problem);
-  AddAllowUnknown(command, train.problem.allow_unknown_shapes);
-  command
-      .add_option("--budget", train.budget,
-                  "When training stops: evaluations over all models, seconds, or both (default: the planner's own)")
-      ->type_name("BUDGET");
-  command.add_option("--updates", train.updates, "When training stops: updates of the policy")->type_name("N");
-  command.add_option("--seed", train.seed, "Seed of the random numbers (default: 1)")->type_name("N");
-  command.add_option("-o,--out", train.output, "The folder of this run, which is made: curve, checkpoints, results")
-      ->required()
-      ->type_name("FOLDER");
-  command.add_option("--checkpoint-every", train.checkpoint_every, "Updates between checkpoints (default: 10)")
-      ->type_name("N");
-  command.add_flag("--resume", train.resume, "Continue an interrupted run, with the options that it was begun with");
-  command
-      .add_option("--threads", train.threads,
-                  "How many threads to use (default: one per core); results do not depend on it")
-      ->type_name("N");
-}
-
-void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
-  AddModelOptions(command, overrides.shapes, overrides.batch, "; instead of the plan's");
-  command.add_option("--format", overrides.format, "The model file's format, instead of the plan's")->type_name("NAME");
-  command.add_option("--cluster", overrides.cluster, "Another cluster instead of the plan's: what if?")
-      ->type_name("CLUSTER");
-  command.add_option("--costs", overrides.costs, "Other op times instead of the plan's: what if?")->type_name("COSTS");
-  command.add_option("--evaluator", overrides.evaluator, "Another execution model instead of the plan's: what if?")
-      ->type_name("EVALUATOR");
-  command.add_option("--mode", overrides.mode, "inference or training, instead of the plan's")->type_name("MODE");
-  command.add_option("--optimizer", overrides.optimizer, "Optimizer of training, instead of the plan's")
-      ->type_name("NAME");
-  command.add_option("--objective", overrides.objective, "What is minimised, instead of the plan's")
-      ->type_name("OBJECTIVE");
-  AddConstraints(command, overrides.constraints, ", instead of all of the plan's");
-}
-
-void AddLimits(CLI::App& command, CheckArguments& check) {
-  command.add_option("--max-latency", check.latency, "The time of a run, or per sample under pipeline, like 5ms")
-      ->type_name("TIME");
-  command
-      .add_option("--max-memory", check.memory,
-                  "A device's peak memory, like gpu0=4GiB, or 4GiB for each (may be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("DEVICE=BYTES");
-  command.add_option("--max-transfers", check.transfers, "How many tensors are sent, like 6")->type_name("N");
-  command.add_option("--max-energy", check.energy, "The energy of a run, like 2J")->type_name("JOULES");
-  command
-      .add_option("--max-gap", check.gap,
-                  "How far the objective is above its lower bound, as a share of that bound, like 5%")
-      ->type_name("SHARE");
-}
-
-void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
 
 // What was written like an option and is none of the command's.
 void CheckOptions(const CLI::App& app, const std::string& command) {
@@ -398,60 +229,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth check plan.json --max-latency 50ms --max-memory gpu=4GiB --max-gap 50%\n"
       "  berth check --model 'chain(ops=4)' --placement 0,0,0,0 --max-transfers 0");
 
-  RunArguments run;
-  CLI::App& run_command =
-      *app.add_subcommand("run", "Run a plan on this machine, and set what was predicted beside what was measured");
-  CLI::Option* run_plan =
-      run_command.add_option("plan", run.plan, "A plan file, as `berth plan -o` writes it")->type_name("PLAN");
-  run_command
-      .add_option("--placement", run.placement,
-                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
-      ->excludes(run_plan)
-      ->type_name("LIST");
-  run_command.add_option("--model", run.overrides.model, "The model, where it is not the one that the plan names")
-      ->type_name("MODEL");
-  AddOverrides(run_command, run.overrides);
-  run_command
-      .add_option(
-          "--with", run.executor,
-          "What runs it: openvino_parallel, or openvino (HETERO) (default: openvino for plans made under serial)")
-      ->type_name("EVALUATOR");
-  run_command.add_option("--runs", run.runs, "How often it is run, in turns with what it is compared with")
-      ->capture_default_str()
-      ->type_name("N");
-  run_command
-      .add_option("--trace", run.trace,
-                  "Write both timelines for ui.perfetto.dev or chrome://tracing, the measured below the predicted")
-      ->type_name("FILE");
-  AddJson(run_command, run.json);
-  run_command.footer(
-      "Examples:\n"
-      "  berth cluster detect --split cpu:2 --quick -o here.yaml\n"
-      "  berth plan inception_v3 --cluster here.yaml -o plan.json\n"
-      "  berth run plan.json --trace trace.json\n"
-      "  berth run plan.json --with openvino --runs 50 --json");
-
-  ProfileArguments profile;
-  CLI::App& profile_command =
-      *app.add_subcommand("profile", "Measure how long each op of a model takes on this machine's devices");
-  AddModel(profile_command, profile.model);
-  profile_command
-      .add_option("--cluster", profile.cluster,
-                  "The devices: a device file, as `berth cluster detect` writes it (default: the processor as one)")
-      ->type_name("CLUSTER");
-  profile_command.add_option("--runs", profile.runs, "How often each device runs the model")
-      ->capture_default_str()
-      ->type_name("N");
-  profile_command.add_option("-o,--output", profile.output, "Write the times, for --costs 'profile(file=...)'")
-      ->type_name("FILE");
-  AddJson(profile_command, profile.json);
-  profile_command.footer(
-      "Examples:\n"
-      "  berth profile resnet50 --cluster here.yaml -o resnet50.json\n"
-      "  berth plan resnet50 --cluster here.yaml --costs 'profile(file=resnet50.json)'");
-
   ClusterArguments cluster;
-  DetectArguments detect;
   CLI::App& cluster_command = *app.add_subcommand("cluster", "Clusters: those that ship with Berth, and this machine");
   cluster_command.require_subcommand(1);
   cluster_command.footer(
@@ -473,17 +251,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "Examples:\n"
       "  berth cluster list");
 
-  CLI::App& detect_command =
-      *cluster_command.add_subcommand("detect", "Measure this machine, and write it as a device file");
-  detect_command.add_option("-o,--output", detect.output, "Write the device file")->type_name("FILE");
-  detect_command.add_option("--split", detect.split, "Divide the processor's cores into so many devices, like cpu:2")
-      ->type_name("cpu:N");
-  detect_command.add_flag("--quick", detect.quick, "Measure for about ten seconds instead of up to a minute");
-  AddJson(detect_command, detect.json);
-  detect_command.footer(
-      "Examples:\n"
-      "  berth cluster detect -o here.yaml\n"
-      "  berth cluster detect --split cpu:2 --quick -o here.yaml");
+  const MeasuringCommands measuring(app, cluster_command);
 
   ListArguments list;
   CLI::App& list_command =
@@ -530,9 +298,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (simulate_command) return simulate;
   if (explain_command) return explain;
   if (check_command) return check;
-  if (run_command) return run;
-  if (profile_command) return profile;
-  if (detect_command) return detect;
+  if (const std::optional<Arguments> chosen = measuring.Chosen()) return *chosen;
   if (cluster_command) return cluster;
   if (list_command) return list;
   BERTH_CHECK(demo_command.parsed());

@@ -134,6 +134,28 @@ struct ProfileArguments {
   bool json = false;
 };
 
+struct CalibrateArguments {
+  std::vector<std::string> models;
+  std::string cluster;
+  std::string plans = "12";
+  std::string runs = "7";
+  std::string seed = "1";
+  std::string output;
+  bool json = false;
+};
+
+struct TuneArguments {
+  ModelArguments model;
+  std::string cluster;
+  std::string costs;  // empty: measured first
+  std::string evaluations = "20";
+  std::string runs = "10";
+  std::string seed = "1";
+  bool no_correction = false;
+  std::string output;
+  bool json = false;
+};
+
 struct ClusterArguments {
   std::string cluster;  // empty: list them
   bool yaml = false;
@@ -161,6 +183,7 @@ struct TextArguments {
 
 using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments,
                                SimulateArguments, ExplainArguments, CheckArguments, RunArguments, ProfileArguments,
+                               CalibrateArguments, TuneArguments,
                                ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
 // A whole number of at least `least`; throws Error naming the option.

@@ -29,6 +29,7 @@ Catalogs::Catalogs() {
   RegisterSerial(evaluators);
   RegisterPipeline(evaluators);
   RegisterPieces(evaluators);
+  RegisterParts(evaluators);
   RegisterPlaceto(evaluators);
   RegisterMeasured(evaluators);
   RegisterWrappers(evaluators);

@@ -16,7 +16,7 @@ std::optional<std::string> PredictorOf(const std::string& path) {
   const std::string content = ReadFile(path, kPlanKind);
   if (LooksLikeSplit(content)) return std::nullopt;
   const std::string evaluator = ParsePlanFile(content, path).evaluator;
-  if (evaluator.find("openvino_parallel") != std::string::npos) return "parallel(contention=ports)";
+  if (evaluator.find("openvino_parallel") != std::string::npos) return "parts";
   if (evaluator.find("openvino") != std::string::npos) return "serial";
   return std::nullopt;
 }

@@ -16,6 +16,8 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs);
 int Check(const CheckArguments& arguments, const Catalogs& catalogs);
 int RunPlan(const RunArguments& arguments, const Catalogs& catalogs);
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs);
+int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs);
+int Tune(const TuneArguments& arguments, const Catalogs& catalogs);
 int DetectCluster(const DetectArguments& arguments);
 int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs);
 int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs);

@@ -11,6 +11,9 @@
 
 namespace berth {
 
+// Above this share of stolen time the numbers say more of the other programs than of the plan.
+inline constexpr double kDisturbed = 0.05;
+
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.
 struct RunRow {
   std::string name{};

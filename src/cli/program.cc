@@ -31,6 +31,8 @@ struct Run {
   int operator()(const CheckArguments& arguments) const { return Check(arguments, catalogs); }
   int operator()(const RunArguments& arguments) const { return RunPlan(arguments, catalogs); }
   int operator()(const ProfileArguments& arguments) const { return MakeProfile(arguments, catalogs); }
+  int operator()(const CalibrateArguments& arguments) const { return Calibrate(arguments, catalogs); }
+  int operator()(const TuneArguments& arguments) const { return Tune(arguments, catalogs); }
   int operator()(const DetectArguments& arguments) const { return DetectCluster(arguments); }
   int operator()(const ClusterArguments& arguments) const { return ShowCluster(arguments, catalogs); }
   int operator()(const ListArguments& arguments) const { return ListCatalog(arguments, catalogs); }

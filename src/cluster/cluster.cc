@@ -27,6 +27,15 @@ void CheckDevice(const std::string& cluster, const Device& device) {
   }
   CheckNumber(cluster, place, "memory_bandwidth", device.memory_bandwidth.value);
   CheckNumber(cluster, place, "op_overhead", device.op_overhead.value);
+  CheckNumber(cluster, place, "part_overhead", device.part_overhead.value);
+  for (const auto* rates : {&device.cut_read, &device.cut_write}) {
+    for (const auto& [op_class, rate] : *rates) {
+      if (!(rate.value > 0)) {
+        throw Error("cluster {}, {}: a rate at a cut ({}) is {}, expected a number above 0", cluster, place, op_class,
+                    rate.value);
+      }
+    }
+  }
   CheckNumber(cluster, place, "watts idle", device.watts_idle.value);
   CheckNumber(cluster, place, "watts busy", device.watts_busy.value);
 }
@@ -50,6 +59,9 @@ uint64_t HashOf(const Device& device) {
   AddPatterns(device.supports, hasher);
   AddPatterns(device.lacks, hasher);
   hasher.Add(device.memory_bandwidth.value).Add(device.op_overhead.value);
+  hasher.Add(device.part_overhead.value);
+  AddRates(device.cut_read, hasher);
+  AddRates(device.cut_write, hasher);
   hasher.Add(device.watts_idle.value).Add(device.watts_busy.value);
   return hasher.value();
 }

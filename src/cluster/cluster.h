@@ -36,6 +36,10 @@ struct Device {
   std::map<std::string, Quantity, std::less<>> efficiency{};  // by op class name: the share of the peak, 0 to 1
   std::vector<std::string> supports{};                        // op types (globs); empty means all
   std::vector<std::string> lacks{};                           // op types (globs) that it cannot run
+  // What a runtime pays where it runs a part of a model as a model of its own (`parts`, docs/semantics.md).
+  Quantity part_overhead{};                                  // seconds per part
+  std::map<std::string, Quantity, std::less<>> cut_read{};   // bytes per second by class of the op that reads first
+  std::map<std::string, Quantity, std::less<>> cut_write{};  // bytes per second by class of the op that writes
   Quantity watts_idle{};
   Quantity watts_busy{};
   // Where its ops are executed when a plan is run; they enter no score of a simulator.

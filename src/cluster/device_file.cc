@@ -208,6 +208,9 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
   device.efficiency = ReadRates(fields, "efficiency", kOpClassKeys, Share, origin);
   device.memory_bandwidth = quantity(fields, "memory_bandwidth", Bandwidth);
   device.op_overhead = quantity(fields, "op_overhead", Time);
+  device.part_overhead = quantity(fields, "part_overhead", Time);
+  device.cut_read = ReadRates(fields, "cut_read", kOpClassKeys, Bandwidth, origin);
+  device.cut_write = ReadRates(fields, "cut_write", kOpClassKeys, Bandwidth, origin);
   device.supports = ReadPatterns(fields, "supports");
   device.lacks = ReadPatterns(fields, "lacks");
   if (const YamlField* watts = fields.Find("watts")) {
@@ -255,7 +258,8 @@ class DeviceFile {
       CheckName(entry.key, place);
       const YamlFields numbers(entry.value, {&path_, entry.line, entry.key},
                                {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency",
-                                "supports", "lacks", "watts", "runs_on", "cores", "provenance"});
+                                "part_overhead", "cut_read", "cut_write", "supports", "lacks", "watts", "runs_on", "cores",
+                                "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
       if (count.value_or(1) > 1 && !device.cores.empty()) {

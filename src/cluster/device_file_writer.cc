@@ -94,7 +94,11 @@ std::vector<const Quantity*> QuantitiesOf(const Device& device) {
   if (device.memory) all.push_back(&*device.memory);
   for (const auto& [type, rate] : device.peak) all.push_back(&rate);
   for (const auto& [op_class, share] : device.efficiency) all.push_back(&share);
-  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.watts_idle, &device.watts_busy}) {
+  for (const auto* rates : {&device.cut_read, &device.cut_write}) {
+    for (const auto& [op_class, rate] : *rates) all.push_back(&rate);
+  }
+  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead, &device.watts_idle,
+                              &device.watts_busy}) {
     if (one->value > 0) all.push_back(one);
   }
   return all;
@@ -111,6 +115,9 @@ class DeviceText {
     if (device.memory_bandwidth.value > 0) Positive("memory_bandwidth", device.memory_bandwidth, BandwidthText);
     Positive("op_overhead", device.op_overhead, TimeText);
     Map("efficiency", device.efficiency, PlainText);
+    Positive("part_overhead", device.part_overhead, TimeText);
+    Map("cut_read", device.cut_read, BandwidthText);
+    Map("cut_write", device.cut_write, BandwidthText);
     List("supports", device.supports);
     List("lacks", device.lacks);
     Map("watts", {{"idle", device.watts_idle}, {"busy", device.watts_busy}}, PlainText);

@@ -142,6 +142,27 @@ Bound ParallelBound(const Evaluator& evaluator) {
   return bound;
 }
 
+// Parts wait, and pay for cuts; without either it is a path of ops, or the work of the devices.
+Bound PartsBound(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  std::vector<double> ready(graph.num_ops(), 0);
+  double path = 0;
+  for (const OpId op : graph.ops()) {
+    const double end = ready[Index(op)] + std::ranges::min(problem.op_times(op));
+    path = std::max(path, end);
+    for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
+        ready[Index(consumer)] = std::max(ready[Index(consumer)], end);
+      }
+    }
+  }
+  path = RoundDown(path, 2 * graph.num_ops());
+  std::vector<double> weight;
+  const double work = WorkBound(problem, weight);
+  return work > path ? Bound{.time = work, .reason = "work ideally spread over the devices"}
+                     : Bound{.time = path, .reason = "longest path, without its cuts"};
+}
+
 Bound TimeBound(const Evaluator& evaluator) {
   if (evaluator.problem().num_ops() == 0) return {.time = 0, .reason = "there is nothing to do"};
   const EvaluatorFacts& facts = evaluator.facts();
@@ -150,6 +171,7 @@ Bound TimeBound(const Evaluator& evaluator) {
   if (facts.Is<PipelineFacts>()) return PipelineBound(evaluator);
   if (facts.Is<PiecesFacts>()) return PiecesBound(evaluator);
   if (facts.Is<PlacetoFacts>()) return PlacetoBound(evaluator);
+  if (facts.Is<PartsFacts>()) return PartsBound(evaluator.problem());
   return {.time = 0, .reason = "none is known for this execution model"};
 }
 

@@ -14,6 +14,7 @@
 #include "placement/evaluator.h"
 #include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
+#include "placement/verify_parts.h"
 #include "placement/verify_pipeline.h"
 
 namespace berth {
@@ -582,6 +583,7 @@ std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan
   if (facts.Is<PipelineFacts>()) return VerifyPipeline(evaluator, plan, timeline);
   if (facts.Is<PiecesFacts>()) return VerifyPieces(evaluator, plan, timeline);
   if (facts.Is<PlacetoFacts>()) return VerifyPlaceto(evaluator, plan, timeline);
+  if (facts.Is<PartsFacts>()) return VerifyParts(evaluator, plan, timeline);
   return Verifier(evaluator, plan, timeline).Run();
 }
 

@@ -107,6 +107,12 @@ std::string SourceLines(const Cluster& cluster) {
     for (const auto& [op_class, efficiency] : device.efficiency) {
       AddSource(sources, efficiency, fmt::format("{} efficiency at {}", device.name, op_class));
     }
+    AddSource(sources, device.part_overhead, device.name + " per part");
+    for (const auto& [rates, what] : {std::pair(&device.cut_read, "reads"), std::pair(&device.cut_write, "writes")}) {
+      for (const auto& [op_class, rate] : *rates) {
+        AddSource(sources, rate, fmt::format("{} {} at cuts, {}", device.name, what, op_class));
+      }
+    }
     AddSource(sources, device.watts_idle, device.name + " idle watts");
     AddSource(sources, device.watts_busy, device.name + " busy watts");
   }

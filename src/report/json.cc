@@ -284,9 +284,11 @@ Json ClusterJson(const Cluster& cluster) {
   Json devices = Json::array(), links = Json::array();
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
-    Json peak = Json::object(), efficiency = Json::object();
+    Json peak = Json::object(), efficiency = Json::object(), cut_read = Json::object(), cut_write = Json::object();
     for (const auto& [type, quantity] : device.peak) peak[type] = QuantityJson(quantity);
     for (const auto& [op_class, quantity] : device.efficiency) efficiency[op_class] = QuantityJson(quantity);
+    for (const auto& [op_class, quantity] : device.cut_read) cut_read[op_class] = QuantityJson(quantity);
+    for (const auto& [op_class, quantity] : device.cut_write) cut_write[op_class] = QuantityJson(quantity);
     devices.push_back({{"name", device.name},
                        {"kind", device.kind},
                        {"memory_bytes", device.memory ? QuantityJson(*device.memory) : Json()},
@@ -294,6 +296,9 @@ Json ClusterJson(const Cluster& cluster) {
                        {"memory_bandwidth_bytes_per_second", QuantityJson(device.memory_bandwidth)},
                        {"op_overhead_seconds", QuantityJson(device.op_overhead)},
                        {"efficiency", std::move(efficiency)},
+                       {"part_overhead_seconds", QuantityJson(device.part_overhead)},
+                       {"cut_read_bytes_per_second", std::move(cut_read)},
+                       {"cut_write_bytes_per_second", std::move(cut_write)},
                        {"supports", device.supports},
                        {"lacks", device.lacks},
                        {"watts_idle", QuantityJson(device.watts_idle)},

@@ -54,6 +54,7 @@ TEST(Workspace, AllocatesInItsFirstCallOnly) {
   EvaluatorCatalog catalog("evaluator");
   RegisterParallel(catalog);
   RegisterSerial(catalog);
+  RegisterParts(catalog);
   Random random(1);
   const Problem problem = testing::RandomProblem(random, {.ops = 400, .devices = 5, .memory_limits = true});
   for (const std::vector<Plan>& plans :
@@ -61,7 +62,7 @@ TEST(Workspace, AllocatesInItsFirstCallOnly) {
     for (const std::string name : {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
                                    "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=d1)",
                                    "parallel(contention=links,io=everywhere)", "parallel(contention=links,io=d4)",
-                                   "serial(subgraph_overhead=1,io=everywhere)", "serial(io=d2)"}) {
+                                   "serial(subgraph_overhead=1,io=everywhere)", "serial(io=d2)", "parts"}) {
       SCOPED_TRACE(name);
       const auto evaluator = catalog.Make(name, problem);
       const auto workspace = evaluator->NewWorkspace();

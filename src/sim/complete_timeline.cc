@@ -227,4 +227,13 @@ void CompleteTimeline(const Evaluator& evaluator, double finish, Timeline& timel
   timeline.infeasible_because = WhyMemoryLacks(evaluator.problem(), timeline.memory);
 }
 
+std::string WhyItCannotRun(const Problem& problem, const PlanView& plan) {
+  for (const OpId op : problem.graph().ops()) {
+    const DeviceId device = plan.device[Index(op)];
+    if (problem.can_run(op, device)) continue;
+    return fmt::format("op {} cannot run on {}", problem.graph().op_name(op), problem.cluster().device(device).name);
+  }
+  return {};
+}
+
 }  // namespace berth

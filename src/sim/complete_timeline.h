@@ -10,4 +10,7 @@ namespace berth {
 // in ops, tensors and transfers.
 void CompleteTimeline(const Evaluator& evaluator, double finish, Timeline& timeline);
 
+// "op conv1 cannot run on npu": of the first such op of the plan; empty when there is none.
+std::string WhyItCannotRun(const Problem& problem, const PlanView& plan);
+
 }  // namespace berth

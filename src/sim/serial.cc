@@ -226,22 +226,12 @@ class Serial : public Evaluator {
     timeline.subgraphs = run.CountSubgraphs();
     Score ignored;
     const double finish = run.GoThroughTime(false, {}, &timeline, ignored);
-    if (timeline.score.time == kCannotRun) timeline.infeasible_because = WhyItCannotRun(plan);
+    if (timeline.score.time == kCannotRun) timeline.infeasible_because = WhyItCannotRun(problem(), plan);
     CompleteTimeline(*this, finish, timeline);
     return timeline;
   }
 
  private:
-  std::string WhyItCannotRun(const PlanView& plan) const {
-    for (const OpId op : problem().graph().ops()) {
-      const DeviceId device = plan.device[Index(op)];
-      if (problem().can_run(op, device)) continue;
-      return fmt::format("op {} cannot run on {}", problem().graph().op_name(op),
-                         problem().cluster().device(device).name);
-    }
-    return {};
-  }
-
   std::string name_;
   EvaluatorFacts facts_;
   double overhead_;

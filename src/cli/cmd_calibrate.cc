@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/measured_run.h"
+#include "cli/profiling.h"
+#include "cli/scratch_folder.h"
+#include "cli/tuning.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr uint64_t kMostPlans = 1000, kMostRuns = 10'000;
+constexpr size_t kProfileRuns = 20;
+constexpr size_t kHeldOut = 3;  // each third plan
+
+struct CalibratedModel {
+  std::string name;
+  std::vector<PlanRun> runs;              // as predicted before
+  std::vector<double> after, cuts;        // of those held out: predicted with the numbers found, and how many parts
+  std::vector<double> before, measured;   // of the same
+};
+
+std::string Off(const PredictionError& error) {
+  return fmt::format("{}, {}, {:.2f}", Percent(error.median), Percent(error.ninetieth), error.rank_correlation);
+}
+
+Json ErrorJson(const PredictionError& error) {
+  return {{"median", error.median}, {"ninetieth", error.ninetieth}, {"rank_correlation", error.rank_correlation}};
+}
+
+// Every model's op times first, then its plans; fits what is not held out.
+class Calibration {
+ public:
+  Calibration(const Catalogs& catalogs, const CalibrateArguments& arguments)
+      : catalogs_(catalogs),
+        plans_(ParseCount("--plans", arguments.plans, 3)),
+        runs_(ParseCount("--runs", arguments.runs, 1)),
+        seed_(ParseCount("--seed", arguments.seed, 0)) {
+    if (plans_ > kMostPlans) throw Error("--plans {}: at most {}", arguments.plans, kMostPlans);
+    if (runs_ > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  }
+
+  void Add(const std::string& model, const std::string& cluster) {
+    ProblemStrings strings = {.model = model, .cluster = cluster};
+    const std::string file = folder_.Path(fmt::format("{}.json", benches_.size()));
+    progress_.Show(fmt::format("{}: measuring its ops", model));
+    WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs_, strings), kProfileRuns).table));
+    strings.costs = fmt::format("profile(file={})", file);
+    auto bench = std::make_unique<PlanBench>(catalogs_, strings);
+    const std::vector<std::vector<DeviceId>> plans = bench->VariedPlans(plans_, seed_);
+    CalibratedModel one{.name = model,
+                        .runs = bench->Run(plans, runs_, {},
+                                           [&](size_t done) {
+                                             progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
+                                           }),
+                        .after = {},
+                        .cuts = {},
+                        .before = {},
+                        .measured = {}};
+    for (size_t k = 0; k < one.runs.size(); ++k) {
+      if (k % kHeldOut != kHeldOut - 1) fit_.Add(bench->problem(), one.runs[k].measured, one.runs[k].speed);
+    }
+    models_.push_back(std::move(one));
+    benches_.push_back(std::move(bench));
+  }
+
+  // The cluster with what was found.
+  Cluster Finish() {
+    if (fit_.num_parts() == 0) throw Error("none of the plans could be run: {}", WhyNone());
+    const std::string source = fmt::format("{} parts of runs by openvino_parallel", fit_.num_parts());
+    costs_ = fit_.Fit();
+    for (size_t m = 0; m < models_.size(); ++m) {
+      CalibratedModel& one = models_[m];
+      benches_[m]->SetCosts(costs_, source);
+      for (size_t k = kHeldOut - 1; k < one.runs.size(); k += kHeldOut) {
+        if (!one.runs[k].ran()) continue;
+        one.before.push_back(one.runs[k].predicted);
+        one.after.push_back(benches_[m]->Predict(one.runs[k].device));
+        one.cuts.push_back(static_cast<double>(one.runs[k].measured.subgraphs));
+        one.measured.push_back(one.runs[k].seconds());
+      }
+    }
+    return WithCutCosts(benches_.front()->problem().cluster(), costs_, source);
+  }
+
+  const CutCosts& costs() const { return costs_; }
+  const std::vector<CalibratedModel>& models() const { return models_; }
+  size_t num_parts() const { return fit_.num_parts(); }
+  double stolen() const {
+    double most = 0;
+    for (const CalibratedModel& one : models_) {
+      for (const PlanRun& run : one.runs) most = std::max(most, run.measured.stolen);
+    }
+    return most;
+  }
+
+ private:
+  std::string WhyNone() const {
+    for (const CalibratedModel& one : models_) {
+      for (const PlanRun& run : one.runs) {
+        if (!run.ran()) return run.measured.error;
+      }
+    }
+    return "they have no parts";
+  }
+
+  const Catalogs& catalogs_;
+  size_t plans_, runs_;
+  uint64_t seed_;
+  ScratchFolder folder_{"berth_calibrate"};
+  ProgressLine progress_;
+  CutFit fit_;
+  CutCosts costs_;
+  std::vector<CalibratedModel> models_;
+  std::vector<std::unique_ptr<PlanBench>> benches_;
+};
+
+std::string RateOf(double seconds_per_byte) {
+  return seconds_per_byte > 0 ? WithPrefix(1 / seconds_per_byte, "B/s") : "free";
+}
+
+}  // namespace
+
+int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
+  CheckWritable(arguments.output);
+  Calibration calibration(catalogs, arguments);
+  for (const std::string& model : arguments.models) calibration.Add(model, arguments.cluster);
+  const Cluster cluster = calibration.Finish();
+  if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));
+
+  const CutCosts& costs = calibration.costs();
+  if (arguments.json) {
+    Json json = {{"part_overhead_seconds", costs.part_overhead}, {"parts", calibration.num_parts()}};
+    for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+      const std::string name(kOpClassNames[op_class]);
+      json["read_seconds_per_byte"][name] = costs.read[op_class];
+      json["write_seconds_per_byte"][name] = costs.write[op_class];
+    }
+    json["stolen_share"] = calibration.stolen();
+    json["held_out"] = Json::array();
+    for (const CalibratedModel& one : calibration.models()) {
+      json["held_out"].push_back({{"model", one.name},
+                                  {"before", ErrorJson(ErrorOf(one.before, one.measured))},
+                                  {"after", ErrorJson(ErrorOf(one.after, one.measured))},
+                                  {"parts_alone_rank_correlation", ErrorOf(one.cuts, one.measured).rank_correlation},
+                                  {"predicted_seconds", one.after},
+                                  {"measured_seconds", one.measured}});
+    }
+    json["cluster"] = ClusterJson(cluster);
+    Print(DumpJson(json));
+    return 0;
+  }
+  using enum Table::Align;
+  std::string text = Line(fmt::format("What cuts cost on {}, from {} parts that were run", Legible(cluster.name()),
+                                      calibration.num_parts())) +
+                     "\n" + Field("per part", ToString(Seconds{costs.part_overhead}));
+  Table rates({{"class of op"}, {"reads at", kRight}, {"writes at", kRight}});
+  for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+    rates.Add({std::string(kOpClassNames[op_class]), RateOf(costs.read[op_class]), RateOf(costs.write[op_class])});
+  }
+  text += "\n" + rates.ToString() + "\n" +
+          Wrap("Plans that were run but not fitted to: by how much the prediction is off (median, 90th percentile), "
+               "and how well it orders them (rank correlation, 1 is perfect); beside it the order by the number of "
+               "parts alone.") +
+          "\n";
+  Table errors({{"model"}, {"plans", kRight}, {"before", kRight}, {"after", kRight}, {"parts alone", kRight}});
+  for (const CalibratedModel& one : calibration.models()) {
+    errors.Add({Shorten(one.name, 32), Count(static_cast<int64_t>(one.measured.size())),
+                Off(ErrorOf(one.before, one.measured)), Off(ErrorOf(one.after, one.measured)),
+                fmt::format("{:.2f}", ErrorOf(one.cuts, one.measured).rank_correlation)});
+  }
+  text += errors.ToString();
+  if (calibration.stolen() > kDisturbed) {
+    text += "\n" + Line(fmt::format("  - Other programs had the cores for up to {} of the time of a plan: measure again "
+                                    "on a machine at rest.",
+                                    Percent(calibration.stolen())));
+  }
+  if (!arguments.output.empty()) {
+    text += "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} --evaluator parts, or berth tune MODEL "
+                                    "--cluster {0}",
+                                    Printable(arguments.output)));
+  }
+  Print(text);
+  return 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,29 @@
+// Options that several commands share. Includes CLI11, which takes seconds to compile: for the files of arguments alone.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+
+namespace berth {
+
+void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::string& batch,
+                     const std::string& model_help);
+void AddAllowUnknown(CLI::App& command, bool& allow);
+// How a model is read, in every command.
+void AddReading(CLI::App& command, ModelArguments& arguments);
+void AddModel(CLI::App& command, ModelArguments& arguments);
+void AddObjective(CLI::App& command, std::string& objective);
+// One option per kind of constraint, each as often as one likes.
+void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std::string& instead);
+void AddMachines(CLI::App& command, ProblemArguments& arguments);
+void AddProblem(CLI::App& command, ProblemArguments& arguments);
+void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed);
+void AddTraining(CLI::App& command, TrainArguments& train);
+void AddOverrides(CLI::App& command, PlanOverrides& overrides);
+void AddLimits(CLI::App& command, CheckArguments& check);
+void AddJson(CLI::App& command, bool& json);
+
+}  // namespace berth

@@ -1,0 +1,134 @@
+#include "exec/cut_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth {
+namespace {
+
+// Seconds of a part's time that are noise, whatever its length.
+constexpr double kNoise = 50e-6;
+// A class counts as if so many bytes of it had been seen at the mean cost, in one part of a millisecond.
+constexpr double kPriorBytes = 300e3;
+constexpr double kWeightOfAMillisecond = 1 / (1e-3 + kNoise);
+constexpr int kSweeps = 5000;
+
+// The least squares solution without negative numbers, by going through the unknowns again and again: the sum is convex
+// in each, so that every step is the best for its unknown (Franc, Hlavac and Navara 2005).
+template <size_t n>
+void Descend(const std::array<std::array<double, n>, n>& products, const std::array<double, n>& targets,
+             std::array<double, n>& unknowns) {
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    for (size_t i = 0; i < n; ++i) {
+      if (!(products[i][i] > 0)) continue;
+      double rest = targets[i];
+      for (size_t k = 0; k < n; ++k) rest -= k == i ? 0 : products[i][k] * unknowns[k];
+      unknowns[i] = std::max(0.0, rest / products[i][i]);
+    }
+  }
+}
+
+// Bytes in units in which the numbers of a fit are of one size.
+constexpr double kBytes = 1e6;
+
+}  // namespace
+
+CutFit::CutFit() = default;
+
+void CutFit::Add(const Problem& problem, const Measurement& measurement, double speed) {
+  if (!measurement.error.empty()) return;
+  const Graph& graph = problem.graph();
+  constexpr int32_t kNowhere = -1;
+  std::vector<int32_t> part_of(graph.num_ops(), kNowhere);
+  for (size_t part = 0; part < measurement.parts.size(); ++part) {
+    for (const OpId op : measurement.parts[part].ops) {
+      if (part_of[Index(op)] == kNowhere) part_of[Index(op)] = static_cast<int32_t>(part);
+    }
+  }
+  std::vector<Row> rows(measurement.parts.size(), Row{});
+  const auto class_of = [&](OpId op) { return static_cast<size_t>(graph.work(op).op_class); };
+  std::vector<int32_t> readers;
+  for (const TensorId tensor : graph.tensors()) {
+    const int32_t maker = part_of[Index(graph.producer(tensor))];
+    if (graph.is_constant(tensor) || maker == kNowhere) continue;
+    const double bytes = static_cast<double>(graph.tensor_bytes(tensor)) / kBytes;
+    readers.clear();
+    for (const OpId op : graph.consumers(tensor)) {
+      const int32_t reader = part_of[Index(op)];
+      if (reader == kNowhere || reader == maker || std::ranges::count(readers, reader) > 0) continue;
+      readers.push_back(reader);
+      rows[static_cast<size_t>(reader)][1 + class_of(op)] += bytes;
+    }
+    if (!readers.empty()) {
+      rows[static_cast<size_t>(maker)][1 + kOpClasses + class_of(graph.producer(tensor))] += bytes;
+    }
+  }
+  for (size_t part = 0; part < rows.size(); ++part) {
+    const MeasuredPart& measured = measurement.parts[part];
+    double work = 0;
+    for (const OpId op : measured.ops) work += problem.ToSeconds(problem.op_time(op, measured.device)).value;
+    if (!std::isfinite(work)) continue;
+    const double took = measured.end - measured.begin;
+    const double above = took - work * speed;
+    const double weight = 1 / (took + kNoise);
+    Row& row = rows[part];
+    row[0] = 1;
+    for (size_t i = 0; i < kUnknowns; ++i) {
+      for (size_t k = 0; k < kUnknowns; ++k) products_[i][k] += weight * row[i] * row[k];
+      targets_[i] += weight * row[i] * above;
+    }
+    ++parts_;
+  }
+}
+
+CutCosts CutFit::Fit() const {
+  // First one cost for all classes: an overhead, a read and a write.
+  const auto kind = [](size_t i) { return i == 0 ? size_t{0} : i <= kOpClasses ? size_t{1} : size_t{2}; };
+  std::array<std::array<double, 3>, 3> pooled{};
+  std::array<double, 3> pooled_targets{}, means{};
+  for (size_t i = 0; i < kUnknowns; ++i) {
+    for (size_t k = 0; k < kUnknowns; ++k) pooled[kind(i)][kind(k)] += products_[i][k];
+    pooled_targets[kind(i)] += targets_[i];
+  }
+  Descend(pooled, pooled_targets, means);
+  std::array<Row, kUnknowns> products = products_;
+  Row targets = targets_, unknowns{};
+  for (size_t i = 0; i < kUnknowns; ++i) {
+    unknowns[i] = means[kind(i)];
+    if (i == 0) continue;
+    const double prior = kWeightOfAMillisecond * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
+    products[i][i] += prior;
+    targets[i] += prior * means[kind(i)];
+  }
+  Descend(products, targets, unknowns);
+  CutCosts costs{.part_overhead = unknowns[0]};
+  for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+    costs.read[op_class] = unknowns[1 + op_class] / kBytes;
+    costs.write[op_class] = unknowns[1 + kOpClasses + op_class] / kBytes;
+  }
+  return costs;
+}
+
+Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::string& source) {
+  const auto measured = [&](double value) {
+    return Quantity{.value = value, .provenance = Provenance::kMeasured, .source = source};
+  };
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  for (const DeviceId id : cluster.ids()) {
+    Device device = cluster.device(id);
+    device.part_overhead = measured(costs.part_overhead);
+    device.cut_read.clear();
+    device.cut_write.clear();
+    for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+      const std::string name(kOpClassNames[op_class]);
+      if (costs.read[op_class] > 0) device.cut_read[name] = measured(1 / costs.read[op_class]);
+      if (costs.write[op_class] > 0) device.cut_write[name] = measured(1 / costs.write[op_class]);
+    }
+    devices.push_back(std::move(device));
+    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
+  }
+  return Cluster(cluster.name(), std::move(devices), std::move(links));
+}
+
+}  // namespace berth

@@ -1,0 +1,46 @@
+// What a runtime pays for cuts, from runs of plans: the numbers of the evaluator `parts`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "exec/openvino.h"
+#include "placement/problem.h"
+
+namespace berth {
+
+// Seconds, and seconds per byte by class of op.
+struct CutCosts {
+  double part_overhead = 0;
+  std::array<double, kOpClasses> read{}, write{};
+};
+
+// Least squares over the parts of runs of any number of problems. What a part took above its ops' times is explained by
+// one overhead and by the bytes that it shares with other parts, by class of the op that reads them first or makes
+// them; no cost is below zero. A class of which little was seen takes after the mean of all classes. Deterministic.
+class CutFit {
+ public:
+  CutFit();
+  // `speed`: how long the machine took for the same work in the run, as a multiple of what the problem's op times say
+  // (other programs, clock frequency); op times are multiplied by it. A run that failed adds nothing.
+  void Add(const Problem& problem, const Measurement& measurement, double speed);
+  CutCosts Fit() const;
+  size_t num_parts() const { return parts_; }
+
+ private:
+  static constexpr size_t kUnknowns = 1 + 2 * kOpClasses;
+  using Row = std::array<double, kUnknowns>;
+
+  size_t parts_ = 0;
+  std::array<Row, kUnknowns> products_{};  // of the rows with one another, weighted
+  Row targets_{};
+};
+
+// The same devices with these numbers, marked as measured by `source`.
+Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::string& source);
+
+}  // namespace berth
