@@ -4,9 +4,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/measured_run.h"
+#include "cli/plan_bench.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
-#include "cli/tuning.h"
 #include "report/json.h"
 #include "report/table.h"
 

@@ -1,75 +1,37 @@
-// Plans that are run, and what the runs teach: what `calibrate` and `tune` share.
+// Planning that learns from runs: plan on the simulator, run the best few, correct the simulator, and again.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/catalogs.h"
-#include "cli/problem_factory.h"
-#include "exec/cut_fit.h"
-#include "exec/openvino.h"
+#include "cli/plan_bench.h"
 
 namespace berth {
 
-// A plan that was run by openvino_parallel. Times in seconds.
-struct PlanRun {
-  std::vector<DeviceId> device{};
-  double predicted = 0;  // by `parts`, before it was run
-  Measurement measured{};
-  // How long the devices took alone in the same rounds, as a multiple of what was predicted of them: what the machine's
-  // speed was meanwhile.
-  double speed = 1;
-
-  bool ran() const { return measured.error.empty(); }
-  // The median of its runs, at the speed at which the op times were measured.
-  double seconds() const;
+struct TunedPlan {
+  PlanRun run;
+  size_t round = 0;  // from 1 on
 };
 
-// A problem under `parts`, whose cuts cost what runs have shown so far.
-class PlanBench {
- public:
-  // `strings.costs` should be measured times. The evaluator of `strings` is not used. Throws Error where the model
-  // cannot be run here.
-  PlanBench(const Catalogs& catalogs, ProblemStrings strings);
-  ~PlanBench();
+struct Tuning {
+  std::vector<TunedPlan> plans;
+  // The fastest few, run again in turns: the fastest of many noisy runs flatters itself. Empty where none ran.
+  std::vector<PlanRun> finalists;
+  bool stopped = false;
 
-  const Setup& setup() const { return *setup_; }
-  const Problem& problem() const { return *setup_->problem; }
-  const OpenedModel& opened() const { return runtime_->opened(); }
-
-  double Predict(const std::vector<DeviceId>& device) const;  // seconds
-  // Different plans, those with the smallest prediction first, as many as searches with these seeds end with; single
-  // devices are among them.
-  std::vector<std::vector<DeviceId>> Candidates(uint64_t seed, int searches, int64_t evaluations) const;
-  // Different plans, good and bad, for a fit: half of them random over groups of ops of many sizes.
-  std::vector<std::vector<DeviceId>> VariedPlans(size_t count, uint64_t seed) const;
-
-  // Each plan `rounds` times, in turns with every device alone, a few plans at a time. Ends early where `stop` says so,
-  // with the plans until then.
-  std::vector<PlanRun> Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds, const StopCheck& stop,
-                           const std::function<void(size_t done)>& progress);
-
-  // From here on cuts cost this.
-  void SetCosts(const CutCosts& costs, const std::string& source);
-
- private:
-  const Catalogs& catalogs_;
-  ProblemStrings strings_;
-  std::unique_ptr<Setup> setup_;      // of the numbers as they are now
-  std::unique_ptr<Setup> first_;      // as it was at first: the runtime refers to its problem
-  std::unique_ptr<OpenVino> runtime_;
+  const PlanRun& winner() const;  // of at least one finalist
 };
 
-// Adds all of these to a fit.
-void AddTo(CutFit& fit, const Problem& problem, const std::vector<PlanRun>& runs);
-
-// Of predictions beside measurements; shares.
-struct PredictionError {
-  double median = 0, ninetieth = 0;
-  double rank_correlation = 0;  // Spearman's; 0 for fewer than 3
+struct TuneOptions {
+  size_t plans = 20, runs = 10;
+  uint64_t seed = 1;
+  bool correct = true;  // false: the best plans of the first prediction, all in one round
+  StopCheck stop{};
 };
-PredictionError ErrorOf(const std::vector<double>& predicted, const std::vector<double>& measured);
+
+// Runs so many different plans on the bench, whose costs of cuts are fitted to the runs of this model after each of
+// five rounds.
+Tuning TunePlans(PlanBench& bench, const TuneOptions& options, const std::function<void(const std::string&)>& progress);
 
 }  // namespace berth

@@ -33,8 +33,6 @@ constexpr double kBytes = 1e6;
 
 }  // namespace
 
-CutFit::CutFit() = default;
-
 void CutFit::Add(const Problem& problem, const Measurement& measurement, double speed) {
   if (!measurement.error.empty()) return;
   const Graph& graph = problem.graph();
@@ -91,14 +89,19 @@ CutCosts CutFit::Fit() const {
     pooled_targets[kind(i)] += targets_[i];
   }
   Descend(pooled, pooled_targets, means);
+  const auto expected = [&](size_t i) {
+    if (!known_) return means[kind(i)];
+    if (i == 0) return known_->part_overhead;
+    return kBytes * (i <= kOpClasses ? known_->read[i - 1] : known_->write[i - 1 - kOpClasses]);
+  };
   std::array<Row, kUnknowns> products = products_;
   Row targets = targets_, unknowns{};
   for (size_t i = 0; i < kUnknowns; ++i) {
-    unknowns[i] = means[kind(i)];
+    unknowns[i] = expected(i);
     if (i == 0) continue;
     const double prior = kWeightOfAMillisecond * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
     products[i][i] += prior;
-    targets[i] += prior * means[kind(i)];
+    targets[i] += prior * expected(i);
   }
   Descend(products, targets, unknowns);
   CutCosts costs{.part_overhead = unknowns[0]};
@@ -107,6 +110,24 @@ CutCosts CutFit::Fit() const {
     costs.write[op_class] = unknowns[1 + kOpClasses + op_class] / kBytes;
   }
   return costs;
+}
+
+std::optional<CutCosts> CutCostsOf(const Cluster& cluster) {
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    if (!(device.part_overhead.value > 0) && device.cut_read.empty() && device.cut_write.empty()) continue;
+    CutCosts costs{.part_overhead = device.part_overhead.value};
+    const auto per_byte = [](const auto& rates, std::string_view op_class) {
+      const auto rate = rates.find(op_class);
+      return rate == rates.end() ? 0.0 : 1 / rate->second.value;
+    };
+    for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+      costs.read[op_class] = per_byte(device.cut_read, kOpClassNames[op_class]);
+      costs.write[op_class] = per_byte(device.cut_write, kOpClassNames[op_class]);
+    }
+    return costs;
+  }
+  return std::nullopt;
 }
 
 Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::string& source) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,12 @@ struct CutCosts {
 
 // Least squares over the parts of runs of any number of problems. What a part took above its ops' times is explained by
 // one overhead and by the bytes that it shares with other parts, by class of the op that reads them first or makes
-// them; no cost is below zero. A class of which little was seen takes after the mean of all classes. Deterministic.
+// them; no cost is below zero. A class of which little was seen takes after what was known before, or else after the
+// mean of all classes. Deterministic.
 class CutFit {
  public:
-  CutFit();
+  CutFit() = default;
+  explicit CutFit(const CutCosts& known) : known_(known) {}
   // `speed`: how long the machine took for the same work in the run, as a multiple of what the problem's op times say
   // (other programs, clock frequency); op times are multiplied by it. A run that failed adds nothing.
   void Add(const Problem& problem, const Measurement& measurement, double speed);
@@ -35,10 +38,14 @@ class CutFit {
   static constexpr size_t kUnknowns = 1 + 2 * kOpClasses;
   using Row = std::array<double, kUnknowns>;
 
+  std::optional<CutCosts> known_;
   size_t parts_ = 0;
   std::array<Row, kUnknowns> products_{};  // of the rows with one another, weighted
   Row targets_{};
 };
+
+// What a device file says of them, of the first device that says anything; nothing where none does.
+std::optional<CutCosts> CutCostsOf(const Cluster& cluster);
 
 // The same devices with these numbers, marked as measured by `source`.
 Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::string& source);

@@ -138,6 +138,21 @@ TEST(CutFit, AClassThatWasNeverSeenTakesAfterTheMean) {
   EXPECT_LT(unseen, 8e-10);
 }
 
+TEST(CutFit, AClassThatWasNeverSeenStaysAsItWasKnown) {
+  const Problem problem = Diamonds();
+  Random random(3);
+  CutCosts known = Truth();
+  known.read[static_cast<size_t>(OpClass::kRecurrent)] = 7e-9;
+  known.read[static_cast<size_t>(OpClass::kConv)] = 7e-9;
+  CutFit fit(known);
+  for (int run = 0; run < 40; ++run) {
+    fit.Add(problem, Simulated(problem, testing::RandomPlacement(problem, random), Truth(), 0, random), 1);
+  }
+  const CutCosts found = fit.Fit();
+  EXPECT_NEAR(found.read[static_cast<size_t>(OpClass::kRecurrent)], 7e-9, 1e-12);
+  EXPECT_NEAR(found.read[static_cast<size_t>(OpClass::kConv)], 1e-10, 1e-10);  // seen, and found to be cheaper
+}
+
 TEST(CutFit, ARunThatFailedAddsNothing) {
   CutFit fit;
   fit.Add(Diamonds(), {.error = "the process ended"}, 1);
@@ -151,6 +166,9 @@ TEST(CutFit, ItsNumbersReachTheDeviceFileAndComeBack) {
   EXPECT_EQ(again.fingerprint(), cluster.fingerprint());
   EXPECT_EQ(again.device(DeviceId{0}).cut_read.at("reduction").value, 1 / 8e-10);
   EXPECT_FALSE(again.device(DeviceId{0}).cut_write.contains("data_movement"));
+  ASSERT_TRUE(CutCostsOf(again));
+  EXPECT_DOUBLE_EQ(CutCostsOf(again)->read[static_cast<size_t>(OpClass::kReduction)], 8e-10);
+  EXPECT_FALSE(CutCostsOf(Diamonds().cluster()));
   EXPECT_NE(cluster.fingerprint(), Diamonds().cluster().fingerprint());
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "tests/cli/run_berth.h"
 
@@ -128,6 +129,76 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
   const Outcome alone = RunBerth({"profile", "squeezenet1_1", "--runs", "2"});
   EXPECT_EQ(alone.code, 0) << alone.err;
+}
+
+TEST(Calibrate, WritesWhatCutsCostAndSaysHowFarOffItIsOnPlansThatItDidNotFit) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome outcome = RunBerth({"calibrate", "squeezenet1_1", "--cluster", folder / "two.yaml", "--plans", "6",
+                                    "--runs", "3", "-o", folder / "calibrated.yaml", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const nlohmann::json answer = outcome.json();
+  EXPECT_GT(answer["parts"], 10);
+  EXPECT_GE(answer["part_overhead_seconds"], 0);
+  ASSERT_EQ(answer["held_out"].size(), 1u);
+  EXPECT_EQ(answer["held_out"][0]["measured_seconds"].size(), 2u);  // each third of six
+  // The numbers reach the evaluator: the same plan takes longer where cuts cost something.
+  ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "round_robin", "-o",
+                      folder / "plan.json"})
+                .code,
+            0);
+  const auto time_on = [&](const std::string& cluster) {
+    const Outcome simulated = RunBerth({"simulate", "--plan", folder / "plan.json", "--cluster", folder / cluster,
+                                        "--evaluator", "parts", "--json"});
+    EXPECT_EQ(simulated.code, 0) << simulated.err;
+    return simulated.json()["score_seconds"].get<double>();
+  };
+  EXPECT_GT(time_on("calibrated.yaml"), time_on("two.yaml"));
+}
+
+TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome outcome = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "4",
+                                    "--runs", "2", "-o", folder / "tuned.json", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const nlohmann::json answer = outcome.json();
+  EXPECT_EQ(answer["plans"].size(), 4u);
+  std::set<int> rounds;
+  for (const auto& plan : answer["plans"]) {
+    EXPECT_GT(plan["measured_seconds"], 0) << plan;
+    EXPECT_GT(plan["predicted_seconds"], 0) << plan;
+    rounds.insert(plan["round"].get<int>());
+  }
+  EXPECT_GT(rounds.size(), 1u);  // it plans again after the first runs
+  EXPECT_EQ(answer["outputs_equal"], true);
+  EXPECT_TRUE(std::filesystem::exists(folder / "tuned.profile.json"));
+  const Outcome again = RunBerth({"run", folder / "tuned.json", "--runs", "2", "--json"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.json()["executor"], "openvino_parallel");
+  EXPECT_EQ(again.json()["evaluator"], "parts");
+  EXPECT_NEAR(again.json()["predicted_seconds"].get<double>(), answer["predicted_seconds"].get<double>(), 1e-9);
+
+  const Outcome page = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "3",
+                                 "--runs", "2", "--no-correction", "--costs",
+                                 "profile(file=" + (folder / "tuned.profile.json") + ")"});
+  ASSERT_EQ(page.code, 0) << page.err << page.out;
+  EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads"));
+}
+
+TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  ExpectMistake({"tune", "squeezenet1_1"}, "--cluster");
+  ExpectMistake({"calibrate", "--cluster", folder / "two.yaml"}, "models");
+  ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "0"}, "--evaluations");
+  ExpectMistake({"calibrate", "squeezenet1_1", "--cluster", folder / "two.yaml", "--plans", "2"}, "--plans");
+  ExpectMistake({"tune", "no_such_model", "--cluster", folder / "two.yaml"}, "no_such_model");
+  NEEDS_OPENVINO();
+  ExpectMistake({"tune", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
+  ExpectMistake({"calibrate", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
 }
 
 TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {

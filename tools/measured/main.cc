@@ -1,12 +1,13 @@
 // Writes the tables of docs/measured.md to standard output: ./dev measured. Every figure in them is measured here, now.
-//   usage: measured [--runs N] [MODEL...]
+//   usage: measured [--runs N] [--plans N] [MODEL...]
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,10 @@
 #include "base/file.h"
 #include "cli/machine.h"
 #include "cli/measured_run.h"
+#include "cli/plan_bench.h"
 #include "cli/profiling.h"
+#include "cli/scratch_folder.h"
+#include "cli/tuning.h"
 #include "exec/detect.h"
 #include "placement/bound.h"
 #include "report/table.h"
@@ -24,6 +28,12 @@ namespace {
 
 constexpr const char* kModels[] = {"two_towers",     "resnet50",     "inception_v3", "googlenet",
                                    "bert_base_s128", "mobilenet_v2", "wavenet_4x9"};
+// What cuts cost is fitted to plans of these, and the prediction is held against plans of those.
+constexpr const char* kFitted[] = {"googlenet", "resnet50", "squeezenet1_1"};
+constexpr const char* kUnseen[] = {"inception_v3", "densenet121", "mobilenet_v2"};
+constexpr size_t kFittedPlans = 12, kPlanRuns = 7;
+// A plan counts that is within this of the best: how far worse ones are off decides nothing.
+constexpr double kNearTheBest = 1.5;
 // What a runtime fuses stays together; else plans part what is one kernel.
 constexpr const char* kPlanner = "on(group=fusion,planner=local_search)";
 constexpr int64_t kEvaluations = 5000;
@@ -33,25 +43,99 @@ struct Row {
   MeasuredRun parallel{}, hetero{};
 };
 
-Row Measure(const Catalogs& catalogs, const std::string& model, std::shared_ptr<const Cluster> cluster, size_t runs,
-            const std::string& folder) {
-  ProblemStrings strings = {.model = model, .cluster = "here", .stored_cluster = std::move(cluster)};
-  Row row{.model = model};
-  const std::string file = fmt::format("{}/{}.json", folder, model);
-  WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs, strings), runs).table));
-  strings.costs = fmt::format("profile(file={})", file);
-  for (const char* executor : {"openvino_parallel", "openvino"}) {
-    const bool hetero = std::string_view(executor) == "openvino";
-    strings.evaluator = hetero ? "serial" : "parallel(contention=ports)";
-    Setup setup = MakeSetup(catalogs, strings);
-    const auto planner = catalogs.planners.MakePlanner(kPlanner);
-    PlanResult result = planner->MakePlan(
-        {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
-    PlanReport report = MakePlanReport(*setup.evaluator, kPlanner, std::move(result), LowerBound(*setup.evaluator));
-    const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
-    (hetero ? row.hetero : row.parallel) = RunMeasured(saved, ModelFile(model), executor, runs);
+// A model on these devices, its op times measured when it is first asked for.
+class Models {
+ public:
+  Models(const Catalogs& catalogs, std::shared_ptr<const Cluster> cluster, size_t runs)
+      : catalogs_(catalogs), cluster_(std::move(cluster)), runs_(runs) {}
+
+  ProblemStrings Strings(const std::string& model) {
+    ProblemStrings strings = {.model = model, .cluster = "here", .stored_cluster = cluster_};
+    const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
+    if (profiled_.insert(model).second) {
+      fmt::print(stderr, "{}: op times\n", model);
+      WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs_, strings), runs_).table));
+    }
+    strings.costs = fmt::format("profile(file={})", file);
+    return strings;
   }
+  void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
+  const Cluster& cluster() const { return *cluster_; }
+
+ private:
+  const Catalogs& catalogs_;
+  std::shared_ptr<const Cluster> cluster_;
+  size_t runs_;
+  ScratchFolder folder_{"berth_measured"};
+  std::set<std::string> profiled_;
+};
+
+Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
+  ProblemStrings strings = models.Strings(model);
+  Row row{.model = model};
+  fmt::print(stderr, "{}: plans\n", model);
+  const auto run = [&](const char* executor, Setup setup, PlanResult result, const std::string& planner) {
+    PlanReport report = MakePlanReport(*setup.evaluator, planner, std::move(result), LowerBound(*setup.evaluator));
+    const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
+    return RunMeasured(saved, ModelFile(model), executor, runs);
+  };
+  {
+    PlanBench bench(catalogs, strings);
+    const Tuning tuning = TunePlans(bench, {}, [](const std::string&) {});
+    if (tuning.finalists.empty()) throw Error("{}: no plan could be run", model);
+    Setup setup = MakeSetup(catalogs, bench.setup().strings);
+    PlanResult result;
+    result.plan.device = tuning.winner().device;
+    result.score = setup.evaluator->ScorePlan(result.plan.view(), *setup.evaluator->NewWorkspace());
+    row.parallel = run("openvino_parallel", std::move(setup), std::move(result), "tune");
+  }
+  strings.evaluator = "serial";
+  Setup setup = MakeSetup(catalogs, strings);
+  PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
+      {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
+  row.hetero = run("openvino", std::move(setup), std::move(result), kPlanner);
   return row;
+}
+
+// Fits what cuts cost on this machine, and prints how well plans of other models are predicted with it.
+void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
+  CutFit fit;
+  for (const char* model : kFitted) {
+    PlanBench bench(catalogs, models.Strings(model));
+    fmt::print(stderr, "{}: plans to fit to\n", model);
+    AddTo(fit, bench.problem(), bench.Run(bench.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
+  }
+  const CutCosts costs = fit.Fit();
+  models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
+  fmt::print(
+      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against plans "
+      "of models that the fit has not seen, within {:.1f} times of the best of them, searched and random; {} runs of "
+      "each. Op times are from each model's profile. The order of the plans: rank correlation, beside that of the "
+      "number of parts alone.\n\n| model | plans | off, median | off, 90th percentile | order | order by parts alone | "
+      "before the fit: median | 90th percentile | order |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
+  for (const char* model : kUnseen) {
+    PlanBench bench(catalogs, models.Strings(model));
+    fmt::print(stderr, "{}: plans to predict\n", model);
+    const std::vector<PlanRun> runs = bench.Run(bench.VariedPlans(plans, 2), kPlanRuns, {}, [](size_t) {});
+    bench.SetCosts({}, "nothing");
+    std::vector<double> predicted, measured, cuts, before;
+    double best = std::numeric_limits<double>::infinity();
+    for (const PlanRun& run : runs) {
+      if (run.ran()) best = std::min(best, run.seconds());
+    }
+    for (const PlanRun& run : runs) {
+      if (!run.ran() || run.seconds() > kNearTheBest * best) continue;
+      predicted.push_back(run.predicted);
+      measured.push_back(run.seconds());
+      cuts.push_back(static_cast<double>(run.measured.subgraphs));
+      before.push_back(bench.Predict(run.device));
+    }
+    const PredictionError error = ErrorOf(predicted, measured), raw = ErrorOf(before, measured);
+    fmt::print("| {} | {} of {} | {:.1f} % | {:.1f} % | {:.2f} | {:.2f} | {:.1f} % | {:.1f} % | {:.2f} |\n", model,
+               measured.size(), runs.size(), 100 * error.median, 100 * error.ninetieth, error.rank_correlation,
+               ErrorOf(cuts, measured).rank_correlation, 100 * raw.median, 100 * raw.ninetieth, raw.rank_correlation);
+  }
 }
 
 std::string Cell(const Measurement& measurement) {
@@ -74,7 +158,7 @@ std::string Outputs(const Measurement& measurement) {
 
 void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
-      "## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, as "
+      "\n## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, as "
       "a share of "
       "the largest value; {:.0e} is allowed.\n\n| model | parts | openvino_parallel | subgraphs | openvino "
       "|\n|---|---:|---|---:|---|\n",
@@ -102,9 +186,8 @@ void PrintTables(const std::vector<Row>& rows) {
   if (!off.empty()) fmt::print("\nMedian over the models: off by {:.1f} %.\n", 100 * Median(off));
 
   fmt::print(
-      "\n## Two devices\n\nMilliseconds. Plans of `{}` with {} evaluations, under `parallel` for openvino_parallel and "
-      "under "
-      "`serial` for openvino (HETERO), on the profile's times. Beside them what a user would compare with: OpenVINO's "
+      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for openvino "
+      "(HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a user would compare with: OpenVINO's "
       "own "
       "threads on the same cores.\n\n| model | one device | openvino_parallel | predicted is off | openvino | "
       "predicted is "
@@ -132,11 +215,13 @@ void PrintTables(const std::vector<Row>& rows) {
 }
 
 int Main(int argc, const char* const* argv) {
-  size_t runs = 15;
+  size_t runs = 15, plans = 40;
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--runs" && i + 1 < argc) {
       runs = ParseCount("--runs", argv[++i], 1);
+    } else if (std::string_view(argv[i]) == "--plans" && i + 1 < argc) {
+      plans = ParseCount("--plans", argv[++i], 3);
     } else {
       models.emplace_back(argv[i]);
     }
@@ -148,14 +233,10 @@ int Main(int argc, const char* const* argv) {
   const Cluster cluster = DetectMachine({.cores = cores, .split = split, .memory = MemoryBytes(), .seconds = 10});
   fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
   const Catalogs catalogs;
-  std::string folder = (std::filesystem::temp_directory_path() / "berth_measured_XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) throw Error("{}: cannot be made", folder);
+  Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
   std::vector<Row> rows;
-  for (const std::string& model : models) {
-    fmt::print(stderr, "{}\n", model);
-    rows.push_back(Measure(catalogs, model, std::make_shared<const Cluster>(cluster), runs, folder));
-  }
-  std::filesystem::remove_all(folder);
+  Calibrate(catalogs, measured, plans);
+  for (const std::string& model : models) rows.push_back(Measure(catalogs, model, measured, runs));
   PrintTables(rows);
   const bool equal = std::ranges::all_of(rows, [](const Row& row) {
     const auto fine = [](const Measurement& measurement) { return measurement.outputs && measurement.outputs->equal; };

@@ -1,0 +1,165 @@
+#include "cli/plan_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "exec/statistics.h"
+#include "placement/search.h"
+#include "report/plan_report.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kPlansAtATime = 5;  // each is compiled and kept in memory meanwhile
+constexpr double kLimit = 1800;      // seconds
+
+std::vector<double> Ranks(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return values[i]; });
+  std::vector<double> rank(values.size());
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin + 1;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    // Equal values have the mean of their ranks.
+    for (size_t i = begin; i < end; ++i) rank[order[i]] = 0.5 * static_cast<double>(begin + end - 1);
+    begin = end;
+  }
+  return rank;
+}
+
+double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto mean = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const double mean_a = mean(a), mean_b = mean(b);
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean_a) * (b[i] - mean_b);
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i] - mean_b) * (b[i] - mean_b);
+  }
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
+}  // namespace
+
+double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
+
+PlanBench::PlanBench(const Catalogs& catalogs, ProblemStrings strings)
+    : catalogs_(catalogs), strings_(std::move(strings)) {
+  strings_.evaluator = "parts";
+  setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
+  first_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
+  runtime_ = std::make_unique<OpenVino>(*first_->problem, ModelFile(strings_.model));
+}
+
+PlanBench::~PlanBench() = default;
+
+double PlanBench::Predict(const std::vector<DeviceId>& device) const {
+  const auto workspace = setup_->evaluator->NewWorkspace();
+  return problem().ToSeconds(setup_->evaluator->ScorePlan({.device = device}, *workspace).time).value;
+}
+
+std::vector<std::vector<DeviceId>> PlanBench::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
+  std::map<std::vector<DeviceId>, double> found;
+  const auto add = [&](const std::vector<DeviceId>& device) { found.emplace(device, Predict(device)); };
+  for (const DeviceId on : DistinctDevices(SingleDeviceTimes(*setup_->evaluator))) {
+    add(std::vector<DeviceId>(problem().num_ops(), on));
+  }
+  for (int search = 0; search < searches; ++search) {
+    for (const char* planner : {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=annealing)"}) {
+      const auto made = catalogs_.planners.MakePlanner(planner);
+      const PlanResult result =
+          made->MakePlan({.evaluator = *setup_->evaluator,
+                          .budget = {.evaluations = evaluations},
+                          .random = Random(seed).Fork(static_cast<uint64_t>(search))});
+      if (!result.plan.device.empty() && result.score.fits()) add(result.plan.device);
+    }
+  }
+  std::vector<std::pair<double, std::vector<DeviceId>>> order;
+  for (const auto& [device, time] : found) order.emplace_back(time, device);
+  std::ranges::sort(order);
+  std::vector<std::vector<DeviceId>> plans;
+  for (auto& [time, device] : order) plans.push_back(std::move(device));
+  return plans;
+}
+
+std::vector<std::vector<DeviceId>> PlanBench::VariedPlans(size_t count, uint64_t seed) const {
+  constexpr int kGroups[] = {4, 8, 16, 32, 64};
+  constexpr int64_t kEvaluations[] = {50, 200, 800};
+  std::set<std::vector<DeviceId>> seen;
+  std::vector<std::vector<DeviceId>> plans;
+  const Random random(seed);
+  for (uint64_t k = 0; plans.size() < count && k < 10 * count; ++k) {
+    const bool searched = k % 2 == 0;
+    const std::string planner = searched ? "on(group=fusion,planner=local_search)"
+                                         : fmt::format("on(group=\"merge(size={})\",planner=random)",
+                                                       kGroups[k / 2 % std::size(kGroups)]);
+    const auto made = catalogs_.planners.MakePlanner(planner);
+    const int64_t evaluations = searched ? kEvaluations[k / 2 % std::size(kEvaluations)] : 1;
+    PlanResult result = made->MakePlan(
+        {.evaluator = *setup_->evaluator, .budget = {.evaluations = evaluations}, .random = random.Fork(k)});
+    if (result.plan.device.empty() || !seen.insert(result.plan.device).second) continue;
+    plans.push_back(std::move(result.plan.device));
+  }
+  return plans;
+}
+
+std::vector<PlanRun> PlanBench::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
+                                    const StopCheck& stop, const std::function<void(size_t done)>& progress) {
+  std::vector<PlanRun> runs;
+  const std::vector<double> alone = SingleDeviceTimes(*setup_->evaluator);
+  for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {
+    const size_t end = std::min(plans.size(), begin + kPlansAtATime);
+    std::vector<RunWay> ways;
+    for (size_t i = begin; i < end; ++i) ways.push_back({.how = "parallel", .device = plans[i]});
+    for (const DeviceId on : problem().cluster().ids()) ways.push_back({.how = "alone", .on = on});
+    std::vector<Measurement> measured = runtime_->Run(ways, {.rounds = rounds, .limit = kLimit, .stop = stop});
+    if (stop && stop()) break;
+    double speed = 0;
+    int known = 0;
+    for (const DeviceId on : problem().cluster().ids()) {
+      const Measurement& one = measured[end - begin + Index(on)];
+      if (!one.error.empty() || !(alone[Index(on)] < kCannotRun)) continue;
+      speed += Median(one.seconds) / problem().ToSeconds(alone[Index(on)]).value;
+      ++known;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      runs.push_back({.device = plans[i],
+                      .predicted = Predict(plans[i]),
+                      .measured = std::move(measured[i - begin]),
+                      .speed = known > 0 ? speed / known : 1});
+    }
+    progress(end);
+  }
+  return runs;
+}
+
+void PlanBench::SetCosts(const CutCosts& costs, const std::string& source) {
+  strings_.stored_cluster = std::make_shared<const Cluster>(WithCutCosts(problem().cluster(), costs, source));
+  setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
+}
+
+void AddTo(CutFit& fit, const Problem& problem, const std::vector<PlanRun>& runs) {
+  for (const PlanRun& run : runs) fit.Add(problem, run.measured, run.speed);
+}
+
+PredictionError ErrorOf(const std::vector<double>& predicted, const std::vector<double>& measured) {
+  PredictionError error;
+  if (predicted.empty()) return error;
+  std::vector<double> off;
+  for (size_t i = 0; i < predicted.size(); ++i) off.push_back(std::abs(predicted[i] / measured[i] - 1));
+  std::ranges::sort(off);
+  error.median = Median(off);
+  error.ninetieth = off[static_cast<size_t>(std::ceil(0.9 * static_cast<double>(off.size()))) - 1];
+  if (off.size() > 2) error.rank_correlation = Correlation(Ranks(predicted), Ranks(measured));
+  return error;
+}
+
+}  // namespace berth
