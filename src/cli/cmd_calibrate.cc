@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/measured_run.h"
-#include "cli/plan_bench.h"
+#include "cli/plan_runs.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
 #include "report/json.h"
@@ -46,14 +46,14 @@ class Calibration {
 
   void Add(const std::string& model, const std::string& cluster) {
     ProblemStrings strings = {.model = model, .cluster = cluster};
-    const std::string file = folder_.Path(fmt::format("{}.json", benches_.size()));
+    const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
     WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs_, strings), kProfileRuns).table));
     strings.costs = fmt::format("profile(file={})", file);
-    auto bench = std::make_unique<PlanBench>(catalogs_, strings);
-    const std::vector<std::vector<DeviceId>> plans = bench->VariedPlans(plans_, seed_);
+    auto runner = std::make_unique<PlanRunner>(catalogs_, strings);
+    const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     CalibratedModel one{.name = model,
-                        .runs = bench->Run(plans, runs_, {},
+                        .runs = runner->Run(plans, runs_, {},
                                            [&](size_t done) {
                                              progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
                                            }),
@@ -62,10 +62,10 @@ class Calibration {
                         .before = {},
                         .measured = {}};
     for (size_t k = 0; k < one.runs.size(); ++k) {
-      if (k % kHeldOut != kHeldOut - 1) fit_.Add(bench->problem(), one.runs[k].measured, one.runs[k].speed);
+      if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
     models_.push_back(std::move(one));
-    benches_.push_back(std::move(bench));
+    runners_.push_back(std::move(runner));
   }
 
   // The cluster with what was found.
@@ -75,16 +75,16 @@ class Calibration {
     costs_ = fit_.Fit();
     for (size_t m = 0; m < models_.size(); ++m) {
       CalibratedModel& one = models_[m];
-      benches_[m]->SetCosts(costs_, source);
+      runners_[m]->SetCosts(costs_, source);
       for (size_t k = kHeldOut - 1; k < one.runs.size(); k += kHeldOut) {
         if (!one.runs[k].ran()) continue;
         one.before.push_back(one.runs[k].predicted);
-        one.after.push_back(benches_[m]->Predict(one.runs[k].device));
+        one.after.push_back(runners_[m]->Predict(one.runs[k].device));
         one.cuts.push_back(static_cast<double>(one.runs[k].measured.subgraphs));
         one.measured.push_back(one.runs[k].seconds());
       }
     }
-    return WithCutCosts(benches_.front()->problem().cluster(), costs_, source);
+    return WithCutCosts(runners_.front()->problem().cluster(), costs_, source);
   }
 
   const CutCosts& costs() const { return costs_; }
@@ -116,7 +116,7 @@ class Calibration {
   CutFit fit_;
   CutCosts costs_;
   std::vector<CalibratedModel> models_;
-  std::vector<std::unique_ptr<PlanBench>> benches_;
+  std::vector<std::unique_ptr<PlanRunner>> runners_;
 };
 
 std::string RateOf(double seconds_per_byte) {

@@ -69,11 +69,11 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     WriteFile(profile, WriteProfile(ProfileDevices(MakeSetup(catalogs, strings), kProfileRuns).table));
     strings.costs = fmt::format("profile(file={})", profile);
   }
-  PlanBench bench(catalogs, strings);
+  PlanRunner runner(catalogs, strings);
   Tuning tuning;
   {
     ProgressLine progress;
-    tuning = TunePlans(bench,
+    tuning = TunePlans(runner,
                        {.plans = plans,
                         .runs = runs,
                         .seed = seed,
@@ -88,7 +88,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   }
   const PlanRun& winner = tuning.winner();
 
-  ProblemStrings final_strings = bench.setup().strings;
+  ProblemStrings final_strings = runner.setup().strings;
   SavedPlan saved{.setup = MakeSetup(catalogs, final_strings), .report = {}};
   const Evaluator& evaluator = *saved.setup.evaluator;
   const auto workspace = evaluator.NewWorkspace();
@@ -115,7 +115,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     Print(DumpJson(json));
   } else {
-    std::string text = Line(fmt::format("{}; {} run{}", DescribeProblem(bench.problem()),
+    std::string text = Line(fmt::format("{}; {} run{}", DescribeProblem(runner.problem()),
                                         Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                                         tuning.stopped ? ", then stopped" : "")) +
                        "\n" + TuningTable(tuning) + "\n" +

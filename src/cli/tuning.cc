@@ -22,11 +22,11 @@ const PlanRun& Tuning::winner() const {
   });
 }
 
-Tuning TunePlans(PlanBench& bench, const TuneOptions& options,
+Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress) {
   Tuning tuning;
   std::set<std::vector<DeviceId>> seen;
-  const std::optional<CutCosts> known = CutCostsOf(bench.problem().cluster());
+  const std::optional<CutCosts> known = CutCostsOf(runner.problem().cluster());
   CutFit fit = known ? CutFit(*known) : CutFit();
   const auto stop = [&] { return options.stop && options.stop(); };
   const size_t plans = options.plans;
@@ -38,19 +38,19 @@ Tuning TunePlans(PlanBench& bench, const TuneOptions& options,
     // A round whose searches find nothing new looks longer.
     const int searches = kSearches * static_cast<int>(std::max<size_t>(1, wanted / 4));
     for (int longer = 1; longer <= 3 && chosen.empty(); ++longer) {
-      for (std::vector<DeviceId>& plan : bench.Candidates(options.seed + round, searches * longer, kEvaluations * longer)) {
+      for (std::vector<DeviceId>& plan : runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer)) {
         if (chosen.size() == wanted) break;
         if (seen.insert(plan).second) chosen.push_back(std::move(plan));
       }
     }
     if (chosen.empty()) break;
-    const std::vector<PlanRun> ran = bench.Run(chosen, options.runs, options.stop, [&](size_t done) {
+    const std::vector<PlanRun> ran = runner.Run(chosen, options.runs, options.stop, [&](size_t done) {
       progress(fmt::format("plan {} of {}", tuning.plans.size() + done, plans));
     });
     for (const PlanRun& run : ran) tuning.plans.push_back({run, round + 1});
     if (!options.correct) continue;
-    AddTo(fit, bench.problem(), ran);
-    if (fit.num_parts() > 0) bench.SetCosts(fit.Fit(), fmt::format("{} parts of this model's runs", fit.num_parts()));
+    AddTo(fit, runner.problem(), ran);
+    if (fit.num_parts() > 0) runner.SetCosts(fit.Fit(), fmt::format("{} parts of this model's runs", fit.num_parts()));
   }
   // The fastest of many noisy runs flatters itself: the first few are run again, in turns.
   std::vector<PlanRun> order;
@@ -62,7 +62,7 @@ Tuning TunePlans(PlanBench& bench, const TuneOptions& options,
   for (size_t i = 0; i < std::min(order.size(), kFinalists); ++i) best.push_back(order[i].device);
   if (!best.empty() && !stop()) {
     progress("the fastest once more");
-    tuning.finalists = bench.Run(best, kFinalRuns, options.stop, [](size_t) {});
+    tuning.finalists = runner.Run(best, kFinalRuns, options.stop, [](size_t) {});
   }
   if (tuning.finalists.empty()) tuning.finalists.assign(order.begin(), order.begin() + (order.empty() ? 0 : 1));
   tuning.stopped = stop();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan_bench.h"
+#include "cli/plan_runs.h"
 
 namespace berth {
 
@@ -30,8 +30,8 @@ struct TuneOptions {
   StopCheck stop{};
 };
 
-// Runs so many different plans on the bench, whose costs of cuts are fitted to the runs of this model after each of
+// Runs so many different plans by the runner, whose costs of cuts are fitted to the runs of this model after each of
 // five rounds.
-Tuning TunePlans(PlanBench& bench, const TuneOptions& options, const std::function<void(const std::string&)>& progress);
+Tuning TunePlans(PlanRunner& runner, const TuneOptions& options, const std::function<void(const std::string&)>& progress);
 
 }  // namespace berth

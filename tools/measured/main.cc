@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "cli/machine.h"
 #include "cli/measured_run.h"
-#include "cli/plan_bench.h"
+#include "cli/plan_runs.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
 #include "cli/tuning.h"
@@ -80,10 +80,10 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
     return RunMeasured(saved, ModelFile(model), executor, runs);
   };
   {
-    PlanBench bench(catalogs, strings);
-    const Tuning tuning = TunePlans(bench, {}, [](const std::string&) {});
+    PlanRunner runner(catalogs, strings);
+    const Tuning tuning = TunePlans(runner, {}, [](const std::string&) {});
     if (tuning.finalists.empty()) throw Error("{}: no plan could be run", model);
-    Setup setup = MakeSetup(catalogs, bench.setup().strings);
+    Setup setup = MakeSetup(catalogs, runner.setup().strings);
     PlanResult result;
     result.plan.device = tuning.winner().device;
     result.score = setup.evaluator->ScorePlan(result.plan.view(), *setup.evaluator->NewWorkspace());
@@ -101,9 +101,9 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
 void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
   CutFit fit;
   for (const char* model : kFitted) {
-    PlanBench bench(catalogs, models.Strings(model));
+    PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to fit to\n", model);
-    AddTo(fit, bench.problem(), bench.Run(bench.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
+    AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
   }
   const CutCosts costs = fit.Fit();
   models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
@@ -115,10 +115,10 @@ void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
       "before the fit: median | 90th percentile | order |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
       fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
   for (const char* model : kUnseen) {
-    PlanBench bench(catalogs, models.Strings(model));
+    PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to predict\n", model);
-    const std::vector<PlanRun> runs = bench.Run(bench.VariedPlans(plans, 2), kPlanRuns, {}, [](size_t) {});
-    bench.SetCosts({}, "nothing");
+    const std::vector<PlanRun> runs = runner.Run(runner.VariedPlans(plans, 2), kPlanRuns, {}, [](size_t) {});
+    runner.SetCosts({}, "nothing");
     std::vector<double> predicted, measured, cuts, before;
     double best = std::numeric_limits<double>::infinity();
     for (const PlanRun& run : runs) {
@@ -129,7 +129,7 @@ void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
       predicted.push_back(run.predicted);
       measured.push_back(run.seconds());
       cuts.push_back(static_cast<double>(run.measured.subgraphs));
-      before.push_back(bench.Predict(run.device));
+      before.push_back(runner.Predict(run.device));
     }
     const PredictionError error = ErrorOf(predicted, measured), raw = ErrorOf(before, measured);
     fmt::print("| {} | {} of {} | {:.1f} % | {:.1f} % | {:.2f} | {:.2f} | {:.1f} % | {:.1f} % | {:.2f} |\n", model,

@@ -28,12 +28,12 @@ struct PlanRun {
 };
 
 // A problem under `parts`, whose cuts cost what runs have shown so far.
-class PlanBench {
+class PlanRunner {
  public:
   // `strings.costs` should be measured times. The evaluator of `strings` is not used. Throws Error where the model
   // cannot be run here.
-  PlanBench(const Catalogs& catalogs, ProblemStrings strings);
-  ~PlanBench();
+  PlanRunner(const Catalogs& catalogs, ProblemStrings strings);
+  ~PlanRunner();
 
   const Setup& setup() const { return *setup_; }
   const Problem& problem() const { return *setup_->problem; }

@@ -1,4 +1,4 @@
-#include "cli/plan_bench.h"
+#include "cli/plan_runs.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
-PlanBench::PlanBench(const Catalogs& catalogs, ProblemStrings strings)
+PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
     : catalogs_(catalogs), strings_(std::move(strings)) {
   strings_.evaluator = "parts";
   setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
@@ -59,14 +59,14 @@ PlanBench::PlanBench(const Catalogs& catalogs, ProblemStrings strings)
   runtime_ = std::make_unique<OpenVino>(*first_->problem, ModelFile(strings_.model));
 }
 
-PlanBench::~PlanBench() = default;
+PlanRunner::~PlanRunner() = default;
 
-double PlanBench::Predict(const std::vector<DeviceId>& device) const {
+double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
   const auto workspace = setup_->evaluator->NewWorkspace();
   return problem().ToSeconds(setup_->evaluator->ScorePlan({.device = device}, *workspace).time).value;
 }
 
-std::vector<std::vector<DeviceId>> PlanBench::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
+std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
   std::map<std::vector<DeviceId>, double> found;
   const auto add = [&](const std::vector<DeviceId>& device) { found.emplace(device, Predict(device)); };
   for (const DeviceId on : DistinctDevices(SingleDeviceTimes(*setup_->evaluator))) {
@@ -90,7 +90,7 @@ std::vector<std::vector<DeviceId>> PlanBench::Candidates(uint64_t seed, int sear
   return plans;
 }
 
-std::vector<std::vector<DeviceId>> PlanBench::VariedPlans(size_t count, uint64_t seed) const {
+std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_t seed) const {
   constexpr int kGroups[] = {4, 8, 16, 32, 64};
   constexpr int64_t kEvaluations[] = {50, 200, 800};
   std::set<std::vector<DeviceId>> seen;
@@ -111,7 +111,7 @@ std::vector<std::vector<DeviceId>> PlanBench::VariedPlans(size_t count, uint64_t
   return plans;
 }
 
-std::vector<PlanRun> PlanBench::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
+std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
                                     const StopCheck& stop, const std::function<void(size_t done)>& progress) {
   std::vector<PlanRun> runs;
   const std::vector<double> alone = SingleDeviceTimes(*setup_->evaluator);
@@ -141,7 +141,7 @@ std::vector<PlanRun> PlanBench::Run(const std::vector<std::vector<DeviceId>>& pl
   return runs;
 }
 
-void PlanBench::SetCosts(const CutCosts& costs, const std::string& source) {
+void PlanRunner::SetCosts(const CutCosts& costs, const std::string& source) {
   strings_.stored_cluster = std::make_shared<const Cluster>(WithCutCosts(problem().cluster(), costs, source));
   setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
 }
