@@ -19,9 +19,9 @@ constexpr size_t kHeldOut = 3;  // each third plan
 
 struct CalibratedModel {
   std::string name;
-  std::vector<PlanRun> runs;              // as predicted before
-  std::vector<double> after, cuts;        // of those held out: predicted with the numbers found, and how many parts
-  std::vector<double> before, measured;   // of the same
+  std::vector<PlanRun> runs;             // as predicted before
+  std::vector<double> after, cuts;       // of those held out: predicted with the numbers found, and how many parts
+  std::vector<double> before, measured;  // of the same
 };
 
 std::string Off(const PredictionError& error) {
@@ -48,19 +48,18 @@ class Calibration {
     ProblemStrings strings = {.model = model, .cluster = cluster};
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
-    WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs_, strings), kProfileRuns).table));
-    strings.costs = fmt::format("profile(file={})", file);
+    strings.costs = ProfileToFile(catalogs_, strings, kProfileRuns, file);
     auto runner = std::make_unique<PlanRunner>(catalogs_, strings);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
-    CalibratedModel one{.name = model,
-                        .runs = runner->Run(plans, runs_, {},
-                                           [&](size_t done) {
-                                             progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
-                                           }),
-                        .after = {},
-                        .cuts = {},
-                        .before = {},
-                        .measured = {}};
+    CalibratedModel one{
+        .name = model,
+        .runs = runner->Run(
+            plans, runs_, {},
+            [&](size_t done) { progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size())); }),
+        .after = {},
+        .cuts = {},
+        .before = {},
+        .measured = {}};
     for (size_t k = 0; k < one.runs.size(); ++k) {
       if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
@@ -163,9 +162,10 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
     rates.Add({std::string(kOpClassNames[op_class]), RateOf(costs.read[op_class]), RateOf(costs.write[op_class])});
   }
   text += "\n" + rates.ToString() + "\n" +
-          Wrap("Plans that were run but not fitted to: by how much the prediction is off (median, 90th percentile), "
-               "and how well it orders them (rank correlation, 1 is perfect); beside it the order by the number of "
-               "parts alone.") +
+          Wrap(
+              "Plans that were run but not fitted to: by how much the prediction is off (median, 90th percentile), "
+              "and how well it orders them (rank correlation, 1 is perfect); beside it the order by the number of "
+              "parts alone.") +
           "\n";
   Table errors({{"model"}, {"plans", kRight}, {"before", kRight}, {"after", kRight}, {"parts alone", kRight}});
   for (const CalibratedModel& one : calibration.models()) {
@@ -175,14 +175,16 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   }
   text += errors.ToString();
   if (calibration.stolen() > kDisturbed) {
-    text += "\n" + Line(fmt::format("  - Other programs had the cores for up to {} of the time of a plan: measure again "
-                                    "on a machine at rest.",
-                                    Percent(calibration.stolen())));
+    text +=
+        "\n" + Line(fmt::format("  - Other programs had the cores for up to {} of the time of a plan: measure again "
+                                "on a machine at rest.",
+                                Percent(calibration.stolen())));
   }
   if (!arguments.output.empty()) {
-    text += "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} --evaluator parts, or berth tune MODEL "
-                                    "--cluster {0}",
-                                    Printable(arguments.output)));
+    text +=
+        "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} --evaluator parts, or berth tune MODEL "
+                                "--cluster {0}",
+                                Printable(arguments.output)));
   }
   Print(text);
   return 0;

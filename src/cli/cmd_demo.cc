@@ -3,7 +3,12 @@
 #include "cli/commands.h"
 #include "cli/comparing.h"
 #include "cli/learning.h"
+#include "cli/machine.h"
 #include "cli/planning.h"
+#include "cli/profiling.h"
+#include "cli/scratch_folder.h"
+#include "cli/tuned_model.h"
+#include "exec/detect.h"
 #include "report/notes.h"
 #include "report/table.h"
 
@@ -161,12 +166,38 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
   return table.ToString();
 }
 
+// What was simulated so far, for real: this machine's cores as two devices. Its times are this machine's, now.
+std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
+  constexpr const char* kModel = "inception_v3";
+  constexpr size_t kPlans = 8, kProfileRuns = 10;
+  constexpr double kDetectSeconds = 8;
+  std::vector<int> cores = UsableCores();
+  if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
+  if (!CanRunModels()) return Wrap("Left out: running models needs OpenVINO, which is not in this build.");
+  cores.resize(2);
+  ProgressLine line;
+  line.Show("measuring this machine");
+  const ScratchFolder folder("berth_demo");
+  ProblemStrings strings = {.model = kModel,
+                            .cluster = "here",
+                            .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
+                                {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
+  strings.costs = ProfileToFile(catalogs, strings, kProfileRuns, folder.Path("profile.json"));
+  const TunedModel tuned =
+      TuneModel(catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
+                [&](const std::string& text) { line.Show(text); });
+  return TunedPage(tuned) +
+         "\n  The same by hand:\n"
+         "    berth cluster detect --split cpu:2 --quick -o here.yaml\n" +
+         fmt::format("    berth tune {} --cluster here.yaml --evaluations {} -o tuned.json\n", kModel, kPlans);
+}
+
 }  // namespace
 
 int Demo(const Catalogs& catalogs) {
   const std::atomic<bool>* cancelled = CatchInterrupts();
   Print(Wrap("Berth decides which device runs which op of a neural network. The models and the descriptions of the "
-             "machines ship with it, the times are its simulator's.",
+             "machines ship with it, the times are its simulator's; those of the last part are this machine's.",
              "") +
         "\n");
   size_t number = 0;
@@ -185,6 +216,9 @@ int Demo(const Catalogs& catalogs) {
              "minimum cut proves these times optimal. At once: both work (parallel); this is the best plan that "
              "auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one device, "
              "one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
+        "\n");
+  if (cancelled->load()) return 0;
+  Print(Rule(++number, "On this machine: predicted beside measured") + MeasuredPage(catalogs, cancelled) +
         "\nNext:\n"
         "  berth plan resnet50 -o plan.json --picture plan.svg   # plan a model, save and draw the plan\n"
         "  berth explain plan.json                               # why each op is where it is\n"

@@ -59,7 +59,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
     }
     Print(text);
   }
-  return ran && run.plan.measured.outputs && run.plan.measured.outputs->equal ? 0 : 1;
+  return ran && run.outputs_equal() ? 0 : 1;
 }
 
 }  // namespace berth

@@ -27,6 +27,8 @@ struct MeasuredRun {
   RunRow plan{};
   std::vector<RunRow> others{};
   Timeline timeline{};  // as measured; without ops where it failed
+
+  bool outputs_equal() const { return plan.measured.outputs && plan.measured.outputs->equal; }
 };
 
 // By which of the two a plan is run that was made under this evaluator, where nobody says.

@@ -110,7 +110,9 @@ void MeasuringCommands::AddTune(CLI::App& command) {
       .add_option("--costs", tune_.costs,
                   "Op times (default: measured first, and kept beside the output: FILE.profile.json)")
       ->type_name("COSTS");
-  command.add_option("--evaluations", tune_.evaluations, "How many plans are run")->capture_default_str()->type_name("N");
+  command.add_option("--evaluations", tune_.evaluations, "How many plans are run")
+      ->capture_default_str()
+      ->type_name("N");
   command.add_option("--runs", tune_.runs, "How often each plan is run")->capture_default_str()->type_name("N");
   command.add_option("--seed", tune_.seed, "Of the searches")->capture_default_str()->type_name("N");
   command.add_flag("--no-correction", tune_.no_correction,

@@ -1,4 +1,5 @@
-// Options that several commands share. Includes CLI11, which takes seconds to compile: for the files of arguments alone.
+// Options that several commands share. Includes CLI11, which takes seconds to compile: for the files of arguments
+// alone.
 #pragma once
 
 #include <CLI/CLI.hpp>

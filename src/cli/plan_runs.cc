@@ -75,10 +75,9 @@ std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int sea
   for (int search = 0; search < searches; ++search) {
     for (const char* planner : {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=annealing)"}) {
       const auto made = catalogs_.planners.MakePlanner(planner);
-      const PlanResult result =
-          made->MakePlan({.evaluator = *setup_->evaluator,
-                          .budget = {.evaluations = evaluations},
-                          .random = Random(seed).Fork(static_cast<uint64_t>(search))});
+      const PlanResult result = made->MakePlan({.evaluator = *setup_->evaluator,
+                                                .budget = {.evaluations = evaluations},
+                                                .random = Random(seed).Fork(static_cast<uint64_t>(search))});
       if (!result.plan.device.empty() && result.score.fits()) add(result.plan.device);
     }
   }
@@ -98,9 +97,9 @@ std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_
   const Random random(seed);
   for (uint64_t k = 0; plans.size() < count && k < 10 * count; ++k) {
     const bool searched = k % 2 == 0;
-    const std::string planner = searched ? "on(group=fusion,planner=local_search)"
-                                         : fmt::format("on(group=\"merge(size={})\",planner=random)",
-                                                       kGroups[k / 2 % std::size(kGroups)]);
+    const std::string planner =
+        searched ? "on(group=fusion,planner=local_search)"
+                 : fmt::format("on(group=\"merge(size={})\",planner=random)", kGroups[k / 2 % std::size(kGroups)]);
     const auto made = catalogs_.planners.MakePlanner(planner);
     const int64_t evaluations = searched ? kEvaluations[k / 2 % std::size(kEvaluations)] : 1;
     PlanResult result = made->MakePlan(
@@ -112,7 +111,7 @@ std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_
 }
 
 std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
-                                    const StopCheck& stop, const std::function<void(size_t done)>& progress) {
+                                     const StopCheck& stop, const std::function<void(size_t done)>& progress) {
   std::vector<PlanRun> runs;
   const std::vector<double> alone = SingleDeviceTimes(*setup_->evaluator);
   for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {

@@ -57,8 +57,8 @@ class PlanRunner {
  private:
   const Catalogs& catalogs_;
   ProblemStrings strings_;
-  std::unique_ptr<Setup> setup_;      // of the numbers as they are now
-  std::unique_ptr<Setup> first_;      // as it was at first: the runtime refers to its problem
+  std::unique_ptr<Setup> setup_;  // of the numbers as they are now
+  std::unique_ptr<Setup> first_;  // as it was at first: the runtime refers to its problem
   std::unique_ptr<OpenVino> runtime_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "cli/console.h"
 #include "cli/machine.h"
 #include "exec/statistics.h"
@@ -53,6 +54,12 @@ DeviceProfiles ProfileDevices(const Setup& setup, size_t runs) {
     profiles.measurements.push_back(std::move(measurement));
   }
   return profiles;
+}
+
+std::string ProfileToFile(const Catalogs& catalogs, const ProblemStrings& strings, size_t runs,
+                          const std::string& path) {
+  WriteFile(path, WriteProfile(ProfileDevices(MakeSetup(catalogs, strings), runs).table));
+  return fmt::format("profile(file={})", path);
 }
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 // Op times, measured on the devices of a problem.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cli/problem_factory.h"
@@ -16,5 +17,9 @@ struct DeviceProfiles {
 
 // Each device runs the whole model so often. Throws Error where one cannot.
 DeviceProfiles ProfileDevices(const Setup& setup, size_t runs);
+
+// The same, into a file; returns the costs that read it.
+std::string ProfileToFile(const Catalogs& catalogs, const ProblemStrings& strings, size_t runs,
+                          const std::string& path);
 
 }  // namespace berth

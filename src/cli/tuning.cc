@@ -9,8 +9,8 @@
 namespace berth {
 namespace {
 
-constexpr size_t kRounds = 5;   // in which the plans are run; after each the prediction is corrected
-constexpr int kSearches = 3;    // per round, of each kind
+constexpr size_t kRounds = 5;  // in which the plans are run; after each the prediction is corrected
+constexpr int kSearches = 3;   // per round, of each kind
 constexpr int64_t kEvaluations = 4000;
 constexpr size_t kFinalists = 3, kFinalRuns = 15;
 
@@ -38,7 +38,8 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     // A round whose searches find nothing new looks longer.
     const int searches = kSearches * static_cast<int>(std::max<size_t>(1, wanted / 4));
     for (int longer = 1; longer <= 3 && chosen.empty(); ++longer) {
-      for (std::vector<DeviceId>& plan : runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer)) {
+      for (std::vector<DeviceId>& plan :
+           runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer)) {
         if (chosen.size() == wanted) break;
         if (seen.insert(plan).second) chosen.push_back(std::move(plan));
       }

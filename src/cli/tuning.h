@@ -32,6 +32,7 @@ struct TuneOptions {
 
 // Runs so many different plans by the runner, whose costs of cuts are fitted to the runs of this model after each of
 // five rounds.
-Tuning TunePlans(PlanRunner& runner, const TuneOptions& options, const std::function<void(const std::string&)>& progress);
+Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
+                 const std::function<void(const std::string&)>& progress);
 
 }  // namespace berth

@@ -256,10 +256,10 @@ class DeviceFile {
     for (const YamlField& entry : named.all()) {
       const YamlPlace place{&path_, entry.line, "device " + entry.key};
       CheckName(entry.key, place);
-      const YamlFields numbers(entry.value, {&path_, entry.line, entry.key},
-                               {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency",
-                                "part_overhead", "cut_read", "cut_write", "supports", "lacks", "watts", "runs_on", "cores",
-                                "provenance"});
+      const YamlFields numbers(
+          entry.value, {&path_, entry.line, entry.key},
+          {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency", "part_overhead",
+           "cut_read", "cut_write", "supports", "lacks", "watts", "runs_on", "cores", "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
       if (count.value_or(1) > 1 && !device.cores.empty()) {

@@ -97,8 +97,8 @@ std::vector<const Quantity*> QuantitiesOf(const Device& device) {
   for (const auto* rates : {&device.cut_read, &device.cut_write}) {
     for (const auto& [op_class, rate] : *rates) all.push_back(&rate);
   }
-  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead, &device.watts_idle,
-                              &device.watts_busy}) {
+  for (const Quantity* one :
+       {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
     if (one->value > 0) all.push_back(one);
   }
   return all;

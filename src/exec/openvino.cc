@@ -65,6 +65,8 @@ std::string RunsOn(const Device& device) {
       device.name, device.kind);
 }
 
+bool CanRunModels() { return !ProgramBeside("berth-openvino").empty(); }
+
 std::string OpenVinoProgram() {
   std::string program = ProgramBeside("berth-openvino");
   if (program.empty()) {

@@ -114,6 +114,8 @@ Timeline MakeMeasuredTimeline(const Problem& problem, std::span<const DeviceId> 
 // What device files call a device, as a runtime does: its `runs_on`, or by its kind. Throws Error where neither tells.
 std::string RunsOn(const Device& device);
 
+// Whether that program is here.
+bool CanRunModels();
 // The program that measures; throws Error, one line, where it is not here.
 std::string OpenVinoProgram();
 

@@ -41,9 +41,10 @@ struct PipelineFacts {
 struct PiecesFacts {
   size_t most = 0;  // pieces that an accelerator may hold; 0: any number
 };
-struct PartsFacts {};      // convex parts, by device numbers of their own
+struct PartsFacts {};     // convex parts, by device numbers of their own
 struct MeasuredFacts {};  // whatever a machine does
-using ModelFacts = std::variant<ParallelFacts, SerialFacts, PlacetoFacts, PipelineFacts, PiecesFacts, PartsFacts, MeasuredFacts>;
+using ModelFacts =
+    std::variant<ParallelFacts, SerialFacts, PlacetoFacts, PipelineFacts, PiecesFacts, PartsFacts, MeasuredFacts>;
 
 // What an evaluator is; wrappers forward it. `mincut`, the bounds and Verify ask.
 struct EvaluatorFacts {

@@ -160,8 +160,7 @@ class PartsVerifier {
       for (const size_t before : part.before) {
         const DeviceId from = parts_[before].device;
         const size_t route = Index(from) * problem_.num_devices() + Index(part.device);
-        part.begin = std::max(part.begin,
-                              parts_[before].end + (from == part.device ? 0 : problem_.latency()[route]));
+        part.begin = std::max(part.begin, parts_[before].end + (from == part.device ? 0 : problem_.latency()[route]));
       }
       const auto [before, after] = Paid(next);
       if (!Same(part.first, part.begin + before)) {

@@ -269,8 +269,8 @@ class PartsEvaluator : public Evaluator {
     for (auto* numbers : {&workspace->device, &workspace->waits, &workspace->ready, &workspace->last_tensor}) {
       numbers->reserve(n);
     }
-    for (auto* times : {&workspace->before_ops, &workspace->ops, &workspace->after_ops, &workspace->begin,
-                        &workspace->end}) {
+    for (auto* times :
+         {&workspace->before_ops, &workspace->ops, &workspace->after_ops, &workspace->begin, &workspace->end}) {
       times->reserve(n);
     }
     workspace->first_after.reserve(n + 1);
@@ -318,13 +318,14 @@ class PartsEvaluator : public Evaluator {
 }  // namespace
 
 void RegisterParts(EvaluatorCatalog& catalog) {
-  catalog.Add({.name = "parts",
-               .sentence = "what openvino_parallel does: parts of the model on all devices at once, each of which waits "
-                           "for all that it reads, and pays for its cuts",
-               .source = "-"},
-              [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<PartsEvaluator>(context.problem, params.canonical());
-              });
+  catalog.Add(
+      {.name = "parts",
+       .sentence = "what openvino_parallel does: parts of the model on all devices at once, each of which waits "
+                   "for all that it reads, and pays for its cuts",
+       .source = "-"},
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        return std::make_unique<PartsEvaluator>(context.problem, params.canonical());
+      });
 }
 
 }  // namespace berth

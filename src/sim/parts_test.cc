@@ -1,10 +1,11 @@
+#include "exec/parts.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
-#include "exec/parts.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
 #include "sim/simulators.h"
@@ -110,8 +111,8 @@ TEST(Parts, PayForTheirOverheadAndTheirCuts) {
   const std::vector<DeviceId> device = {DeviceId{0}, DeviceId{1}, DeviceId{1}};
   const Timeline timeline = evaluator->Trace({.device = device});
   EXPECT_EQ(timeline.subgraphs, 3);
-  EXPECT_EQ(timeline.ops[0].start, 0.5);                   // after the part's overhead
-  EXPECT_EQ(timeline.ops[1].end, 1.5);                     // and then half a second for what it writes
+  EXPECT_EQ(timeline.ops[0].start, 0.5);                     // after the part's overhead
+  EXPECT_EQ(timeline.ops[1].end, 1.5);                       // and then half a second for what it writes
   EXPECT_EQ(timeline.ops[2].start, 5 + 0.25 + 0.5 + 1 + 1);  // a's tensor is there at 5.25; two tensors are read
   EXPECT_EQ(timeline.score.time, 9.75);
 }

@@ -149,8 +149,8 @@ TEST(Calibrate, WritesWhatCutsCostAndSaysHowFarOffItIsOnPlansThatItDidNotFit) {
                 .code,
             0);
   const auto time_on = [&](const std::string& cluster) {
-    const Outcome simulated = RunBerth({"simulate", "--plan", folder / "plan.json", "--cluster", folder / cluster,
-                                        "--evaluator", "parts", "--json"});
+    const Outcome simulated = RunBerth(
+        {"simulate", "--plan", folder / "plan.json", "--cluster", folder / cluster, "--evaluator", "parts", "--json"});
     EXPECT_EQ(simulated.code, 0) << simulated.err;
     return simulated.json()["score_seconds"].get<double>();
   };
@@ -181,9 +181,9 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
   EXPECT_EQ(again.json()["evaluator"], "parts");
   EXPECT_NEAR(again.json()["predicted_seconds"].get<double>(), answer["predicted_seconds"].get<double>(), 1e-9);
 
-  const Outcome page = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "3",
-                                 "--runs", "2", "--no-correction", "--costs",
-                                 "profile(file=" + (folder / "tuned.profile.json") + ")"});
+  const Outcome page =
+      RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "3", "--runs", "2",
+                "--no-correction", "--costs", "profile(file=" + (folder / "tuned.profile.json") + ")"});
   ASSERT_EQ(page.code, 0) << page.err << page.out;
   EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads"));
 }

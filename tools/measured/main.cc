@@ -7,18 +7,17 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/machine.h"
 #include "cli/measured_run.h"
 #include "cli/plan_runs.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
-#include "cli/tuning.h"
+#include "cli/tuned_model.h"
 #include "exec/detect.h"
 #include "placement/bound.h"
 #include "report/table.h"
@@ -52,11 +51,11 @@ class Models {
   ProblemStrings Strings(const std::string& model) {
     ProblemStrings strings = {.model = model, .cluster = "here", .stored_cluster = cluster_};
     const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
-    if (profiled_.insert(model).second) {
+    if (!costs_.contains(model)) {
       fmt::print(stderr, "{}: op times\n", model);
-      WriteFile(file, WriteProfile(ProfileDevices(MakeSetup(catalogs_, strings), runs_).table));
+      costs_[model] = ProfileToFile(catalogs_, strings, runs_, file);
     }
-    strings.costs = fmt::format("profile(file={})", file);
+    strings.costs = costs_.at(model);
     return strings;
   }
   void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
@@ -67,33 +66,21 @@ class Models {
   std::shared_ptr<const Cluster> cluster_;
   size_t runs_;
   ScratchFolder folder_{"berth_measured"};
-  std::set<std::string> profiled_;
+  std::map<std::string, std::string> costs_;
 };
 
 Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
   ProblemStrings strings = models.Strings(model);
   Row row{.model = model};
   fmt::print(stderr, "{}: plans\n", model);
-  const auto run = [&](const char* executor, Setup setup, PlanResult result, const std::string& planner) {
-    PlanReport report = MakePlanReport(*setup.evaluator, planner, std::move(result), LowerBound(*setup.evaluator));
-    const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
-    return RunMeasured(saved, ModelFile(model), executor, runs);
-  };
-  {
-    PlanRunner runner(catalogs, strings);
-    const Tuning tuning = TunePlans(runner, {}, [](const std::string&) {});
-    if (tuning.finalists.empty()) throw Error("{}: no plan could be run", model);
-    Setup setup = MakeSetup(catalogs, runner.setup().strings);
-    PlanResult result;
-    result.plan.device = tuning.winner().device;
-    result.score = setup.evaluator->ScorePlan(result.plan.view(), *setup.evaluator->NewWorkspace());
-    row.parallel = run("openvino_parallel", std::move(setup), std::move(result), "tune");
-  }
+  row.parallel = TuneModel(catalogs, strings, {}, [](const std::string&) {}).run;
   strings.evaluator = "serial";
   Setup setup = MakeSetup(catalogs, strings);
   PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
       {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
-  row.hetero = run("openvino", std::move(setup), std::move(result), kPlanner);
+  PlanReport report = MakePlanReport(*setup.evaluator, kPlanner, std::move(result), LowerBound(*setup.evaluator));
+  const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
+  row.hetero = RunMeasured(saved, ModelFile(model), "openvino", runs);
   return row;
 }
 
@@ -108,7 +95,8 @@ void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
   const CutCosts costs = fit.Fit();
   models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
   fmt::print(
-      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against plans "
+      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
+      "plans "
       "of models that the fit has not seen, within {:.1f} times of the best of them, searched and random; {} runs of "
       "each. Op times are from each model's profile. The order of the plans: rank correlation, beside that of the "
       "number of parts alone.\n\n| model | plans | off, median | off, 90th percentile | order | order by parts alone | "
@@ -158,7 +146,8 @@ std::string Outputs(const Measurement& measurement) {
 
 void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
-      "\n## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, as "
+      "\n## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, "
+      "as "
       "a share of "
       "the largest value; {:.0e} is allowed.\n\n| model | parts | openvino_parallel | subgraphs | openvino "
       "|\n|---|---:|---|---:|---|\n",
@@ -186,8 +175,10 @@ void PrintTables(const std::vector<Row>& rows) {
   if (!off.empty()) fmt::print("\nMedian over the models: off by {:.1f} %.\n", 100 * Median(off));
 
   fmt::print(
-      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for openvino "
-      "(HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a user would compare with: OpenVINO's "
+      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for "
+      "openvino "
+      "(HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a user would "
+      "compare with: OpenVINO's "
       "own "
       "threads on the same cores.\n\n| model | one device | openvino_parallel | predicted is off | openvino | "
       "predicted is "

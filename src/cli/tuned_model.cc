@@ -1,0 +1,74 @@
+#include "cli/tuned_model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/planning.h"
+#include "placement/bound.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr size_t kFinalRuns = 15;
+
+std::string TuningTable(const Tuning& tuning) {
+  using enum Table::Align;
+  Table table({{"round", kRight},
+               {"plan", kRight},
+               {"parts", kRight},
+               {"predicted", kRight},
+               {"measured", kRight},
+               {"off", kRight}});
+  size_t number = 0;
+  for (const auto& [run, round] : tuning.plans) {
+    ++number;
+    const double off = run.ran() ? OffBy(run.predicted, run.seconds()) : 0;
+    table.Add({Count(static_cast<int64_t>(round)), Count(static_cast<int64_t>(number)),
+               Count(static_cast<int64_t>(run.measured.subgraphs)), ToString(Seconds{run.predicted}),
+               run.ran() ? ToString(Seconds{run.seconds()}) : "failed",
+               run.ran() ? fmt::format("{}{}", off < 0 ? "-" : "+", Percent(std::abs(off))) : ""});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
+                     const std::function<void(const std::string&)>& progress) {
+  PlanRunner runner(catalogs, strings);
+  TunedModel tuned{.tuning = TunePlans(runner, options, progress), .saved = {}, .run = {}};
+  const Tuning& tuning = tuned.tuning;
+  if (tuning.finalists.empty() || !tuning.winner().ran()) {
+    if (tuning.plans.empty()) throw Error("{}: stopped before a plan was run", strings.model);
+    throw Error("{}: none of {} could be run; the last one: {}", strings.model,
+                Counted(static_cast<int64_t>(tuning.plans.size()), "plan"), tuning.plans.back().run.measured.error);
+  }
+  SavedPlan& saved = tuned.saved;
+  saved.setup = MakeSetup(catalogs, runner.setup().strings);
+  const Evaluator& evaluator = *saved.setup.evaluator;
+  PlanResult result;
+  result.plan.device = tuning.winner().device;
+  result.score = evaluator.ScorePlan(result.plan.view(), *evaluator.NewWorkspace());
+  result.evaluations = static_cast<int64_t>(tuning.plans.size());
+  saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
+  saved.report.seed = options.seed;
+  saved.report.budget = fmt::format("{}evals", options.plans);
+  tuned.run = RunMeasured(saved, ModelFile(saved.setup.strings.model), "openvino_parallel", kFinalRuns);
+  return tuned;
+}
+
+std::string TunedPage(const TunedModel& tuned) {
+  const Tuning& tuning = tuned.tuning;
+  return Line(fmt::format("{}; {} run{}", DescribeProblem(*tuned.saved.setup.problem),
+                          Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
+                          tuning.stopped ? ", then stopped" : "")) +
+         "\n" + TuningTable(tuning) + "\n" +
+         Wrap(fmt::format("The fastest {} were run again, in turns; the plan below won. Times above are at the speed "
+                          "that the machine had when its ops were measured.",
+                          tuning.finalists.size())) +
+         "\n" + RunPage(tuned.saved, tuned.run);
+}
+
+}  // namespace berth
