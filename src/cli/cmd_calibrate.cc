@@ -19,9 +19,9 @@ constexpr size_t kHeldOut = 3;  // each third plan
 
 struct CalibratedModel {
   std::string name;
-  std::vector<PlanRun> runs;             // as predicted before
-  std::vector<double> after, cuts;       // of those held out: predicted with the numbers found, and how many parts
-  std::vector<double> before, measured;  // of the same
+  std::vector<PlanRun> runs{};  // as predicted before
+  // Of those that were held out: predicted before and after the fit, how many parts they have, and measured.
+  std::vector<double> before{}, after{}, parts{}, measured{};
 };
 
 std::string Off(const PredictionError& error) {
@@ -51,15 +51,10 @@ class Calibration {
     strings.costs = ProfileToFile(catalogs_, strings, kProfileRuns, file);
     auto runner = std::make_unique<PlanRunner>(catalogs_, strings);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
-    CalibratedModel one{
-        .name = model,
-        .runs = runner->Run(
-            plans, runs_, {},
-            [&](size_t done) { progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size())); }),
-        .after = {},
-        .cuts = {},
-        .before = {},
-        .measured = {}};
+    const auto progress = [&](size_t done) {
+      progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
+    };
+    CalibratedModel one{.name = model, .runs = runner->Run(plans, runs_, {}, progress)};
     for (size_t k = 0; k < one.runs.size(); ++k) {
       if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
@@ -79,7 +74,7 @@ class Calibration {
         if (!one.runs[k].ran()) continue;
         one.before.push_back(one.runs[k].predicted);
         one.after.push_back(runners_[m]->Predict(one.runs[k].device));
-        one.cuts.push_back(static_cast<double>(one.runs[k].measured.subgraphs));
+        one.parts.push_back(static_cast<double>(one.runs[k].measured.subgraphs));
         one.measured.push_back(one.runs[k].seconds());
       }
     }
@@ -145,7 +140,7 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
       json["held_out"].push_back({{"model", one.name},
                                   {"before", ErrorJson(ErrorOf(one.before, one.measured))},
                                   {"after", ErrorJson(ErrorOf(one.after, one.measured))},
-                                  {"parts_alone_rank_correlation", ErrorOf(one.cuts, one.measured).rank_correlation},
+                                  {"parts_alone_rank_correlation", ErrorOf(one.parts, one.measured).rank_correlation},
                                   {"predicted_seconds", one.after},
                                   {"measured_seconds", one.measured}});
     }
@@ -171,7 +166,7 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   for (const CalibratedModel& one : calibration.models()) {
     errors.Add({Shorten(one.name, 32), Count(static_cast<int64_t>(one.measured.size())),
                 Off(ErrorOf(one.before, one.measured)), Off(ErrorOf(one.after, one.measured)),
-                fmt::format("{:.2f}", ErrorOf(one.cuts, one.measured).rank_correlation)});
+                fmt::format("{:.2f}", ErrorOf(one.parts, one.measured).rank_correlation)});
   }
   text += errors.ToString();
   if (calibration.stolen() > kDisturbed) {

@@ -197,6 +197,8 @@ TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
   ExpectMistake({"calibrate", "squeezenet1_1", "--cluster", folder / "two.yaml", "--plans", "2"}, "--plans");
   ExpectMistake({"tune", "no_such_model", "--cluster", folder / "two.yaml"}, "no_such_model");
   NEEDS_OPENVINO();
+  Write(folder / "one.yaml", "name: one\ndevices:\n  a: {kind: cpu, peak: {f32: 1GFLOP/s}, memory_bandwidth: 1GB/s}\n");
+  ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "one.yaml", "-o", folder / "p.json"}, "one device");
   ExpectMistake({"tune", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
   ExpectMistake({"calibrate", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
 }
