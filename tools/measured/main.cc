@@ -1,5 +1,7 @@
 // Writes the tables of docs/measured.md to standard output: ./dev measured. Every figure in them is measured here, now.
-//   usage: measured [--runs N] [--plans N] [MODEL...]
+//   usage: measured [--runs N] [--plans N] [--contest] [MODEL...]
+// With --contest only: tune with 20 plans run beside planners that search by running 200 each, which takes hours for
+// many models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
+#include "cli/learning.h"
 #include "cli/machine.h"
 #include "cli/measured_run.h"
 #include "cli/plan_runs.h"
@@ -205,14 +209,67 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 }
 
+// `tune` beside what searches by running each plan; all winners are run once more, in turns.
+void Contest(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
+  struct Entry {
+    std::string name;
+    std::vector<DeviceId> device;
+    int64_t plans = 0;
+    double seconds = 0;
+  };
+  constexpr size_t kTuned = 20;
+  constexpr int64_t kSearched = 200;
+  const ProblemStrings strings = models.Strings(model);
+  std::vector<Entry> entries;
+  for (const bool correct : {true, false}) {
+    fmt::print(stderr, "{}: tune{}\n", model, correct ? "" : ", nothing corrected");
+    PlanRunner runner(catalogs, strings);
+    const Stopwatch watch;
+    const Tuning tuning = TunePlans(runner, {.plans = kTuned, .correct = correct}, [](const std::string&) {});
+    if (tuning.finalists.empty()) continue;
+    entries.push_back({correct ? "tune" : "tune, nothing corrected", tuning.winner().device,
+                       static_cast<int64_t>(tuning.plans.size()), watch.seconds()});
+  }
+  std::vector<std::string> planners = {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=random)"};
+  if (kCanLearn) planners.emplace_back("on(group=fusion,planner=\"hsdag(critic=blank)\")");
+  for (const std::string& planner : planners) {
+    fmt::print(stderr, "{}: {}\n", model, planner);
+    ProblemStrings measured = strings;
+    measured.evaluator = "openvino_parallel";
+    const Setup setup = MakeSetup(catalogs, measured);
+    const Stopwatch watch;
+    PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
+        {.evaluator = *setup.evaluator, .budget = {.evaluations = kSearched}, .random = Random(1)});
+    if (result.plan.device.empty()) continue;
+    entries.push_back({planner, std::move(result.plan.device), result.evaluations, watch.seconds()});
+  }
+  const Setup setup = MakeSetup(catalogs, strings);
+  OpenVino runtime(*setup.problem, ModelFile(model));
+  std::vector<RunWay> ways;
+  for (const Entry& entry : entries) ways.push_back({.how = "parallel", .device = entry.device});
+  for (const DeviceId on : setup.problem->cluster().ids()) ways.push_back({.how = "alone", .on = on});
+  const std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .limit = 1800});
+  fmt::print("\n### {}\n\n| planner | plans run | seconds | the winner, run again |\n|---|---:|---:|---:|\n", model);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    fmt::print("| {} | {} | {:.0f} | {} |\n", entries[i].name, entries[i].plans, entries[i].seconds, Cell(measured[i]));
+  }
+  for (const DeviceId on : setup.problem->cluster().ids()) {
+    fmt::print("| {} alone | - | - | {} |\n", setup.problem->cluster().device(on).name,
+               Cell(measured[entries.size() + Index(on)]));
+  }
+}
+
 int Main(int argc, const char* const* argv) {
   size_t runs = 15, plans = 40;
+  bool contest = false;
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--runs" && i + 1 < argc) {
       runs = ParseCount("--runs", argv[++i], 1);
     } else if (std::string_view(argv[i]) == "--plans" && i + 1 < argc) {
       plans = ParseCount("--plans", argv[++i], 3);
+    } else if (std::string_view(argv[i]) == "--contest") {
+      contest = true;
     } else {
       models.emplace_back(argv[i]);
     }
@@ -225,6 +282,10 @@ int Main(int argc, const char* const* argv) {
   fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
   const Catalogs catalogs;
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
+  if (contest) {
+    for (const std::string& model : models) Contest(catalogs, model, measured, runs);
+    return 0;
+  }
   std::vector<Row> rows;
   Calibrate(catalogs, measured, plans);
   for (const std::string& model : models) rows.push_back(Measure(catalogs, model, measured, runs));
