@@ -431,6 +431,28 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth run plan.json --trace trace.json\n"
       "  berth run plan.json --with openvino --runs 50 --json");
 
+  ExportArguments exported;
+  CLI::App& export_command = *app.add_subcommand("export", "Hand a plan over: files that a runtime runs without Berth");
+  export_command.add_option("plan", exported.plan, "A plan file, as `berth plan -o` writes it")
+      ->required()
+      ->type_name("PLAN");
+  export_command
+      .add_option("--to", exported.to,
+                  "openvino: its IR with each node's device; onnxruntime: an ONNX model per part, and a manifest")
+      ->required()
+      ->type_name("RUNTIME");
+  export_command.add_option("-o,--output", exported.output, "Write into this folder, which must be new or empty")
+      ->required()
+      ->type_name("FOLDER");
+  export_command.add_option("--model", exported.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  AddJson(export_command, exported.json);
+  export_command.footer(
+      "Examples:\n"
+      "  berth plan two_towers --cluster here.yaml -o plan.json\n"
+      "  berth export plan.json --to onnxruntime -o parts\n"
+      "  berth export plan.json --to openvino -o ir");
+
   ProfileArguments profile;
   CLI::App& profile_command =
       *app.add_subcommand("profile", "Measure how long each op of a model takes on this machine's devices");
@@ -531,6 +553,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (explain_command) return explain;
   if (check_command) return check;
   if (run_command) return run;
+  if (export_command) return exported;
   if (profile_command) return profile;
   if (detect_command) return detect;
   if (cluster_command) return cluster;

@@ -126,6 +126,14 @@ struct RunArguments {
   bool json = false;
 };
 
+struct ExportArguments {
+  std::string plan;
+  std::optional<std::string> model;
+  std::string to;      // "openvino" or "onnxruntime"
+  std::string output;  // the folder
+  bool json = false;
+};
+
 struct ProfileArguments {
   ModelArguments model;
   std::string cluster;  // empty: this machine's processor as one device
@@ -160,8 +168,8 @@ struct TextArguments {
 };
 
 using Arguments = std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments,
-                               SimulateArguments, ExplainArguments, CheckArguments, RunArguments, ProfileArguments,
-                               ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
+                               SimulateArguments, ExplainArguments, CheckArguments, RunArguments, ExportArguments,
+                               ProfileArguments, ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
 // A whole number of at least `least`; throws Error naming the option.
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);
