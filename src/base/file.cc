@@ -167,6 +167,37 @@ void RemoveLeftovers(const std::string& path) {
   for (const fs::path& leftover : leftovers) fs::remove(leftover, code);
 }
 
+NewFolder::NewFolder(const std::string& path) : path_(path) {
+  namespace fs = std::filesystem;
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  std::error_code code;
+  const bool there = fs::exists(fs::symlink_status(path_, code));
+  if (there && !fs::is_directory(path_, code)) throw Error("{}: is there already, and no folder; name another", path);
+  if (there && !fs::is_empty(path_, code)) {
+    throw Error("{}: is a folder that is not empty; name another, or remove what is in it", path);
+  }
+  path_ = FollowLinks(path_);
+  beside_ = fmt::format("{}{}XXXXXX", path_, kPart);
+  if (::mkdtemp(beside_.data()) == nullptr) {
+    const std::string reason = Reason();
+    throw Error("{}: cannot be made: {}; check that the folder above it exists and is yours", path, reason);
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::chmod(beside_.c_str(), 0777 & ~mask);
+}
+
+NewFolder::~NewFolder() {
+  std::error_code ignored;
+  if (!beside_.empty()) std::filesystem::remove_all(beside_, ignored);
+}
+
+void NewFolder::PutInPlace() {
+  // An empty folder is replaced; one that is not is refused by the system.
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) throw Error("{}: cannot be put in place: {}", path_, Reason());
+  beside_.clear();
+}
+
 FolderLock::FolderLock(const std::string& folder) {
   const std::string path = fmt::format("{}/{}", folder, kFile);
   File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)};

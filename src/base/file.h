@@ -34,6 +34,25 @@ std::string FollowLinks(const std::string& path);
 // Removes what WriteFile left beside `path` where its process was killed. Not while another writes it.
 void RemoveLeftovers(const std::string& path);
 
+// A folder that is filled beside and put in place as a whole, so that nobody ever sees half of it.
+class NewFolder {
+ public:
+  // `path` must not be there yet, or be an empty folder; its parent must be there. Throws Error.
+  explicit NewFolder(const std::string& path);
+  // What was not put in place is gone.
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  // Where a file of this name is to be written.
+  std::string operator/(std::string_view name) const { return beside_ + '/' + std::string(name); }
+  // Throws Error where somebody else has put something there in the meantime.
+  void PutInPlace();
+
+ private:
+  std::string path_, beside_;  // beside_ is empty when it is in place
+};
+
 // The one that works in a folder: a lock on the file `lock` in it, which the kernel takes back when the process dies,
 // and which ends with this object. The folder must be there.
 class FolderLock {

@@ -229,6 +229,28 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth check plan.json --max-latency 50ms --max-memory gpu=4GiB --max-gap 50%\n"
       "  berth check --model 'chain(ops=4)' --placement 0,0,0,0 --max-transfers 0");
 
+  ExportArguments exported;
+  CLI::App& export_command = *app.add_subcommand("export", "Hand a plan over: files that a runtime runs without Berth");
+  export_command.add_option("plan", exported.plan, "A plan file, as `berth plan -o` writes it")
+      ->required()
+      ->type_name("PLAN");
+  export_command
+      .add_option("--to", exported.to,
+                  "openvino: its IR with each node's device; onnxruntime: an ONNX model per part, and a manifest")
+      ->required()
+      ->type_name("RUNTIME");
+  export_command.add_option("-o,--output", exported.output, "Write into this folder, which must be new or empty")
+      ->required()
+      ->type_name("FOLDER");
+  export_command.add_option("--model", exported.model, "The model, where it is not the one that the plan names")
+      ->type_name("MODEL");
+  AddJson(export_command, exported.json);
+  export_command.footer(
+      "Examples:\n"
+      "  berth plan two_towers --cluster here.yaml -o plan.json\n"
+      "  berth export plan.json --to onnxruntime -o parts\n"
+      "  berth export plan.json --to openvino -o ir");
+
   ClusterArguments cluster;
   CLI::App& cluster_command = *app.add_subcommand("cluster", "Clusters: those that ship with Berth, and this machine");
   cluster_command.require_subcommand(1);
@@ -299,6 +321,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (explain_command) return explain;
   if (check_command) return check;
   if (const std::optional<Arguments> chosen = measuring.Chosen()) return *chosen;
+  if (export_command) return exported;
   if (cluster_command) return cluster;
   if (list_command) return list;
   BERTH_CHECK(demo_command.parsed());

@@ -126,6 +126,14 @@ struct RunArguments {
   bool json = false;
 };
 
+struct ExportArguments {
+  std::string plan;
+  std::optional<std::string> model;
+  std::string to;      // "openvino" or "onnxruntime"
+  std::string output;  // the folder
+  bool json = false;
+};
+
 struct ProfileArguments {
   ModelArguments model;
   std::string cluster;  // empty: this machine's processor as one device
@@ -183,7 +191,7 @@ struct TextArguments {
 
 using Arguments =
     std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments, SimulateArguments,
-                 ExplainArguments, CheckArguments, RunArguments, ProfileArguments, CalibrateArguments, TuneArguments,
+                 ExplainArguments, CheckArguments, RunArguments, ExportArguments, ProfileArguments, CalibrateArguments, TuneArguments,
                  ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
 // A whole number of at least `least`; throws Error naming the option.

@@ -5,24 +5,9 @@
 #include "cli/console.h"
 #include "cli/measured_run.h"
 #include "export/trace.h"
-#include "import/split_file.h"
 #include "report/table.h"
 
 namespace berth {
-namespace {
-
-// A plan that was made by measuring is predicted by the simulator of what ran it.
-std::optional<std::string> PredictorOf(const std::string& path) {
-  const std::string content = ReadFile(path, kPlanKind);
-  if (LooksLikeSplit(content)) return std::nullopt;
-  const std::string evaluator = ParsePlanFile(content, path).evaluator;
-  if (evaluator.find("openvino_parallel") != std::string::npos) return "parts";
-  if (evaluator.find("openvino") != std::string::npos) return "serial";
-  return std::nullopt;
-}
-
-}  // namespace
-
 int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && arguments.placement.empty()) {
     throw Error("run: give a plan file, or --placement 0,1,1,... and --model");
@@ -35,7 +20,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
   if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
   PlanOverrides overrides = arguments.overrides;
-  if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = PredictorOf(arguments.plan);
+  if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)
                                                  : OpenPlan(arguments.plan, overrides, catalogs);
   const std::string executor =

@@ -14,6 +14,7 @@ int TrainPlanner(const TrainArguments& arguments, const Catalogs& catalogs);
 int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs);
 int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs);
 int Check(const CheckArguments& arguments, const Catalogs& catalogs);
+int ExportPlan(const ExportArguments& arguments, const Catalogs& catalogs);
 int RunPlan(const RunArguments& arguments, const Catalogs& catalogs);
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs);
 int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs);

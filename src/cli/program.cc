@@ -29,6 +29,7 @@ struct Run {
   int operator()(const SimulateArguments& arguments) const { return Simulate(arguments, catalogs); }
   int operator()(const ExplainArguments& arguments) const { return ExplainPlan(arguments, catalogs); }
   int operator()(const CheckArguments& arguments) const { return Check(arguments, catalogs); }
+  int operator()(const ExportArguments& arguments) const { return ExportPlan(arguments, catalogs); }
   int operator()(const RunArguments& arguments) const { return RunPlan(arguments, catalogs); }
   int operator()(const ProfileArguments& arguments) const { return MakeProfile(arguments, catalogs); }
   int operator()(const CalibrateArguments& arguments) const { return Calibrate(arguments, catalogs); }

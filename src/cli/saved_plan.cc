@@ -122,6 +122,15 @@ BrokenPlan::BrokenPlan(const std::string& path, Broken how)
             how.size() > 1 ? fmt::format("; it breaks {} more", how.size() - 1) : ""),
       broken(std::move(how)) {}
 
+std::optional<std::string> SimulatorOf(const std::string& path) {
+  const std::string content = ReadFile(path, kPlanKind);
+  if (LooksLikeSplit(content)) return std::nullopt;
+  const std::string evaluator = ParsePlanFile(content, path).evaluator;
+  if (evaluator.find("openvino_parallel") != std::string::npos) return "parts";
+  if (evaluator.find("openvino") != std::string::npos) return "serial";
+  return std::nullopt;
+}
+
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs) {
   Setup setup = MakeSetup(catalogs, StringsOf(overrides));
   const bool in_file = placement.starts_with('@');

@@ -1,6 +1,7 @@
 // A plan file and the problem that it names.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/arguments.h"
@@ -28,5 +29,9 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
 
 // The same for a placement as people hold it: "0,1,1" or "@file", of overrides.model, which must be there.
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs);
+
+// The simulator of what ran a plan that was made by measuring, to open it with; nothing where it was made by a
+// simulator. Throws Error for what is no plan.
+std::optional<std::string> SimulatorOf(const std::string& path);
 
 }  // namespace berth

@@ -77,30 +77,28 @@ std::string OpenVinoProgram() {
   return program;
 }
 
-OpenVino::OpenVino(const Problem& problem, const std::string& model_file)
-    : problem_(problem), model_(model_file.empty() ? "" : std::filesystem::absolute(model_file).string()) {
-  const Graph& graph = problem.graph();
-  if (model_.empty()) {
+nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) {
+  if (model_file.empty()) {
     throw Error("{}: is a formula; only the model of a file can be run (ONNX, OpenVINO's IR)", graph.name());
   }
   const auto backward = [&](OpId op) { return graph.is_backward(op); };
   if (std::ranges::any_of(graph.ops(), backward)) {
     throw Error("{}: OpenVINO runs inference; leave --mode training out", graph.name());
   }
-  DevicesOf(problem.cluster());
+  return {
+      {"model", std::filesystem::absolute(model_file).string()}, {"inputs", InputsOf(graph)}, {"ops", OpsOf(graph)}};
+}
+
+OpenVino::OpenVino(const Problem& problem, const std::string& model_file)
+    : problem_(problem), question_(ModelQuestion(problem.graph(), model_file)) {
+  question_.update({{"do", "open"}, {"devices", DevicesOf(problem.cluster())}});
   program_ = OpenVinoProgram();
   Open(kOpenLimit);
 }
 
 void OpenVino::Open(double limit) {
   worker_ = std::make_unique<WorkerProcess>(program_);
-  const Graph& graph = problem_.graph();
-  const nlohmann::json answer = worker_->Ask({{"do", "open"},
-                                              {"model", model_},
-                                              {"inputs", InputsOf(graph)},
-                                              {"ops", OpsOf(graph)},
-                                              {"devices", DevicesOf(problem_.cluster())}},
-                                             limit);
+  const nlohmann::json answer = worker_->Ask(question_, limit);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
   opened_ = {.ops = answer.at("ops"),
              .ops_found = answer.at("ops_found"),

@@ -70,6 +70,10 @@ struct OpenedModel {
   std::string version{};                   // of OpenVINO
 };
 
+// Of a question of berth-openvino (worker/session.h): the model's file, its sizes and its ops. Throws Error for what no
+// runtime runs: a formula, training.
+nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file);
+
 // For one thread. A run that ends or blocks its process fails, and the next has a new one.
 class OpenVino {
  public:
@@ -99,7 +103,7 @@ class OpenVino {
   OpMeasurement ReadOps(const nlohmann::json& answer) const;
 
   const Problem& problem_;
-  std::string model_;
+  nlohmann::json question_;  // that opens the model
   std::string program_;
   std::unique_ptr<WorkerProcess> worker_;
   OpenedModel opened_;

@@ -144,13 +144,19 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
   throw Error("{}: is no model of a known kind; known are {}; --format names one", path, fmt::join(known, ", "));
 }
 
-Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
-  const std::string content = ReadFile(
+std::string ReadContent(const std::string& path) {
+  return ReadFile(
       path, {.what = "model",
              .most_bytes = (int64_t{1} << 31) - 1,
              .may_be_pipe = true,
              .if_larger = "keep the weights in files of their own (ONNX external data), Berth does not need them"});
-  const Spec asked = options.format.empty() ? Spec{} : Spec::Parse(options.format);
+}
+
+Spec AskedFormat(const std::string& format) { return format.empty() ? Spec{} : Spec::Parse(format); }
+
+Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
+  const std::string content = ReadContent(path);
+  const Spec asked = AskedFormat(options.format);
   const std::vector<Format> formats = Formats();
   const Format& format = FormatOf(formats, content, path, asked.name);
   if ((!options.shapes.empty() || options.batch) && !format.takes_shapes) {
@@ -192,6 +198,15 @@ std::string ModelFile(std::string_view model) {
     if (name == model) return path;
   }
   return {};
+}
+
+ModelContent ReadModelContent(const std::string& path, const std::string& format) {
+  ModelContent model{.content = ReadContent(path), .format = {}, .sentence = {}};
+  const std::vector<Format> formats = Formats();
+  const Format& known = FormatOf(formats, model.content, path, AskedFormat(format).name);
+  model.format = known.name;
+  model.sentence = known.sentence;
+  return model;
 }
 
 void ParseShape(std::string_view text, ImportOptions& options) {

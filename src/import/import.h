@@ -42,6 +42,15 @@ Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const Impor
 // The file of such a model; empty where it is a formula, or nothing.
 std::string ModelFile(std::string_view model);
 
+// A model file whose format is known but that is not read yet.
+struct ModelContent {
+  std::string content;
+  std::string format;    // "onnx", "ir", "berth", ...
+  std::string sentence;  // what that is: "OpenVINO's IR, the .xml"
+};
+// `format`: as in ImportOptions. Throws Error.
+ModelContent ReadModelContent(const std::string& path, const std::string& format);
+
 // The models that ship: name and path, by name.
 std::vector<std::pair<std::string, std::string>> ShippedModels();
 

@@ -12,6 +12,7 @@
 #include "import/import.h"
 #include "import/onnx_functions.h"
 #include "import/onnx_graph.h"
+#include "import/onnx_model.h"
 #include "import/onnx_shapes.h"
 
 namespace berth {
@@ -323,14 +324,12 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   return builder.Build(walk.path);
 }
 
-}  // namespace
-
-Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOptions& options) {
-  onnx::ModelProto model = Parse(content, path);
-  InlineFunctions(model, path);
-
+// Walks through the model at the sizes that are asked for, and returns finish(walk, scope, positions of the inputs).
+template <typename Finish>
+auto WalkAt(const onnx::ModelProto& model, const std::string& path, const ImportOptions& options,
+            const Finish& finish) {
   const auto walk_through = [&](const Shapes& shapes, std::optional<int64_t> batch, ShapeRecord* file_shapes,
-                                auto&& finish) {
+                                const auto& end) {
     OnnxWalk walk{.path = path, .opsets = {}};
     walk.opsets = ReadVersions(model, walk.notes);
     walk.file_shapes = file_shapes;
@@ -340,26 +339,48 @@ Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOp
     inputs.Declare(scope, shapes, batch);
     if (file_shapes != nullptr) file_shapes->changes = Changes(walk, inputs.positions());
     scope.Run();
-    return finish(walk, scope, inputs);
+    return end(walk, scope, inputs.positions());
   };
-  if (options.shapes.empty() && !options.batch) {
-    return walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
-      return MakeGraph(model, scope, walk, inputs.positions());
-    });
-  }
+  if (options.shapes.empty() && !options.batch) return walk_through({}, {}, nullptr, finish);
 
   // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
   ShapeRecord file_shapes;
-  walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const Inputs&) {
+  walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const std::vector<size_t>&) {
     for (const Value& value : walk.pool) {
       file_shapes.dims.emplace(value.name, value.dims);
       if (value.certainty != Certainty::kKnown) file_shapes.uncertain.emplace(value.name);
     }
   });
-  return walk_through(options.shapes, options.batch, &file_shapes,
-                      [&](const OnnxWalk& walk, const OnnxScope& scope, const Inputs& inputs) {
-                        return MakeGraph(model, scope, walk, inputs.positions());
-                      });
+  return walk_through(options.shapes, options.batch, &file_shapes, finish);
+}
+
+}  // namespace
+
+onnx::ModelProto ParseOnnx(std::string_view content, const std::string& path) {
+  onnx::ModelProto model = Parse(content, path);
+  InlineFunctions(model, path);
+  return model;
+}
+
+TensorTypes FindTensorTypes(const onnx::ModelProto& model, const std::string& path, const ImportOptions& options) {
+  return WalkAt(model, path, options, [](const OnnxWalk& walk, const OnnxScope& scope, const std::vector<size_t>&) {
+    TensorTypes types;
+    for (const Value& value : walk.pool) {
+      if (value.scope != scope.id() || value.is_sequence || value.is_optional) continue;
+      types.emplace(value.name, TensorType{.type = value.type,
+                                           .dims = value.dims,
+                                           .known_dims = value.known_dims && value.certainty == Certainty::kKnown});
+    }
+    return types;
+  });
+}
+
+Graph ReadOnnx(std::string_view content, const std::string& path, const ImportOptions& options) {
+  const onnx::ModelProto model = ParseOnnx(content, path);
+  return WalkAt(model, path, options,
+                [&](const OnnxWalk& walk, const OnnxScope& scope, const std::vector<size_t>& inputs) {
+                  return MakeGraph(model, scope, walk, inputs);
+                });
 }
 
 }  // namespace berth

@@ -43,10 +43,11 @@ std::shared_ptr<ov::Model> ReadWithoutWeights(const std::string& path, ov::Core&
   return core.read_model(xml, weights);
 }
 
-std::shared_ptr<ov::Model> Read(const std::string& path, ov::Core& core) {
+std::shared_ptr<ov::Model> Read(const std::string& path, ov::Core& core, const LoadOptions& options) {
   const std::filesystem::path file(path);
   std::filesystem::path weights = file;
   if (file.extension() == ".xml" && !std::filesystem::exists(weights.replace_extension(".bin"))) {
+    if (options.as_in_file) throw Error("its weights are not there: {}", weights.string());
     return ReadWithoutWeights(path, core);
   }
   return core.read_model(path);
@@ -248,18 +249,20 @@ std::string Brief(const std::exception& exception) {
   return brief.size() > kMost ? brief.substr(0, kMost) + "..." : brief;
 }
 
-LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core) {
+LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core, const LoadOptions& options) {
   const std::string path = question.at("model");
   LoadedModel loaded;
   try {
     AddDropout(core);
-    loaded.model = Read(path, core);
+    loaded.model = Read(path, core, options);
     SetSizes(*loaded.model, question.at("inputs"));
     ov::pass::Manager passes;
     passes.register_pass<ov::pass::ConstantFolding>();
     passes.run_passes(loaded.model);
-    loaded.weights_filled = FillWeights(*loaded.model);
-    loaded.inputs = MakeInputs(*loaded.model);
+    if (!options.as_in_file) {
+      loaded.weights_filled = FillWeights(*loaded.model);
+      loaded.inputs = MakeInputs(*loaded.model);
+    }
   } catch (const std::exception& exception) {
     throw Error("{}: OpenVINO does not take it: {}", path, Brief(exception));
   }
@@ -271,9 +274,10 @@ LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core) {
   NameOps(question.at("ops"), loaded);
   if (loaded.ops_found * 2 < loaded.ops) {
     throw Error(
-        "{}: OpenVINO's reading has {} of the {} ops that were placed (it lacks '{}'); what is measured would not "
-        "be the plan",
-        path, loaded.ops_found, loaded.ops, loaded.ops_missing.empty() ? "" : loaded.ops_missing.front());
+        "{}: OpenVINO's reading has {} of the {} ops that were placed (it lacks '{}'); what is {} would not be the "
+        "plan",
+        path, loaded.ops_found, loaded.ops, loaded.ops_missing.empty() ? "" : loaded.ops_missing.front(),
+        options.as_in_file ? "written" : "measured");
   }
   return loaded;
 }

@@ -31,11 +31,15 @@ struct LoadedModel {
   std::vector<std::vector<int32_t>> Predecessors() const;
 };
 
+struct LoadOptions {
+  bool as_in_file = false;  // no weight is filled and no input is made; weights that are missing are an Error
+};
+
 // `question`: {"model": path, "inputs": {name: [sizes]}, "ops": [{"name": n, "tensors": [names]}]}. Sizes that stay
 // open are 1. Constants that are folded are folded; of the floating-point constants of at least 16 elements those whose
 // elements are all equal are taken for weights that the file lacks, and filled with random numbers, because equal
 // weights make equal branches, which OpenVINO merges. Throws Error that names the file.
-LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core);
+LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core, const LoadOptions& options = {});
 
 // The first lines of what OpenVINO has to say, as one.
 std::string Brief(const std::exception& exception);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "worker/detect.h"
+#include "worker/ir_writer.h"
 #include "worker/op_clock.h"
 #include "worker/outputs.h"
 
@@ -41,6 +42,7 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "open") return Open(question);
     if (what == "run") return Run(question);
     if (what == "profile" || what == "op_times") return Profile(question);
+    if (what == "write_ir") return WriteIr(question, core_);
     if (what == "devices") {
       nlohmann::json devices = nlohmann::json::array();
       for (const std::string& name : core_.get_available_devices()) {

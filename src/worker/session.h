@@ -31,6 +31,8 @@ namespace berth {
 //
 // {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
 //
+// {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
+//
 // {"do": "devices"} -> {"devices": [{"runs_on": "CPU", "full_name": "..."}]}
 // {"do": "detect", "devices": [...], "seconds": s} -> {"devices": [...], "links": [...]} (worker/detect.h)
 //

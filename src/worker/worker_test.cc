@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <openvino/op/ops.hpp>
 
 #include "worker/outputs.h"
 #include "worker/session.h"
@@ -133,6 +134,41 @@ TEST(Worker, SaysInOneLineWhatIsWrong) {
   question["model"] = Shipped("squeezenet1_1");
   for (json& op : question["ops"]) op["tensors"] = json::array(), op["name"] = "other " + op["name"].get<std::string>();
   EXPECT_THAT(error(question), HasSubstr("OpenVINO's reading has 0 of the"));
+}
+
+TEST(Worker, WritesAnIrThatSaysForEachNodeWhereItRuns) {
+  ov::Core core;
+  json question = OpenSqueezenet(core);
+  const size_t ops = question["ops"].size();
+  std::vector<int> half(ops);
+  for (size_t op = 0; op < ops; ++op) half[op] = op < ops / 2 ? 0 : 1;
+  // Neither need be here.
+  question["devices"] = {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", {100'000}}, {"plugin", "CPU"}},
+                         {{"name", "b"}, {"runs_on", "GPU"}, {"cores", json::array()}, {"plugin", "GPU.7"}}};
+  const std::string xml = ::testing::TempDir() + "/berth_worker_ir.xml";
+  question.update({{"do", "write_ir"}, {"device", half}, {"to", xml}});
+  const json answer = WorkerSession().Answer(question);
+  ASSERT_FALSE(answer.contains("error")) << answer.dump();
+  EXPECT_EQ(answer["ops_found"], ops);
+  EXPECT_EQ(answer["devices"][0]["settings"]["INFERENCE_NUM_THREADS"], "1");
+  EXPECT_EQ(answer["devices"][0]["settings"]["NUM_STREAMS"], "0");
+  EXPECT_EQ(answer["devices"][1]["settings"]["INFERENCE_PRECISION_HINT"], "f32");
+  const auto model = core.read_model(xml);
+  std::map<std::string, size_t> nodes_on;
+  for (const auto& node : model->get_ordered_ops()) {
+    const auto on = [&](const ov::Node& one) {
+      return model->get_rt_info<std::string>("affinity", one.get_friendly_name());
+    };
+    ++nodes_on[on(*node)];
+    // A weight is where it is used.
+    if (ov::is_type<ov::op::v0::Constant>(node)) {
+      EXPECT_EQ(on(*node), on(*node->output(0).get_target_inputs().begin()->get_node()));
+    }
+  }
+  EXPECT_EQ(nodes_on.size(), 2u);
+  EXPECT_GT(nodes_on["CPU"], ops / 3);
+  EXPECT_GT(nodes_on["GPU.7"], ops / 3);
+  EXPECT_EQ(model->get_ordered_ops().size(), answer["nodes"].get<size_t>());
 }
 
 TEST(CompareOutputs, TellsRoundingFromADifference) {

@@ -49,8 +49,8 @@ void ExpectPlanFields(const json& plan) {
   EXPECT_TRUE(plan.at("assignment").is_object());
 }
 
-constexpr const char* kCommands[] = {"inspect", "plan",  "compare", "train", "simulate",
-                                     "explain", "check", "cluster", "list",  "demo"};
+constexpr const char* kCommands[] = {"inspect", "plan",    "compare", "train", "simulate", "explain",
+                                     "check",   "cluster", "list",    "demo",  "export"};
 
 // The lines below "Examples:" that are commands.
 std::vector<std::string> ExamplesIn(const std::string& help) {
@@ -90,7 +90,7 @@ TEST(Program, TheExamplesOfEachHelpAreOfThatCommandAndWork) {
     for (const std::string& example : own) EXPECT_THAT(example, StartsWith("berth " + command + " "));
     examples.insert(examples.end(), own.begin(), own.end());
   }
-  for (const std::string command : {"train", "run", "profile"}) {
+  for (const std::string command : {"train", "run", "export", "profile"}) {
     EXPECT_FALSE(ExamplesIn(RunBerth({command, "--help"}).out).empty()) << command;
   }
   EXPECT_EQ(ExamplesIn(RunBerth({"demo", "--help"}).out), std::vector<std::string>{"berth demo"});
@@ -106,6 +106,7 @@ TEST(Program, TheExamplesOfEachHelpAreOfThatCommandAndWork) {
 TEST(Program, EveryAnswerInJsonSaysItsFormat) {
   const Folder folder;
   ExpectFine(RunBerth({"plan", kModel, "--budget", "20evals", "-o", folder / "p.json"}));
+  ExpectFine(RunBerth({"plan", "two_towers", "--budget", "20evals", "-o", folder / "m.json"}));
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"inspect", kModel},
                                              {"plan", kModel, "--budget", "20evals"},
@@ -113,6 +114,7 @@ TEST(Program, EveryAnswerInJsonSaysItsFormat) {
                                              {"simulate", "--plan", folder / "p.json"},
                                              {"explain", folder / "p.json"},
                                              {"check", folder / "p.json"},
+                                             {"export", folder / "m.json", "--to", "onnxruntime", "-o", folder / "o"},
                                              {"check", folder / "p.json", "--pin", "*=cpu", "--forbid", "*=gpu"},
                                              {"plan", kModel, "--pin", "*=cpu", "--forbid", "*=cpu"},
                                              {"cluster", "list"},

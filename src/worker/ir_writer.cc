@@ -1,0 +1,80 @@
+#include "worker/ir_writer.h"
+
+#include <filesystem>
+#include <openvino/op/ops.hpp>
+#include <openvino/pass/serialize.hpp>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "worker/devices.h"
+#include "worker/loaded_model.h"
+
+namespace berth {
+namespace {
+
+// The op that a node goes with: its own; that of what a result takes; that of the first consumer of a constant or a
+// parameter.
+int32_t OpOf(const LoadedModel& model, const ov::Node& node) {
+  const auto known = [&](const ov::Node* other) -> int32_t {
+    const auto found = model.number.find(other);
+    return found == model.number.end() ? -1 : model.op_of[static_cast<size_t>(found->second)];
+  };
+  int32_t op = known(&node);
+  if (op < 0 && ov::is_type<ov::op::v0::Result>(&node)) op = known(node.get_input_node_ptr(0));
+  for (const ov::Output<const ov::Node>& output : node.outputs()) {
+    for (const ov::Input<ov::Node>& consumer : output.get_target_inputs()) {
+      if (op < 0) op = known(consumer.get_node());
+    }
+  }
+  return std::max(op, 0);
+}
+
+void MakeNamesUnique(const std::vector<std::shared_ptr<ov::Node>>& nodes) {
+  std::unordered_set<std::string> taken;
+  for (const std::shared_ptr<ov::Node>& node : nodes) {
+    const std::string name = node->get_friendly_name();
+    for (size_t copy = 2; !taken.insert(node->get_friendly_name()).second; ++copy) {
+      node->set_friendly_name(name + "/" + std::to_string(copy));
+    }
+  }
+}
+
+}  // namespace
+
+nlohmann::json WriteIr(const nlohmann::json& question, ov::Core& core) {
+  const std::string path = question.at("model");
+  const LoadedModel loaded = LoadModel(question, core, {.as_in_file = true});
+  const auto device = question.at("device").get<std::vector<size_t>>();
+  std::vector<RuntimeDevice> devices;
+  nlohmann::json described = nlohmann::json::array();
+  for (const nlohmann::json& entry : question.at("devices")) {
+    devices.push_back({.name = entry.at("name"),
+                       .runs_on = entry.at("runs_on"),
+                       .cores = entry.at("cores").get<std::vector<int>>(),
+                       .plugin = entry.at("plugin")});
+    nlohmann::json settings = nlohmann::json::object();
+    for (const auto& [key, value] : Settings(devices.back())) settings[key] = value.as<std::string>();
+    described.push_back({{"plugin", devices.back().plugin}, {"settings", settings}});
+  }
+
+  const std::vector<std::shared_ptr<ov::Node>> nodes = loaded.model->get_ordered_ops();
+  MakeNamesUnique(nodes);
+  for (const std::shared_ptr<ov::Node>& node : nodes) {
+    const std::string& plugin = devices.at(device.at(static_cast<size_t>(OpOf(loaded, *node)))).plugin;
+    loaded.model->set_rt_info(plugin, "affinity", node->get_friendly_name());
+  }
+  const std::string xml = question.at("to");
+  try {
+    ov::serialize(loaded.model, xml, std::filesystem::path(xml).replace_extension(".bin").string());
+  } catch (const std::exception& exception) {
+    throw Error("{}: OpenVINO cannot write it as {}: {}", path, xml, Brief(exception));
+  }
+  return {{"devices", described},
+          {"nodes", nodes.size()},
+          {"ops", loaded.ops},
+          {"ops_found", loaded.ops_found},
+          {"ops_missing", loaded.ops_missing},
+          {"version", std::string(ov::get_openvino_version().buildNumber)}};
+}
+
+}  // namespace berth
