@@ -9,7 +9,7 @@ namespace berth {
 
 // Whether this program was built with learned planners; which they are; what is said of them where it was not.
 inline constexpr bool kCanLearn = BERTH_HAS_LEARN;
-inline constexpr std::array<const char*, 5> kLearnedPlanners = {"gdp", "hsdag", "placeto", "rnn", "tabular"};
+inline constexpr std::array<const char*, 6> kLearnedPlanners = {"gdp", "hdp", "hsdag", "placeto", "rnn", "tabular"};
 inline constexpr const char* kNeedsTorch =
     "needs libtorch, which is not in this build: ./dev build fetches it, where there is one for the processor";
 

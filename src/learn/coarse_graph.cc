@@ -12,7 +12,8 @@ CoarseGraph MakeCoarseGraph(const Problem& problem, std::string_view rule) {
   if (rule != "none") {
     GroupingCatalog groupings("grouping");
     RegisterGroupings(groupings);
-    const Grouping grouping = groupings.Make("colocation(rule=" + std::string(rule) + ")", problem, {});
+    const std::string name = rule == "layers" ? "layers" : "colocation(rule=" + std::string(rule) + ")";
+    const Grouping grouping = groupings.Make(name, problem, {});
     for (const OpId op : problem.graph().ops()) label[Index(op)] = static_cast<int32_t>(grouping.group_of(op));
   }
   Grouping grouping = JoinColocated(problem, std::move(label));

@@ -30,8 +30,8 @@ struct CoarseGraph {
   size_t num_devices;
 };
 
-// Nodes are the groups of `rule` ("none": each op alone; "paper" or "code": HSDAG's two co-location rules), joined
-// where the problem's colocate constraints say so. O(size).
+// Nodes are the groups of `rule` ("none": each op alone; "paper" or "code": HSDAG's two co-location rules; "layers":
+// whole layers), joined where the problem's colocate constraints say so. O(size).
 CoarseGraph MakeCoarseGraph(const Problem& problem, std::string_view rule);
 
 // A complete placement from a device per node. Where the device cannot run all ops of the node, they go to the one that

@@ -9,12 +9,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parameters.h"
-#include "learn/coarse_graph.h"
 #include "learn/device_mask.h"
 #include "learn/gdp_features.h"
 #include "learn/gdp_network.h"
 #include "learn/method_parameters.h"
-#include "learn/scoring.h"
+#include "learn/node_task.h"
 
 namespace berth {
 namespace {
@@ -108,13 +107,9 @@ Coupling CouplingOf(const Grouping& grouping, const CoarseGraph& graph, std::spa
   return coupling;
 }
 
-struct GdpTask : Task {
+struct GdpTask : NodeTask {
   GdpTask(const Problem& of, const GdpOptions& options)
-      : Task(of),
-        coarse(MakeCoarseGraph(of, options.colocation)),
-        placer(of, coarse),
-        order(OrderOf(coarse, options.order)),
-        mask(DeviceMask(coarse, order)) {
+      : NodeTask(of, options.colocation), order(OrderOf(coarse, options.order)), mask(DeviceMask(coarse, order)) {
     GroupingCatalog groupings("grouping");
     RegisterGroupings(groupings);
     const Grouping grouping = groupings.Make("layers", of, {});
@@ -124,8 +119,6 @@ struct GdpTask : Task {
     colocated = CouplingOf(groupings.Make("colocation", of, {}), coarse, order);
   }
 
-  CoarseGraph coarse;
-  NodePlacer placer;
   std::vector<int32_t> order;  // nodes as the network reads them
   at::Tensor mask;             // nodes in this order x devices
   GdpInput input{.type = {}, .features = {}, .neighbours = SparseRows(0, {})};
@@ -165,13 +158,10 @@ class GdpPolicy : public Policy {
                                              const PlayOptions& options) const override {
     const torch::NoGradGuard no_gradient;
     const auto& task = static_cast<const GdpTask&>(of);
-    const size_t nodes = task.order.size();
     const at::Tensor log_probability =
         MaskedLogSoftmax(network_->Forward(task.input, options.threads), task.mask).contiguous();
     std::vector<std::unique_ptr<Episode>> episodes;
-    std::vector<std::vector<DeviceId>> placements;
-    std::vector<PlanView> plans;
-    std::vector<int32_t> device_of_node(nodes);
+    std::vector<std::span<const int64_t>> devices;
     const Coupling none;
     const Coupling& coupling = options_.coupled && options.share < 0.5    ? task.layers
                                : options_.coupled && options.share < 0.75 ? task.colocated
@@ -179,21 +169,11 @@ class GdpPolicy : public Policy {
     for (Random& random : randoms) {
       auto episode = std::make_unique<GdpEpisode>();
       Draw(task, log_probability, coupling, options.greedy, random, *episode);
-      for (size_t i = 0; i < nodes; ++i) {
-        device_of_node[static_cast<size_t>(task.order[i])] = static_cast<int32_t>(episode->device[i]);
-      }
-      std::vector<DeviceId>& placement = placements.emplace_back(task.problem.num_ops());
-      task.placer.Place(device_of_node, placement);
-      task.KeepRules(placement);
+      devices.emplace_back(episode->device);
       episodes.push_back(std::move(episode));
     }
-    if (options.stopped()) return episodes;
-    for (const auto& placement : placements) plans.push_back({.device = placement});
-    std::vector<Score> scores(plans.size());
-    const size_t scored = search.EvaluateAll(plans, scores, options.cause);
-    for (size_t i = 0; i < scored; ++i) {
-      episodes[i]->cost.push_back(CostOf(task.problem, scores[i], options.memory_penalty));
-    }
+    const std::vector<double> costs = task.CostsOf(task.order, devices, search, options);
+    for (size_t i = 0; i < costs.size(); ++i) episodes[i]->cost.push_back(costs[i]);
     return episodes;
   }
 

@@ -109,7 +109,8 @@ void Learner::Weigh(std::span<Play> plays) {
     const auto task = static_cast<int64_t>(index);
     std::vector<std::vector<double>> weight;
     if (state_.critics.empty()) {
-      weight = state_.rule.Weigh(task, of_case, reference, cases_[index].problem().seconds_per_unit());
+      weight =
+          state_.rule.Weigh(task, of_case, reference, cases_[index].problem().seconds_per_unit(), state_.updates - 1);
     } else {
       // Only the cost that the critic did not foresee is weighed, as a share of the reference; Loss adds the gradient
       // of the part that it did.
@@ -141,7 +142,8 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
     if (!computed) return Step::kStopped;
     gradient = std::move(*computed);
     if (!gradient.finite()) return Step::kDiverged;
-    Follow(gradient, *state_.policy, *state_.adam, method_.learner.learning_rate.At(share), method_.learner.clip_norm);
+    const double rate = method_.learner.learning_rate.At(share) * method_.learner.decay.At(state_.updates - 1);
+    Follow(gradient, *state_.policy, *state_.adam, rate, method_.learner.clip_norm);
     return Step::kDone;
   };
   const double planned = static_cast<double>(planned_updates_), done = static_cast<double>(state_.updates - 1);

@@ -24,6 +24,7 @@ struct LearnerOptions {
   int64_t rollouts = 1;  // episodes that a worker plays at once
   // Of Adam (Kingma and Ba 2015), and the weight of the entropy bonus.
   Schedule learning_rate{.first = 1e-3, .last = 1e-3}, entropy{.shape = Schedule::Shape::kGeometric};
+  Staircase decay{};     // of the learning rate, beside its schedule
   double clip_norm = 0;  // of the gradient over all parameters; 0: none
 };
 
@@ -57,6 +58,7 @@ struct MethodCatalog : Catalog<Method()> {
 
 // Each learned placer there is: a function of its own, which RegisterMethods calls.
 void RegisterGdp(MethodCatalog& catalog);
+void RegisterHdp(MethodCatalog& catalog);
 void RegisterHsdag(MethodCatalog& catalog);
 void RegisterPlaceto(MethodCatalog& catalog);
 void RegisterRnn(MethodCatalog& catalog);

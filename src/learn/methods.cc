@@ -6,6 +6,7 @@ namespace berth {
 
 void RegisterMethods(MethodCatalog& catalog) {
   RegisterGdp(catalog);
+  RegisterHdp(catalog);
   RegisterHsdag(catalog);
   RegisterPlaceto(catalog);
   RegisterRnn(catalog);

@@ -61,7 +61,7 @@ class Mlp : public torch::nn::Module {
 // multiple of 2^-16.
 at::Tensor Dropout(const at::Tensor& x, double probability, Random* random);
 
-// Log-probabilities of the rows' columns. `mask` is added to the logits, -infinity where a column is out of the
+// Log-probabilities along the last dimension. `mask` is added to the logits, -infinity where a column is out of the
 // question: that gives a large negative number, so that products with its probability 0 stay finite.
 at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask);
 

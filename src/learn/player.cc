@@ -82,6 +82,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t planned, int64_t ev
                                       .cause = cause_,
                                       .way = share.way,
                                       .share = static_cast<double>(update) / static_cast<double>(planned),
+                                      .update = update,
                                       .threads = inside,
                                       .stop = stop});
     plays[p].found = share.search->Found();

@@ -86,6 +86,7 @@ struct PlayOptions {
   std::string_view cause{};   // of plans that the search keeps
   int64_t way = 0;            // in which of the policy's ways to play (Policy::ways)
   double share = 0;           // of the planned updates that were before this one
+  int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step or in
   // the middle of one. Such episodes must not be recalled.

@@ -6,12 +6,11 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
-#include "learn/coarse_graph.h"
 #include "learn/device_mask.h"
 #include "learn/hsdag_features.h"
 #include "learn/method_parameters.h"
+#include "learn/node_task.h"
 #include "learn/rnn_network.h"
-#include "learn/scoring.h"
 
 namespace berth {
 namespace {
@@ -26,9 +25,8 @@ struct RnnOptions {
   bool costs = true;
 };
 
-struct RnnTask : Task {
-  RnnTask(const Problem& of, const RnnOptions& options)
-      : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {
+struct RnnTask : NodeTask {
+  RnnTask(const Problem& of, const RnnOptions& options) : NodeTask(of, options.colocation) {
     const auto groups = static_cast<int64_t>(coarse.size());
     // Type, output shapes and adjacency are the published features.
     const FeatureTable table = MakeHsdagFeatures(of, coarse,
@@ -50,8 +48,6 @@ struct RnnTask : Task {
 
   int64_t num_groups() const { return features.size(0); }
 
-  CoarseGraph coarse;
-  NodePlacer placer;
   at::Tensor features;  // groups x columns, in the order in which they are read
   at::Tensor mask;      // groups x devices, in this order
 };
@@ -106,20 +102,16 @@ class RnnPolicy : public Policy {
         episodes[i]->step_of.push_back(0);
       }
     }
-    std::vector<int32_t> device_of_node(task.coarse.size());
-    std::vector<DeviceId> placement(task.problem.num_ops());
+    std::vector<std::span<const int64_t>> devices_of;
+    for (const auto& episode : episodes) devices_of.emplace_back(episode->device);
+    std::vector<double> costs;
+    if (devices_of.empty() || std::ssize(devices_of[0]) == task.num_groups()) {
+      costs = task.CostsOf(task.coarse.topological, devices_of, search, options);
+    }
     std::vector<std::unique_ptr<Episode>> played;
-    for (auto& episode : episodes) {
-      if (std::ssize(episode->device) == task.num_groups() && !options.stopped()) {
-        for (size_t i = 0; i < device_of_node.size(); ++i) {
-          device_of_node[static_cast<size_t>(task.coarse.topological[i])] = static_cast<int32_t>(episode->device[i]);
-        }
-        task.placer.Place(device_of_node, placement);
-        task.KeepRules(placement);
-        const Score score = search.Evaluate({.device = placement}, options.cause);
-        episode->cost.push_back(CostOf(task.problem, score, options.memory_penalty));
-      }
-      played.push_back(std::move(episode));
+    for (size_t i = 0; i < episodes.size(); ++i) {
+      if (i < costs.size()) episodes[i]->cost.push_back(costs[i]);
+      played.push_back(std::move(episodes[i]));
     }
     return played;
   }

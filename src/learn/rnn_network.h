@@ -21,6 +21,11 @@ struct RnnShape {
   bool bidirectional = true;  // the encoder; half of `hidden` each way
   // Logits are tanh_constant * tanh(logits / temperature); tanh_constant 0: as they are, over the temperature.
   double tanh_constant = 0, temperature = 1;
+  // An affine layer before the encoder, and a bias for each gate. The code of 2018 has no such layer, and one bias for
+  // all forget gates of the encoder, one for those of the decoder.
+  bool embedded = true, gate_biases = true;
+  // Ours: the decoder is shown what was read of the group whose device it writes, beside the device before.
+  bool aligned = false;
 };
 
 class RnnNetwork : public torch::nn::Module {
@@ -29,35 +34,44 @@ class RnnNetwork : public torch::nn::Module {
 
   const RnnShape& shape() const { return shape_; }
 
-  // The encoder's output.
+  // The encoder's output, for all placements or for each its own.
   struct Memory {
-    at::Tensor keys;  // groups x hidden
-    at::Tensor h, c;  // 1 x hidden: where the decoder begins
+    at::Tensor keys;  // (1 or placements) x groups x hidden
+    at::Tensor h, c;  // (1 or placements) x hidden: where the decoder begins
   };
-  // `features`: groups x columns, in the order in which they are read.
+  // `features`: groups x columns, in the order in which they are read; or placements x groups x columns.
   Memory Read(const at::Tensor& features) const;
 
   // Writing one device after another, for several placements side by side.
   struct State {
     at::Tensor h, c;      // placements x hidden
     at::Tensor previous;  // int64, placements: the device that was written last
+    int64_t step = 0;     // how many were written
   };
   State Begin(const Memory& memory, int64_t placements) const;
-  // Log-probabilities of the next device, placements x devices. `mask` (devices) is added to the logits.
-  at::Tensor Next(const Memory& memory, State& state, const at::Tensor& mask) const;
+  // Log-probabilities of the next device, placements x devices. `mask` (devices, or a row for each placement) is added
+  // to the logits. `noise` (placements x devices, or undefined for none) times the root mean square of a placement's
+  // logits is added, too.
+  at::Tensor Next(const Memory& memory, State& state, const at::Tensor& mask, const at::Tensor& noise = {}) const;
 
   // The same for whole placements that are known (int64, placements x groups): placements x groups x devices. `mask`:
-  // groups x devices. O(placements groups^2 hidden) in time and, for the backward pass, in memory.
-  at::Tensor All(const Memory& memory, const at::Tensor& placements, const at::Tensor& mask) const;
+  // groups x devices, perhaps for each placement; `noise`: placements x groups x devices. O(placements groups^2 hidden)
+  // in time and, for the backward pass, in memory.
+  at::Tensor All(const Memory& memory, const at::Tensor& placements, const at::Tensor& mask,
+                 const at::Tensor& noise = {}) const;
 
  private:
   struct Lstm {
-    at::Tensor input, recurrent, bias;  // gates i, f, g, o
+    at::Tensor input, recurrent;  // gates i, f, g, o
+    at::Tensor bias;              // of all gates; of one number where it is that of all forget gates
+    at::Tensor Biases() const;
   };
-  Lstm MakeLstm(const std::string& name, int64_t in, int64_t hidden, at::Generator& generator);
+  // `forget`: the bias of all forget gates; undefined for one of each gate.
+  Lstm MakeLstm(const std::string& name, int64_t in, int64_t hidden, const at::Tensor& forget,
+                at::Generator& generator);
   at::Tensor MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator);
-  // From decoder states (rows x hidden) to log-probabilities (rows x devices); `mask` as large, or one row of it.
-  at::Tensor Decide(const Memory& memory, const at::Tensor& h, const at::Tensor& mask) const;
+  // From decoder states (placements x steps x hidden) to log-probabilities (placements x steps x devices).
+  at::Tensor Decide(const Memory& memory, const at::Tensor& h, const at::Tensor& mask, const at::Tensor& noise) const;
 
   RnnShape shape_;
   at::Tensor embed_, embed_bias_;  // features

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace berth {
 
@@ -17,6 +18,17 @@ struct Schedule {
     share = std::clamp(share, 0.0, 1.0);
     if (shape == Shape::kGeometric && first > 0 && last > 0) return first * std::pow(last / first, share);
     return first + (last - first) * share;
+  }
+};
+
+// A factor that is multiplied by itself after every so many updates.
+struct Staircase {
+  double factor = 1;
+  int64_t every = 1;
+  int64_t after = 0;  // updates before its first step begins
+
+  double At(int64_t update) const {
+    return update < after ? 1 : std::pow(factor, static_cast<double>((update - after) / every));
   }
 };
 

@@ -45,6 +45,7 @@ std::unique_ptr<const Evaluator> ForLearning(const Evaluator& evaluator, const S
 
 double CostOf(const Problem& problem, const Score& score, double memory_penalty) {
   if (score.failed()) return std::numeric_limits<double>::infinity();
+  if (score.excess_bytes == 0) return score.value();
   return score.value() + memory_penalty / problem.seconds_per_unit() * static_cast<double>(score.excess_bytes) / 1e9;
 }
 

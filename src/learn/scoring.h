@@ -13,7 +13,8 @@ struct ScoringOptions {
   // (section 3.1) and Placeto's measurements; 1 and 1 where scores repeat.
   int64_t runs = 1;
   int64_t kept = 1;
-  // Added per GB (1e9 bytes) over the memory limits, in seconds, so that a policy learns to fit (Placeto: 2).
+  // Added per GB (1e9 bytes) over the memory limits, in seconds, so that a policy learns to fit (Placeto: 2). Infinite:
+  // a placement that does not fit is one that fails.
   double memory_penalty = 2;
   // A placement that the same worker has scored before is not scored again. It still counts as an evaluation.
   bool cache = false;

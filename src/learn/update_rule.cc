@@ -23,18 +23,21 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
   for (size_t i = 0; i < reward.size(); ++i) {
     const double cost = episode.cost[i];
     const bool failed = std::isinf(cost);
+    const double time = !failed                       ? cost
+                        : options_.failed_seconds > 0 ? options_.failed_seconds / seconds_per_unit
+                                                      : 10 * worst;
     switch (options_.reward) {
       case Reward::kInverse:
         reward[i] = 1 / (failed ? options_.failed_cost : cost * seconds_per_unit);
         break;
       case Reward::kNegative:
-        reward[i] = -(failed ? 10 * worst : cost) * seconds_per_unit;
+        reward[i] = -time * seconds_per_unit;
         break;
       case Reward::kSquareRoot:
-        reward[i] = -std::sqrt((failed ? 10 * worst : cost) * seconds_per_unit);
+        reward[i] = -std::sqrt(time * seconds_per_unit);
         break;
       case Reward::kLog:
-        reward[i] = -std::log((failed ? 10 * worst : cost) / reference);
+        reward[i] = -std::log(time / reference);
         break;
     }
   }
@@ -83,7 +86,20 @@ std::vector<double> UpdateRule::Credits(const Episode& episode, std::span<const 
 }
 
 std::vector<std::vector<double>> UpdateRule::Weigh(int64_t task, std::span<const Episode* const> episodes,
-                                                   double reference, double seconds_per_unit) {
+                                                   double reference, double seconds_per_unit, int64_t update) {
+  if (options_.failures_until > 0 && update >= options_.failures_until) {
+    const auto failed = [](const Episode* episode) {
+      return std::ranges::any_of(episode->cost, [](double cost) { return std::isinf(cost); });
+    };
+    std::vector<const Episode*> left;
+    std::ranges::remove_copy_if(episodes, std::back_inserter(left), failed);
+    std::vector<std::vector<double>> weight, of_left;
+    if (!left.empty()) of_left = Weigh(task, left, reference, seconds_per_unit);
+    for (size_t i = 0, next = 0; i < episodes.size(); ++i) {
+      weight.push_back(failed(episodes[i]) ? std::vector<double>(episodes[i]->cost.size(), 0.0) : of_left[next++]);
+    }
+    return weight;
+  }
   double worst = reference;
   for (const Episode* episode : episodes) {
     for (const double cost : episode->cost) {
@@ -121,8 +137,9 @@ std::vector<std::vector<double>> UpdateRule::Weigh(int64_t task, std::span<const
       break;
     }
     case Baseline::kMoving: {
-      const auto [at, is_new] = moving_.try_emplace(task, mean);
-      if (!is_new) at->second = 0.9 * at->second + 0.1 * mean;
+      const bool begins = !std::isnan(options_.first_baseline);
+      const auto [at, is_new] = moving_.try_emplace(task, begins ? options_.first_baseline : mean);
+      if (begins || !is_new) at->second = 0.9 * at->second + 0.1 * mean;
       for (auto& credits : weight) {
         for (double& credit : credits) credit -= at->second;
       }

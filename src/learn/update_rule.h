@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -58,6 +59,12 @@ struct RuleOptions {
   // Seconds that a failed placement is taken to last under kInverse (HSDAG's released code). Otherwise it is worth ten
   // times the worst cost of its update: a reward of another magnitude would be all that Adam hears of for long.
   double failed_cost = 1e10;
+  // Seconds that it is taken to last under the other rewards instead, as in the code of Mirhoseini et al. 2018; 0: as
+  // above. `first_baseline`, where it is a number, is what kMoving begins with instead of the first mean; and after so
+  // many updates (0: never) episodes with a failure weigh nothing and count for no baseline.
+  double failed_seconds = 0;
+  double first_baseline = std::numeric_limits<double>::quiet_NaN();
+  int64_t failures_until = 0;
 };
 
 // Holds the baselines. Episodes are given in a fixed order, so that results repeat.
@@ -67,10 +74,10 @@ class UpdateRule {
   const RuleOptions& options() const { return options_; }
 
   // A weight per step for each episode of one task, in order; `reference` is the task's own cost for kLog, in time
-  // units. A step without a cost has a weight where the credit is that of
+  // units; `update` counts the updates before this one. A step without a cost has a weight where the credit is that of
   // later steps alone (kTerminal), else NaN; an episode without a start counts its reward as 0.
   std::vector<std::vector<double>> Weigh(int64_t task, std::span<const Episode* const> episodes, double reference,
-                                         double seconds_per_unit);
+                                         double seconds_per_unit, int64_t update = 0);
 
   // Minimise it: -sum of weight * log-probability (or PPO's clipped surrogate) - entropy_weight * sum of entropies.
   at::Tensor Loss(const Likelihood& now, const Episode& episode, std::span<const double> weight,

@@ -9,37 +9,35 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-
-#include "base/error.h"
+#include <utility>
 
 namespace berth::learned {
 
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
              uint64_t seed, double near) {
   Outcome outcome;
+  std::vector<std::pair<int64_t, double>> improvements;  // evaluations so far, seconds
   const double unit = setup.problem->seconds_per_unit();
   const PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
       {.evaluator = *setup.evaluator,
        .budget = {.evaluations = evaluations},
        .random = Random(seed),
        .progress = [&](const Progress& progress) {
+         improvements.emplace_back(progress.evaluations, progress.best.value() * unit);
          if (outcome.near_evaluations == 0 && progress.best.fits() && progress.best.value() * unit <= near) {
            outcome.near_evaluations = progress.evaluations;
          }
        }});
   outcome.seconds = result.score.value() * unit;
+  // The policy's own answer is what a learned planner scores last.
+  for (const auto& [count, seconds] : improvements) {
+    if (result.policy_seconds && count < result.evaluations) outcome.drawn = seconds;
+  }
   outcome.policy = result.policy_seconds;
   outcome.decisions = result.policy_decisions;
   outcome.wall = result.wall_seconds;
   if (outcome.near_evaluations == 0 && outcome.seconds <= near) outcome.near_evaluations = result.evaluations;
   return outcome;
-}
-
-double Median(std::vector<double> values) {
-  BERTH_CHECK(!values.empty());
-  std::ranges::sort(values);
-  const size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 double Mean(const std::vector<double>& values) {

@@ -14,9 +14,10 @@ namespace berth::learned {
 
 // What one planner did on one problem with one seed.
 struct Outcome {
-  double seconds = 0;                 // of the best placement
-  std::optional<double> policy{};     // of the policy's likeliest placement
-  int64_t near_evaluations = 0;       // until within 1 % of the optimum; 0: never
+  double seconds = 0;              // of the best placement
+  std::optional<double> policy{};  // of the policy's likeliest placement
+  std::optional<double> drawn{};   // of the best that its policy drew, where nothing else was scored before its answer
+  int64_t near_evaluations = 0;    // until within 1 % of the optimum; 0: never
   std::optional<double> decisions{};  // per placement, at the end of learning
   double wall = 0;
 };
@@ -30,7 +31,6 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
 inline constexpr const char* kTuned =
     "mode=paper,reward=log,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,learning_rate_end=0.0003";
 
-double Median(std::vector<double> values);
 double Mean(const std::vector<double>& values);
 double Deviation(const std::vector<double>& values);
 
@@ -55,6 +55,7 @@ void WriteHsdagAblations(const Catalogs& catalogs, bool quick, const std::string
 void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteHdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string& pictures);

@@ -13,6 +13,7 @@
 #include "base/chart.h"
 #include "base/file.h"
 #include "cli/learning.h"
+#include "exec/statistics.h"
 #include "placement/grouping.h"
 #include "tools/learned/common.h"
 

@@ -17,16 +17,6 @@
 namespace berth::learned {
 namespace {
 
-std::unique_ptr<Setup> MakeOne(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
-                               bool training) {
-  ProblemStrings strings;
-  strings.model = model;
-  strings.cluster = cluster;
-  strings.evaluator = "parallel(contention=ports)";
-  if (training) strings.mode = "training";
-  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
-}
-
 // The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
 std::string WithInterval(const std::vector<double>& ratio) {
   const auto mean = [](const std::vector<double>& values) {
@@ -51,26 +41,24 @@ std::string WithInterval(const std::vector<double>& ratio) {
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
   const int graphs = quick ? 2 : 10;
   const int64_t evaluations = quick ? 161 : 8001;
-  std::vector<std::unique_ptr<Setup>> setups;
-  std::vector<std::vector<Row>> rows;
+  std::vector<Comparison> tables;
   for (int g = 1; g <= graphs; ++g) {
-    setups.push_back(
-        MakeOne(catalogs, fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g), "k80x2", false));
-    rows.push_back({{"optimum", "exhaustive", 1, 4'000'000},
-                    {"random", "random", 1, evaluations},
-                    {"hill climbing", "local_search", 1, evaluations},
-                    {"untrained: `learning_rate=0`", "gdp(learning_rate=0)", 1, evaluations},
-                    {"as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations},
-                    {"no attention: `layers=0`", "gdp(layers=0)", 1, evaluations},
-                    {"no order: `order=shuffled`", "gdp(order=shuffled)", 1, evaluations},
-                    {"the mean as baseline: `baseline=batch`", "gdp(baseline=batch)", 1, evaluations},
-                    {"each op by itself: `coupled=false`", "gdp(coupled=false)", 1, evaluations},
-                    {"any names: `symmetric=false`", "gdp(symmetric=false)", 1, evaluations},
-                    {"**gdp**", "gdp", 1, evaluations}});
+    const std::string model = fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g);
+    tables.push_back({model,
+                      MakePorts(catalogs, model, "k80x2", false),
+                      {{"optimum", "exhaustive", 1, 4'000'000},
+                       {"random", "random", 1, evaluations},
+                       {"hill climbing", "local_search", 1, evaluations},
+                       {"untrained: `learning_rate=0`", "gdp(learning_rate=0)", 1, evaluations},
+                       {"as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations},
+                       {"no attention: `layers=0`", "gdp(layers=0)", 1, evaluations},
+                       {"no order: `order=shuffled`", "gdp(order=shuffled)", 1, evaluations},
+                       {"the mean as baseline: `baseline=batch`", "gdp(baseline=batch)", 1, evaluations},
+                       {"each op by itself: `coupled=false`", "gdp(coupled=false)", 1, evaluations},
+                       {"any names: `symmetric=false`", "gdp(symmetric=false)", 1, evaluations},
+                       {"**gdp**", "gdp", 1, evaluations}}});
   }
-  Jobs jobs;
-  for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
-  jobs.Run();
+  Run(catalogs, tables);
   fmt::print(
       "## GDP where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
       "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum (`exhaustive`): geometric "
@@ -78,17 +66,17 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       "| method | likeliest is the optimum | likeliest over the optimum | best drawn over the optimum |\n"
       "|---|---:|---:|---:|\n",
       graphs, evaluations);
-  for (size_t r = 1; r < rows[0].size(); ++r) {
+  for (size_t r = 1; r < tables[0].rows.size(); ++r) {
     int hits = 0;
     std::vector<double> policy, best;
-    for (const auto& of_graph : rows) {
-      const double optimum = of_graph[0].Best();
-      best.push_back(of_graph[r].Best() / optimum);
-      if (std::isnan(of_graph[r].Policy())) continue;
-      policy.push_back(of_graph[r].Policy() / optimum);
+    for (const Comparison& table : tables) {
+      const double optimum = table.rows[0].Best();
+      best.push_back(table.rows[r].Best() / optimum);
+      if (std::isnan(table.rows[r].Policy())) continue;
+      policy.push_back(table.rows[r].Policy() / optimum);
       if (policy.back() < 1 + 1e-9) ++hits;
     }
-    fmt::print("| {} | {} | {} | {} |\n", rows[0][r].title,
+    fmt::print("| {} | {} | {} | {} |\n", tables[0].rows[r].title,
                policy.empty() ? "" : fmt::format("{} of {}", hits, policy.size()),
                policy.empty() ? "" : WithInterval(policy), WithInterval(best));
   }
@@ -99,32 +87,30 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string&) 
   const int64_t evaluations = quick ? 33 : 2001;
   std::vector<std::pair<std::string, std::string>> problems = {{"rnnlm(layers=2)", "p100x2"}};
   if (!quick) problems.insert(problems.end(), {{"gnmt(layers=2,steps=10)", "p100x2"}, {"inception_v3", "k80x2"}});
-  std::vector<std::unique_ptr<Setup>> setups;
-  std::vector<std::vector<Row>> rows;
+  std::vector<Comparison> tables;
   for (const auto& [model, cluster] : problems) {
-    setups.push_back(MakeOne(catalogs, model, cluster, true));
-    rows.push_back({{"`human`", "human", 1, evaluations},
-                    {"`heft`", "heft", 1, evaluations},
-                    {"`local_search`", "local_search", 1, evaluations},
-                    {"`auto`", "auto", 1, evaluations},
-                    {"gdp, untrained", "gdp(learning_rate=0)", 1, evaluations},
-                    {"gdp, as in the papers", "gdp(mode=paper)", 1, evaluations},
-                    {"gdp, each op by itself", "gdp(coupled=false)", 1, evaluations},
-                    {"**gdp**", "gdp", 1, evaluations}});
+    tables.push_back({fmt::format("{}, {}", model, cluster),
+                      MakePorts(catalogs, model, cluster, true),
+                      {{"`human`", "human", 1, evaluations},
+                       {"`heft`", "heft", 1, evaluations},
+                       {"`local_search`", "local_search", 1, evaluations},
+                       {"`auto`", "auto", 1, evaluations},
+                       {"gdp, untrained", "gdp(learning_rate=0)", 1, evaluations},
+                       {"gdp, as in the papers", "gdp(mode=paper)", 1, evaluations},
+                       {"gdp, each op by itself", "gdp(coupled=false)", 1, evaluations},
+                       {"**gdp**", "gdp", 1, evaluations}}});
   }
-  Jobs jobs;
-  for (size_t g = 0; g < setups.size(); ++g) Fill(jobs, catalogs, *setups[g], rows[g]);
-  jobs.Run();
+  Run(catalogs, tables);
   fmt::print(
       "## GDP on training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one seed, "
       "in "
       "ms.\n\n| network, cluster | ops | method | best drawn | policy's likeliest | time of a run |\n"
       "|---|---:|---|---:|---:|---:|\n",
       evaluations);
-  for (size_t g = 0; g < setups.size(); ++g) {
-    for (const Row& row : rows[g]) {
-      fmt::print("| {}, {} | {} | {} | {:.2f} | {} | {:.1f} s |\n", problems[g].first, problems[g].second,
-                 setups[g]->problem->num_ops(), row.title, row.Best() * 1e3, Cell(row.Policy() * 1e3, 2), row.Wall());
+  for (const Comparison& table : tables) {
+    for (const Row& row : table.rows) {
+      fmt::print("| {} | {} | {} | {:.2f} | {} | {:.1f} s |\n", table.title, table.setup->problem->num_ops(), row.title,
+                 row.Best() * 1e3, Cell(row.Policy() * 1e3, 2), row.Wall());
     }
   }
   fmt::print("\n");
@@ -139,7 +125,7 @@ void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
       "| ops | one update | an answer |\n|---:|---:|---:|\n");
   std::vector<double> size, time;
   for (const int64_t steps : quick ? std::vector<int64_t>{50} : std::vector<int64_t>{625, 1250, 2500, 5000, 10000}) {
-    const auto setup = MakeOne(catalogs, fmt::format("lstm_grid(layers=8,steps={})", steps), "p100x8", false);
+    const auto setup = MakePorts(catalogs, fmt::format("lstm_grid(layers=8,steps={})", steps), "p100x8", false);
     const std::string planner =
         "gdp(hidden=128,sage=3,layers=3,heads=8,inner=512,segment=256,epochs=1,rollouts=16,coupled=false)";
     const double answer = Play(catalogs, *setup, planner, 1, 1).wall;

@@ -17,6 +17,7 @@ constexpr Part kParts[] = {
     {"hsdag-ablations", "what each part of it does", WriteHsdagAblations},
     {"placeto", "Placeto on its simulator", WritePlaceto},
     {"placeto-ablations", "what each part of it does", WritePlacetoAblations},
+    {"hdp", "the recurrent placers on training steps, beside people's rules", WriteHdp},
     {"gdp", "GDP where the optimum is known", WriteGdp},
     {"gdp-training", "GDP on training steps, beside people's rules", WriteGdpTraining},
     {"gdp-scale", "GDP on large graphs", WriteGdpScale},

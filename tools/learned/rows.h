@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "exec/statistics.h"
 #include "tools/learned/common.h"
 
 namespace berth::learned {
@@ -26,6 +28,9 @@ struct Row {
   }
   double Policy() const {
     return MedianOf([](const Outcome& each) { return each.policy; });
+  }
+  double Drawn() const {
+    return MedianOf([](const Outcome& each) { return each.drawn; });
   }
   double Decisions() const {
     return MedianOf([](const Outcome& each) { return each.decisions; });
@@ -61,6 +66,31 @@ inline void Fill(Jobs& jobs, const Catalogs& catalogs, const Setup& setup, std::
       });
     }
   }
+}
+
+// A problem, and the rows that are measured on it.
+struct Comparison {
+  std::string title;
+  std::unique_ptr<Setup> setup;
+  std::vector<Row> rows;
+};
+
+// Runs all of them, on all processors.
+inline void Run(const Catalogs& catalogs, std::vector<Comparison>& tables) {
+  Jobs jobs;
+  for (Comparison& table : tables) Fill(jobs, catalogs, *table.setup, table.rows);
+  jobs.Run();
+}
+
+// One step, of training with `sgd` or of inference, under `parallel(contention=ports)`.
+inline std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
+                                        bool training) {
+  ProblemStrings strings;
+  strings.model = model;
+  strings.cluster = cluster;
+  strings.evaluator = "parallel(contention=ports)";
+  if (training) strings.mode = "training";
+  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
 }
 
 }  // namespace berth::learned

@@ -1,0 +1,28 @@
+#include "learn/hdp_network.h"
+
+#include "learn/nets.h"
+
+namespace berth {
+
+HdpNetwork::HdpNetwork(const HdpShape& shape, Random random) : shape_(shape) {
+  Random of_grouper = random.Fork(1);
+  at::Generator generator = MakeGenerator(of_grouper);
+  const auto weight = [&](const char* name, int64_t out, int64_t in) {
+    at::Tensor made = torch::empty({out, in});
+    GlorotUniform(made, generator);
+    return register_parameter(name, made);
+  };
+  hidden_ = weight("grouper_hidden", shape.grouper_hidden, shape.features);
+  out_ = weight("grouper_out", shape.groups, shape.grouper_hidden);
+  {
+    const torch::NoGradGuard no_gradient;
+    out_ *= shape.grouper_scale;
+  }
+  placer_ = register_module("placer", std::make_shared<RnnNetwork>(shape.placer, random.Fork(2)));
+}
+
+at::Tensor HdpNetwork::Group(const at::Tensor& ops) const {
+  return torch::log_softmax(torch::mm(torch::mm(ops, hidden_.t()), out_.t()), 1).clamp_min(-1e4);
+}
+
+}  // namespace berth
