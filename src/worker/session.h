@@ -31,6 +31,9 @@ namespace berth {
 //
 // {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
 //
+// {"do": "kernels", "device": d} -> {"kernels": [{"type": OpenVINO's, "ops": [numbers]}]}: which ops it runs as one; an
+// op that no kernel names is in none, one that became several nodes may be in several.
+//
 // {"do": "devices"} -> {"devices": [{"runs_on": "CPU", "full_name": "..."}]}
 // {"do": "detect", "devices": [...], "seconds": s} -> {"devices": [...], "links": [...]} (worker/detect.h)
 //
