@@ -14,8 +14,8 @@ namespace {
 // A kernel of element-wise ops reads and writes through this many pointers at most: registers that are left.
 constexpr size_t kMostTensors = 11;
 
-// Ops in the order in which OpenVINO meets them, from its results backwards and the first inputs first: what a group has
-// when an op comes depends on it.
+// Ops in the order in which OpenVINO meets them, from its results backwards and the first inputs first: what a group
+// has when an op comes depends on it.
 std::vector<OpId> DepthFirst(const FusionView& view) {
   std::vector<OpId> order, stack;
   std::vector<uint8_t> done(view.graph().num_ops(), 0);
@@ -90,7 +90,8 @@ class Fuser {
 
   void Place(OpId op) {
     switch (view_.role(op)) {
-      case FusionRole::kNone: return;
+      case FusionRole::kNone:
+        return;
       case FusionRole::kConv:
       case FusionRole::kDeconv:
       case FusionRole::kProduct:
@@ -104,7 +105,8 @@ class Fuser {
       case FusionRole::kActivation:
       case FusionRole::kArithmetic:
       case FusionRole::kBatchNorm:
-      case FusionRole::kElementwise: break;
+      case FusionRole::kElementwise:
+        break;
     }
     for (const OpId producer : view_.producers(op)) {
       if (JoinHead(op, producer)) return;
@@ -157,7 +159,8 @@ class Fuser {
           if (!sum) return false;
         }
         break;
-      default: return false;
+      default:
+        return false;
     }
     if (bias) {
       state.has_bias = true;

@@ -95,29 +95,70 @@ constexpr auto kRoles = std::to_array<NamedRole>({
 });
 
 // Ops of ONNX that are element-wise and that OpenVINO runs as kernels of their own.
-constexpr auto kAlone = std::to_array<std::string_view>(
-    {"Acos",          "Acosh",           "Asin",           "Asinh",
-     "Atan",          "Atanh",           "Bernoulli",      "BitShift",
-     "BitwiseAnd",    "BitwiseNot",      "BitwiseOr",      "BitwiseXor",
-     "Cast",          "CastLike",        "Celu",           "Cos",
-     "Cosh",          "HardSigmoid",     "Hardmax",        "IsInf",
-     "IsNaN",         "LRN",             "Log",            "LogSoftmax",
-     "LpNormalization", "Mean",          "RandomNormal",   "RandomNormalLike",
-     "RandomUniform", "RandomUniformLike", "RotaryEmbedding", "RMSNormalization",
-     "Selu",          "Shrink",          "Sign",           "Sin",
-     "Sinh",          "Softmax",         "Sum",            "Tan",
-     "ThresholdedRelu", "GroupNormalization", "MeanVarianceNormalization", "MVN",
-     "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear", "SkipLayerNormalization",
-     "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"});
+constexpr auto kAlone = std::to_array<std::string_view>({"Acos",
+                                                         "Acosh",
+                                                         "Asin",
+                                                         "Asinh",
+                                                         "Atan",
+                                                         "Atanh",
+                                                         "Bernoulli",
+                                                         "BitShift",
+                                                         "BitwiseAnd",
+                                                         "BitwiseNot",
+                                                         "BitwiseOr",
+                                                         "BitwiseXor",
+                                                         "Cast",
+                                                         "CastLike",
+                                                         "Celu",
+                                                         "Cos",
+                                                         "Cosh",
+                                                         "HardSigmoid",
+                                                         "Hardmax",
+                                                         "IsInf",
+                                                         "IsNaN",
+                                                         "LRN",
+                                                         "Log",
+                                                         "LogSoftmax",
+                                                         "LpNormalization",
+                                                         "Mean",
+                                                         "RandomNormal",
+                                                         "RandomNormalLike",
+                                                         "RandomUniform",
+                                                         "RandomUniformLike",
+                                                         "RotaryEmbedding",
+                                                         "RMSNormalization",
+                                                         "Selu",
+                                                         "Shrink",
+                                                         "Sign",
+                                                         "Sin",
+                                                         "Sinh",
+                                                         "Softmax",
+                                                         "Sum",
+                                                         "Tan",
+                                                         "ThresholdedRelu",
+                                                         "GroupNormalization",
+                                                         "MeanVarianceNormalization",
+                                                         "MVN",
+                                                         "DequantizeLinear",
+                                                         "DynamicQuantizeLinear",
+                                                         "QuantizeLinear",
+                                                         "SkipLayerNormalization",
+                                                         "SimplifiedLayerNormalization",
+                                                         "SkipSimplifiedLayerNormalization"});
 
 // Data sets have names of their own.
 FusionRole RoleByClass(OpClass op_class, size_t operands) {
   switch (op_class) {
-    case OpClass::kConv: return FusionRole::kConv;
-    case OpClass::kMatMul: return FusionRole::kProduct;
-    case OpClass::kElementwise: return operands < 2 ? FusionRole::kActivation : FusionRole::kArithmetic;
-    case OpClass::kNormalization: return FusionRole::kBatchNorm;
-    default: return FusionRole::kNone;
+    case OpClass::kConv:
+      return FusionRole::kConv;
+    case OpClass::kMatMul:
+      return FusionRole::kProduct;
+    case OpClass::kElementwise:
+      return operands < 2 ? FusionRole::kActivation : FusionRole::kArithmetic;
+    case OpClass::kNormalization:
+      return FusionRole::kBatchNorm;
+    default:
+      return FusionRole::kNone;
   }
 }
 
@@ -188,7 +229,8 @@ bool FusionView::ConstantsArePerChannel(OpId op, bool last_axis) const {
   const auto small_tensor = [&](TensorId tensor) {
     return !graph_.is_constant(tensor) || graph_.tensor_bytes(tensor) <= most;
   };
-  return std::ranges::all_of(graph_.parameters_of(op), small) && std::ranges::all_of(graph_.inputs_of(op), small_tensor);
+  return std::ranges::all_of(graph_.parameters_of(op), small) &&
+         std::ranges::all_of(graph_.inputs_of(op), small_tensor);
 }
 
 bool FusionView::is_constant(OpId op) const {

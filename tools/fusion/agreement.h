@@ -10,8 +10,8 @@ namespace berth {
 // Edges of the graph: pairs of an op and one that reads what it makes, without what depends on constants alone.
 struct FusionRow {
   std::string file{};
-  std::string family{};  // "shipped", or what stands before the zoo's first underscore
-  bool learnt = false;   // whether the rules were written with it in sight
+  std::string family{};   // "shipped", or what stands before the zoo's first underscore
+  bool learnt = false;    // whether the rules were written with it in sight
   std::string refusal{};  // why OpenVINO made nothing of it; empty where it did
   size_t edges = 0;
   size_t named = 0;  // of these, both of whose ops OpenVINO's kernels name
