@@ -83,7 +83,8 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   return instance;
 }
 
-Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known) {
+Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known,
+                std::span<const DeviceId> placement) {
   const bool names_cluster = !strings.cluster.empty() && strings.cluster != kOwn;
   std::shared_ptr<const Cluster> cluster;
   // First what is quick to be wrong about.
@@ -125,6 +126,7 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const I
   } else {
     times = catalogs.costs.MakeTimes(setup.strings.costs, *instance.graph, *cluster);
     setup.strings.costs = times.source;
+    if (placement.size() == instance.graph->num_ops()) SplitKernels(placement, cluster->num_devices(), times);
     options.constraints = instance.options.constraints;
   }
   Constrain(setup, instance.graph, std::move(cluster), std::move(times), std::move(options));

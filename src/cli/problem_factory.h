@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,10 @@ struct Setup {
 // The model alone, with backward and update ops in training.
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings);
 // Throws NoPlan when the constraints contradict one another. `known`: what MakeInstance gives for these strings, where
-// somebody has it already.
-Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known = nullptr);
+// somebody has it already. `placement`: kernels that it puts on several devices are none, so that it is one of the
+// problem's and pays for them.
+Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known = nullptr,
+                std::span<const DeviceId> placement = {});
 
 // Throws NoPlan when it is certain that no plan fits into memory.
 void CheckMemory(const Setup& setup);

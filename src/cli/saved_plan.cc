@@ -64,6 +64,14 @@ void CheckPlan(const Setup& setup, const std::string& path, const Plan& plan) {
   throw Error("{}: {}", path, *violation);
 }
 
+// Whether a plan puts the ops of a kernel on several devices.
+bool SplitsKernels(const Problem& problem, std::span<const DeviceId> device) {
+  return std::ranges::any_of(problem.kernels(), [&](const Kernel& kernel) {
+    return std::ranges::any_of(kernel.ops,
+                               [&](OpId op) { return device[Index(op)] != device[Index(kernel.ops.front())]; });
+  });
+}
+
 SavedPlan Simulated(Setup setup, const std::string& path, Plan plan) {
   CheckPlan(setup, path, plan);
   PlanResult result{.plan = std::move(plan), .evaluations = 1};
@@ -132,11 +140,13 @@ std::optional<std::string> SimulatorOf(const std::string& path) {
 }
 
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs) {
-  Setup setup = MakeSetup(catalogs, StringsOf(overrides));
+  const ProblemStrings strings = StringsOf(overrides);
+  Setup setup = MakeSetup(catalogs, strings);
   const bool in_file = placement.starts_with('@');
   const std::string path = in_file ? placement.substr(1) : "--placement";
   const std::string list = in_file ? ReadFile(path, {.what = "placement"}) : placement;
   Plan plan{.device = ParsePlacementList(list, path, *setup.problem)};
+  if (SplitsKernels(*setup.problem, plan.device)) setup = MakeSetup(catalogs, strings, nullptr, plan.device);
   plan.SetCause("given");
   return Simulated(std::move(setup), path, std::move(plan));
 }
@@ -158,10 +168,10 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
                             .objective = ObjectiveFor(file, overrides),
                             .constraints = ConstraintsFor(file, overrides)};
   if (!overrides.cluster) strings.stored_cluster = StoredCluster(file);
-  Setup setup = [&] {
+  const auto make_setup = [&](std::span<const DeviceId> placement) {
     try {
       if (!overrides.evaluator) strings.evaluator = EvaluatorOf(file);
-      return MakeSetup(catalogs, strings);
+      return MakeSetup(catalogs, strings, nullptr, placement);
     } catch (const NoPlan&) {
       throw;
     } catch (const Error& error) {
@@ -169,11 +179,17 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
       if (std::string_view(error.what()).starts_with(path)) throw;
       throw Error("{}: {}", path, error.what());
     }
-  }();
+  };
+  Setup setup = make_setup({});
   if (strings.stored_cluster) WarnOfChange(file, strings.cluster, *strings.stored_cluster, catalogs);
   std::vector<std::string> warnings;
   PlanResult result;
   result.plan = BindPlan(file, *setup.problem, warnings);
+  if (SplitsKernels(*setup.problem, result.plan.device)) {
+    setup = make_setup(result.plan.device);
+    warnings.clear();
+    result.plan = BindPlan(file, *setup.problem, warnings);
+  }
   CheckPlan(setup, path, result.plan);
   for (const std::string& warning : warnings) Warn(warning);
   if (!setup.evaluator->facts().uses_priorities && (!result.plan.priority.empty() || result.plan.sequence)) {

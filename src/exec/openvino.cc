@@ -191,6 +191,18 @@ OpMeasurement OpenVino::ProfileHetero(std::span<const DeviceId> device, const Op
   return ReadOps(Ask({{"do", "op_times"}, {"device", Numbers(device)}, {"rounds", options.rounds}}, options));
 }
 
+std::vector<MeasuredKernel> OpenVino::Kernels(DeviceId device) {
+  const nlohmann::json answer = Ask({{"do", "kernels"}, {"device", Index(device)}}, {.limit = kOpenLimit});
+  if (answer.contains("error")) throw Error("{}: {}", problem_.graph().name(), answer.at("error").get<std::string>());
+  std::vector<MeasuredKernel> kernels;
+  for (const nlohmann::json& one : answer.at("kernels")) {
+    MeasuredKernel kernel{.type = one.at("type")};
+    for (const size_t op : one.at("ops")) kernel.ops.push_back(MakeId<OpId>(op));
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
 OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
   if (answer.contains("error")) return {.error = answer.at("error")};
   constexpr std::array<const char*, 5> kKinds = {"absent", "none", "own", "shared", "joined"};

@@ -62,6 +62,12 @@ struct OpMeasurement {
   double unassigned = 0;          // the share of the kernels' time that belongs to no op
 };
 
+// What a runtime executes as one.
+struct MeasuredKernel {
+  std::string type{};       // the runtime's
+  std::vector<OpId> ops{};  // that it names, ascending
+};
+
 // What a process that was started found of the model.
 struct OpenedModel {
   size_t ops = 0, ops_found = 0;
@@ -95,6 +101,8 @@ class OpenVino {
   OpMeasurement Profile(DeviceId device, const Options& options);
   // The same under HETERO.
   OpMeasurement ProfileHetero(std::span<const DeviceId> device, const Options& options);
+  // What the whole model on `device` is made into, without running it. Throws Error where it does not compile.
+  std::vector<MeasuredKernel> Kernels(DeviceId device);
 
  private:
   void Open(double limit);

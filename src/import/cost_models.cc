@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "import/profile.h"
+#include "placement/fusion.h"
 
 namespace berth {
 namespace {
@@ -98,6 +99,9 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
       throw Error("calibrated: by {} {} takes no time, so no factor makes it {}", params.Text("rest"), graph.name(),
                   text);
     for (size_t i = device; i < times.time.size(); i += totals.size()) times.time[i] *= totals[device] / sum;
+    for (Kernel& kernel : times.kernels) {
+      for (size_t i = device; i < kernel.apart.size(); i += totals.size()) kernel.apart[i] *= totals[device] / sum;
+    }
   }
   times.source = params.canonical();
   return times;
@@ -110,9 +114,17 @@ void RegisterCostModels(CostCatalog& catalog) {
       {.name = "roofline",
        .sentence = "predicts: FLOPs or bytes at the device's rates, whichever takes longer, and an overhead per op",
        .source = "Williams, Waterman and Patterson 2009",
-       .parameters = {}},
-      [](const Params&, const CostCatalog&, const Graph& graph, const Cluster& cluster) {
-        return RooflineTimes(graph, cluster);
+       .parameters = {{.name = "fusion",
+                       .type = ParameterType::kChoice,
+                       .default_value = "none",
+                       .sentence = "openvino: what OpenVINO's CPU plugin executes as one, by rules, is one kernel, of "
+                                   "one device and with one overhead; none: every op is a kernel",
+                       .choices = {"openvino", "none"}}}},
+      [](const Params& params, const CostCatalog&, const Graph& graph, const Cluster& cluster) {
+        OpTimes times = params.Text("fusion") == "none" ? RooflineTimes(graph, cluster)
+                                                        : RooflineTimes(graph, cluster, FusedOps(graph));
+        times.source = params.canonical();
+        return times;
       });
   catalog.Add(
       {.name = "profile",

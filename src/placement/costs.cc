@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -83,6 +84,41 @@ double TimeUnder(const Roof& roof, const OpWork& work) {
   return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
 }
 
+// A kernel's bytes: each tensor, input and parameter once, and nothing of what stays inside.
+double BytesOf(const Graph& graph, std::span<const OpId> ops) {
+  const auto inside = [&](OpId op) { return std::ranges::binary_search(ops, op); };
+  double bytes = 0;
+  std::map<TensorId, size_t> readers;
+  for (const OpId op : ops) {
+    const OpWork& work = graph.work(op);
+    bytes += static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
+    for (const TensorId tensor : graph.inputs_of(op)) ++readers[tensor];
+    for (size_t i = graph.first_output(op); i < graph.end_output(op); ++i) {
+      const auto tensor = MakeId<TensorId>(i);
+      const auto consumers = graph.consumers(tensor);
+      const bool leaves = graph.is_output(tensor) || consumers.empty() || !std::ranges::all_of(consumers, inside);
+      if (!leaves) bytes -= static_cast<double>(graph.tensor_bytes(tensor));
+    }
+  }
+  for (const auto& [tensor, count] : readers) {
+    const size_t repeated = inside(graph.producer(tensor)) ? count : count - 1;
+    bytes -= static_cast<double>(repeated) * static_cast<double>(graph.tensor_bytes(tensor));
+  }
+  // Ops that read only a part of a tensor count less for it.
+  return std::max(bytes, 0.0);
+}
+
+double TimeUnder(const Roof& roof, const Graph& graph, std::span<const OpId> ops) {
+  double compute = 0;
+  for (const OpId op : ops) {
+    const OpWork& work = graph.work(op);
+    if (work.flops > 0) compute += work.flops / RateOf(roof, work);
+  }
+  const double bytes = BytesOf(graph, ops);
+  if (compute == 0 && bytes == 0) return 0;
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+}
+
 }  // namespace
 
 double DefaultEfficiency(std::string_view device_kind, OpClass op_class) {
@@ -110,6 +146,51 @@ OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster) {
     }
   }
   return times;
+}
+
+OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster, const Grouping& kernels) {
+  OpTimes times = RooflineTimes(graph, cluster);
+  const size_t devices = cluster.num_devices();
+  std::vector<Roof> roofs;
+  for (const DeviceId id : cluster.ids()) roofs.push_back(RoofOf(cluster.device(id), graph, cluster.name()));
+  for (const GroupId group : kernels.groups()) {
+    const std::span<const OpId> ops = kernels.ops_of(group);
+    if (ops.size() < 2) continue;
+    Kernel& kernel = times.kernels.emplace_back(Kernel{.ops = {ops.begin(), ops.end()}, .apart = {}});
+    for (const OpId op : ops) {
+      const double* const row = times.time.data() + Index(op) * devices;
+      kernel.apart.insert(kernel.apart.end(), row, row + devices);
+    }
+    const OpId head = *std::ranges::max_element(ops, {}, [&](OpId op) { return graph.work(op).flops; });
+    for (const DeviceId id : cluster.ids()) {
+      const auto time = [&](OpId op) -> double& { return times.time[Index(op) * devices + Index(id)]; };
+      const bool runs = std::ranges::all_of(ops, [&](OpId op) { return time(op) < kCannotRun; });
+      if (!runs) continue;
+      for (const OpId op : ops) time(op) = 0;
+      time(head) = TimeUnder(roofs[Index(id)], graph, ops);
+    }
+  }
+  return times;
+}
+
+void SplitKernel(const Kernel& kernel, size_t devices, OpTimes& times) {
+  for (size_t i = 0; i < kernel.ops.size(); ++i) {
+    for (size_t device = 0; device < devices; ++device) {
+      double& time = times.time[Index(kernel.ops[i]) * devices + device];
+      if (time < kCannotRun) time = kernel.apart[i * devices + device];
+    }
+  }
+}
+
+void SplitKernels(std::span<const DeviceId> placement, size_t devices, OpTimes& times) {
+  std::erase_if(times.kernels, [&](const Kernel& kernel) {
+    const auto device = [&](OpId op) { return placement[Index(op)]; };
+    if (std::ranges::all_of(kernel.ops, [&](OpId op) { return device(op) == device(kernel.ops.front()); })) {
+      return false;
+    }
+    SplitKernel(kernel, devices, times);
+    return true;
+  });
 }
 
 size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const std::vector<DeviceId>& devices,
@@ -146,6 +227,12 @@ size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const std::vec
       if (times.time[at(op)] == kCannotRun) continue;
       times.time[at(op)] = seconds;
       times.measured[at(op)] = 1;
+    }
+    // A profile's times are those of the run that it was taken of, whatever that fused.
+    for (Kernel& kernel : times.kernels) {
+      for (size_t i = 0; i < kernel.ops.size(); ++i) {
+        kernel.apart[i * num_devices + Index(device)] = times.time[at(kernel.ops[i])];
+      }
     }
   }
   return found.size();

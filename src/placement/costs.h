@@ -3,12 +3,14 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "placement/grouping.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -18,6 +20,15 @@ namespace berth {
 // takes no time. A type that the device has no peak for runs at the f32 rate. kCannotRun where the device does not
 // support the op.
 OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster);
+// The same where groups of several ops are kernels: such a group has one overhead, the FLOPs of all its ops, each at
+// its own rate, and moves the bytes that enter and leave it, those that several of its ops read once. The op with most
+// FLOPs has the time of all.
+OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster, const Grouping& kernels);
+
+// Gives the ops of a kernel the times that they take apart; what cannot run stays so. The kernel stays in the list.
+void SplitKernel(const Kernel& kernel, size_t devices, OpTimes& times);
+// Splits the kernels whose ops a placement puts on several devices, and takes them from the list.
+void SplitKernels(std::span<const DeviceId> placement, size_t devices, OpTimes& times);
 
 // The share of the peak that a class of ops reaches on a kind of device where a device file says nothing: our guesses.
 double DefaultEfficiency(std::string_view device_kind, OpClass op_class);

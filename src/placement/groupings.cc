@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parameters.h"
 #include "base/random.h"
+#include "placement/fusion.h"
 #include "placement/grouping.h"
 #include "placement/layers.h"
 #include "placement/mean_transfer.h"
@@ -74,24 +75,6 @@ Grouping Colocation(const Problem& problem, bool only_consumer, int64_t most) {
     if (most > 0 && size[static_cast<size_t>(group)] == most) continue;
     label[Index(op)] = group;
     ++size[static_cast<size_t>(group)];
-  }
-  return Grouping(graph, label);
-}
-
-// What runtimes fuse into the kernel that makes their input: element-wise ops and normalisations, when nobody else
-// reads it.
-Grouping Fusion(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  const Neighbours neighbours(problem);
-  std::vector<int32_t> label = Alone(graph);
-  for (const OpId op : graph.ops()) {
-    const OpClass op_class = graph.work(op).op_class;
-    if (op_class != OpClass::kElementwise && op_class != OpClass::kNormalization) continue;
-    // Of several the last: it is ready last, so fusing with it delays nothing.
-    const std::vector<OpId>& producers = neighbours.producers[Index(op)];
-    const auto found = std::ranges::find_if(producers.rbegin(), producers.rend(),
-                                            [&](OpId producer) { return neighbours.HasOneConsumer(producer); });
-    if (found != producers.rend()) label[Index(op)] = label[Index(*found)];
   }
   return Grouping(graph, label);
 }
@@ -362,10 +345,10 @@ void RegisterGroupings(GroupingCatalog& catalog) {
                 return Colocation(problem, true, params.Int("most"));
               });
   catalog.Add({.name = "fusion",
-               .sentence = "what runtimes fuse: element-wise ops and normalisations join the op that feeds them",
-               .source = "as in Moirai (arXiv 2312.04025), reduced to classes of ops",
+               .sentence = "what a runtime executes as one kernel, by the rules of roofline(fusion=openvino)",
+               .source = "OpenVINO's CPU plugin; docs/costs.md has the rules",
                .parameters = {}},
-              [](const Params&, const Problem& problem, const StopCheck&) { return Fusion(problem); });
+              [](const Params&, const Problem& problem, const StopCheck&) { return FusedOps(problem.graph()); });
   catalog.Add(
       {.name = "merge",
        .sentence = "merge-and-colocate: contracts the edge with most bytes, without cycles, down to a number of groups",

@@ -86,8 +86,14 @@ std::optional<std::string> FindViolation(const Problem& problem, const PlanView&
   for (const std::vector<OpId>& group : problem.constraints().colocate) {
     for (const OpId op : group) {
       if (plan.device[Index(op)] != plan.device[Index(group.front())]) {
-        return fmt::format("ops {} and {} must share a device and do not", graph.op_name(group.front()),
-                           graph.op_name(op));
+        const auto has_both = [&](const Kernel& kernel) {
+          return std::ranges::binary_search(kernel.ops, group.front()) && std::ranges::binary_search(kernel.ops, op);
+        };
+        return fmt::format("ops {} and {} must share a device and do not{}", graph.op_name(group.front()),
+                           graph.op_name(op),
+                           std::ranges::any_of(problem.kernels(), has_both)
+                               ? ": they are one kernel; --costs 'roofline(fusion=none)' knows none"
+                               : "");
       }
     }
   }

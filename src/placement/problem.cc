@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "placement/costs.h"
+#include "placement/grouping.h"
 
 namespace berth {
 
@@ -60,7 +63,30 @@ Problem::Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Clust
     }
   }
   BERTH_CHECK(memory_limits_.size() == num_devices_);
+  JoinKernels();
   CheckTotals();
+}
+
+void Problem::JoinKernels() {
+  if (times_.kernels.empty()) return;
+  std::vector<int32_t> label(num_ops());
+  std::iota(label.begin(), label.end(), 0);
+  for (const Kernel& kernel : times_.kernels) {
+    BERTH_CHECK(kernel.ops.size() > 1 && kernel.apart.size() == kernel.ops.size() * num_devices_);
+    for (const OpId op : kernel.ops) label[Index(op)] = static_cast<int32_t>(kernel.ops.front());
+  }
+  size_t dropped = 0;
+  constraints_ = Grouped(*this, Grouping(*graph_, label), dropped).constraints();
+  const Grouping together = ColocatedOps(*this);
+  const auto is_split = [&](const Kernel& kernel) {
+    return std::ranges::any_of(kernel.ops,
+                               [&](OpId op) { return together.group_of(op) != together.group_of(kernel.ops.front()); });
+  };
+  split_kernels_ = std::erase_if(times_.kernels, [&](const Kernel& kernel) {
+    if (!is_split(kernel)) return false;
+    SplitKernel(kernel, num_devices_, times_);
+    return true;
+  });
 }
 
 // Nothing takes longer than everything one after another, each op on its slowest device and each tensor to all others.

@@ -20,11 +20,19 @@ namespace berth {
 // where the device cannot or must not run the op.
 inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
 
+// Ops that a runtime executes as one. Their times are those of the kernel, which one of them has, the others take none;
+// that holds as long as they share a device.
+struct Kernel {
+  std::vector<OpId> ops{};      // ascending, at least two
+  std::vector<double> apart{};  // ops x devices: how long each takes as a kernel of its own
+};
+
 struct OpTimes {
   std::vector<double> time{};
   // Same shape: 1 where the number was measured (a profile), 0 where a model predicted it. Empty: all predicted.
   std::vector<uint8_t> measured{};
-  std::string source{};  // how they were made, canonical: "roofline", "profile(file=...)+roofline"
+  std::vector<Kernel> kernels{};  // no op is in two
+  std::string source{};           // how they were made, canonical: "roofline", "profile(file=...)+roofline"
 };
 
 // The tensor never goes from one device to the other: not its producer on `from` and a consumer on `to` at once.
@@ -68,6 +76,8 @@ class Problem {
     std::vector<int64_t> memory_limits{};  // per device; empty: the cluster's
   };
 
+  // Kernels share a device: the constraints get their ops beside what they demand already. Those that the constraints
+  // part, or that no device can run whole, are none: their ops take the time that they take apart.
   // Throws Error naming the op when some op can run on no device at all, and where times, or the energy of so long a
   // time, add up to more than a double can hold.
   Problem(std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times);
@@ -93,6 +103,10 @@ class Problem {
     return !times_.measured.empty() && times_.measured[Index(op) * num_devices_ + Index(device)] != 0;
   }
   const std::string& cost_source() const { return times_.source; }
+  // Those that are whole wherever they are.
+  std::span<const Kernel> kernels() const { return times_.kernels; }
+  // How many others the costs know, which are apart.
+  size_t split_kernels() const { return split_kernels_; }
 
   // latency + bytes / bandwidth, evaluated in this order (the reference says so, to the last bit); from != to. 0 for
   // the graph's constants; what the data set says, where it gives times.
@@ -135,10 +149,12 @@ class Problem {
 
  private:
   void CheckTotals() const;
+  void JoinKernels();
 
   std::shared_ptr<const Graph> graph_;
   std::shared_ptr<const Cluster> cluster_;
   OpTimes times_;
+  size_t split_kernels_ = 0;
   size_t num_devices_;
   double seconds_per_unit_;
   std::vector<double> latency_, bandwidth_;

@@ -36,6 +36,13 @@ class CauseFinder {
         if (group.size() > 1) bound_[Index(op)] = Tie::kTogether;
       }
     }
+    for (const Kernel& kernel : problem.kernels()) {
+      // Where nothing else ties it, the op that has the kernel's time has its reasons.
+      if (!std::ranges::binary_search(problem.constraints().colocate, kernel.ops)) continue;
+      const auto time = [&](OpId op) { return problem.op_time(op, device[Index(op)]); };
+      const OpId head = *std::ranges::max_element(kernel.ops, {}, time);
+      for (const OpId op : kernel.ops) bound_[Index(op)] = op == head ? Tie::kNone : Tie::kFused;
+    }
     for (const auto& [a, b] : problem.constraints().separate) bound_[Index(a)] = bound_[Index(b)] = Tie::kApart;
     for (const auto& [tensor, from, to] : problem.constraints().forbidden_transfers) {
       const OpId producer = problem.graph().producer(tensor);
@@ -59,6 +66,7 @@ class CauseFinder {
       const bool narrowed = std::ranges::binary_search(problem_.constraints().narrowed, op);
       return narrowed ? "the constraints leave it no other device" : "no other device can run it";
     }
+    if (bound_[Index(op)] == Tie::kFused) return "one kernel with ops beside it";
     if (bound_[Index(op)] == Tie::kTogether) return "shares a device with the ops that it must be with";
     if (bound_[Index(op)] == Tie::kApart) return "keeps away from an op that it must be apart from";
     if (bound_[Index(op)] == Tie::kOffLink) return "keeps a tensor off a link that it must not take";
@@ -75,7 +83,7 @@ class CauseFinder {
   }
 
  private:
-  enum class Tie : uint8_t { kNone, kTogether, kApart, kOffLink };
+  enum class Tie : uint8_t { kNone, kFused, kTogether, kApart, kOffLink };
 
   bool AnyProducer(OpId op, DeviceId here) const {
     return std::ranges::any_of(problem_.graph().inputs_of(op), [&](TensorId tensor) {

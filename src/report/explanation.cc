@@ -23,10 +23,18 @@ constexpr double kRounding = 1e-12;
 class JointRules {
  public:
   JointRules(const Problem& problem, std::span<const DeviceId> device)
-      : problem_(problem), device_(device), joined_(problem.num_ops(), 0), apart_(problem.num_ops()) {
+      : problem_(problem),
+        device_(device),
+        joined_(problem.num_ops(), 0),
+        kernel_(problem.num_ops(), nullptr),
+        apart_(problem.num_ops()) {
     for (const std::vector<OpId>& group : problem.constraints().colocate) {
       if (group.size() < 2) continue;
       for (const OpId op : group) joined_[Index(op)] = 1;
+      // A kernel moves as a whole, where nothing else is tied to it.
+      if (std::ranges::any_of(problem.kernels(), [&](const Kernel& kernel) { return kernel.ops == group; })) {
+        for (const OpId op : group) kernel_[Index(op)] = &group;
+      }
     }
     for (const auto& [a, b] : problem.constraints().separate) {
       apart_[Index(a)].push_back(b);
@@ -34,8 +42,20 @@ class JointRules {
     }
   }
 
+  // The ops that move when this one does.
+  std::span<const OpId> Moved(const OpId& op) const {
+    return kernel_[Index(op)] == nullptr ? std::span(&op, 1) : std::span<const OpId>(*kernel_[Index(op)]);
+  }
+  bool CanRun(OpId op, DeviceId to) const {
+    return std::ranges::all_of(Moved(op), [&](OpId moved) { return problem_.can_run(moved, to); });
+  }
   bool Allow(OpId op, DeviceId to) const {
-    if (joined_[Index(op)] != 0) return false;
+    return std::ranges::all_of(Moved(op), [&](OpId moved) { return AllowAlone(moved, to); });
+  }
+
+ private:
+  bool AllowAlone(OpId op, DeviceId to) const {
+    if (joined_[Index(op)] != 0 && kernel_[Index(op)] == nullptr) return false;
     const auto place = [&](OpId other) { return device_[Index(other)]; };
     if (std::ranges::any_of(apart_[Index(op)], [&](OpId other) { return place(other) == to; })) return false;
     const Graph& graph = problem_.graph();
@@ -51,10 +71,10 @@ class JointRules {
     return true;
   }
 
- private:
   const Problem& problem_;
   std::span<const DeviceId> device_;
   std::vector<uint8_t> joined_;
+  std::vector<const std::vector<OpId>*> kernel_;  // by op; null where it is none's
   std::vector<std::vector<OpId>> apart_;
 };
 
@@ -131,14 +151,18 @@ Explanation Explain(const Evaluator& evaluator, const Plan& plan, const std::vec
   const auto workspace = evaluator.NewWorkspace();
   const auto session = evaluator.NewSession({.device = plan.device, .priority = plan.priority}, *workspace);
   const JointRules rules(problem, plan.device);
+  std::vector<std::pair<OpId, DeviceId>> moves;
   for (const OpId op : ops) {
     OpExplanation& explained = explanation.ops.emplace_back(OpExplanation{.op = op, .alternatives = {}});
     for (const DeviceId device : problem.cluster().ids()) {
       if (device == plan.device[Index(op)]) continue;
-      const bool can_run = problem.can_run(op, device);
+      const bool can_run = rules.CanRun(op, device);
       Alternative& alternative = explained.alternatives.emplace_back(Alternative{
           .device = device, .can_run = can_run, .allowed = can_run && rules.Allow(op, device), .score = {}});
-      if (alternative.can_run) alternative.score = session->Try(op, device);
+      if (!alternative.can_run) continue;
+      moves.clear();
+      for (const OpId moved : rules.Moved(op)) moves.emplace_back(moved, device);
+      alternative.score = session->Try(moves);
     }
     if (progress) progress(explanation.ops.size());
   }
@@ -185,6 +209,9 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
     });
   }
   std::string text = table.ToString() + "\n  * on the critical path\n";
+  if (!problem.kernels().empty()) {
+    text += Wrap("Ops that are one kernel have its time at one of them, and move together.");
+  }
   if (explanation.without_sequence) {
     text += Wrap(
         "The plan's strict order of ops holds for its own placement only: with an op moved, ops run first come, first "

@@ -14,7 +14,7 @@ struct Alternative {
   DeviceId device{};
   bool can_run = false;  // also false where a pin or a forbid says so
   bool allowed = false;  // by all constraints, with the other ops where they are
-  Score score{};         // of the plan with only this op moved there, allowed or not
+  Score score{};         // of the plan with only this op, or the kernel that it is of, moved there, allowed or not
 };
 
 struct OpExplanation {

@@ -70,6 +70,18 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
                   : measured == all ? fmt::format("All op times were measured ({}).", problem.cost_source())
                                     : fmt::format("Measured: {} of {} op times; the others are predicted ({}).",
                                                   Count(measured), Count(all), problem.cost_source()));
+  if (!problem.kernels().empty() || problem.split_kernels() > 0) {
+    int64_t fused = 0;
+    for (const Kernel& kernel : problem.kernels()) fused += static_cast<int64_t>(kernel.ops.size());
+    const auto kernels = static_cast<int64_t>(problem.kernels().size());
+    std::string note = fmt::format("{} are {}, as a runtime fuses them: a kernel is timed as one and never parted.",
+                                   Counted(fused, "op"), Counted(kernels, "kernel"));
+    if (problem.split_kernels() > 0) {
+      note += fmt::format(" The constraints part {} more, whose ops are timed apart.",
+                          Count(static_cast<int64_t>(problem.split_kernels())));
+    }
+    notes.push_back(std::move(note));
+  }
   const auto types = BytesOnlyTypes(problem.graph());
   if (!types.empty()) {
     std::vector<std::string> parts;

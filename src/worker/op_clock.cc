@@ -5,36 +5,10 @@
 #include <set>
 #include <unordered_map>
 
+#include "worker/kernels.h"
+
 namespace berth {
 namespace {
-
-std::string Info(const ov::Node& node, const std::string& key) {
-  const auto found = node.get_rt_info().find(key);
-  return found == node.get_rt_info().end() ? std::string() : found->second.as<std::string>();
-}
-
-bool Executes(const ov::Node& kernel) {
-  const std::string type = Info(kernel, "layerType");
-  return type != "Const" && type != "Input" && type != "Output" && type != "Parameter" && type != "Result";
-}
-
-// "a,b,c", where names may have commas themselves: the longest pieces that are names of the model.
-std::vector<int32_t> NamedNodes(const std::string& list, const std::unordered_map<std::string, int32_t>& nodes) {
-  std::vector<int32_t> found;
-  for (size_t begin = 0; begin < list.size();) {
-    size_t next = std::min(list.find(',', begin), list.size()) + 1;
-    for (size_t end = list.size(); end > begin; end = end == 0 ? 0 : list.rfind(',', end - 1)) {
-      if (end == std::string::npos) break;
-      const auto node = nodes.find(list.substr(begin, end - begin));
-      if (node == nodes.end()) continue;
-      found.push_back(node->second);
-      next = end + 1;
-      break;
-    }
-    begin = next;
-  }
-  return found;
-}
 
 double MiddleMean(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -52,20 +26,14 @@ OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, st
   for (size_t op = 0; op < model.ops; ++op) {
     if (model.found[op]) kinds_[op] = OpTimeKind::kNone;
   }
-  std::unordered_map<std::string, int32_t> node_of_name;
-  for (size_t node = 0; node < model.nodes.size(); ++node) {
-    node_of_name.emplace(model.nodes[node]->get_friendly_name(), static_cast<int32_t>(node));
-  }
   const std::shared_ptr<const ov::Model> runtime = compiled.get_runtime_model();
   const auto order = runtime->get_ordered_ops();
   std::vector<int32_t> kernel_of_node(model.nodes.size(), -1);
   std::unordered_map<const ov::Node*, size_t> number;
-  for (const std::shared_ptr<ov::Node>& kernel : order) {
-    if (!Executes(*kernel)) continue;
-    number.emplace(kernel.get(), kernels_.size());
-    kernel_of_name_.emplace(kernel->get_friendly_name(), kernels_.size());
-    std::vector<int32_t> nodes = NamedNodes(Info(*kernel, "originalLayersNames"), node_of_name);
-    for (const int32_t node : nodes) {
+  for (const RuntimeKernel& kernel : KernelsOf(model, order)) {
+    number.emplace(kernel.node.get(), kernels_.size());
+    kernel_of_name_.emplace(kernel.node->get_friendly_name(), kernels_.size());
+    for (const int32_t node : kernel.nodes) {
       if (kernel_of_node[static_cast<size_t>(node)] < 0) {
         kernel_of_node[static_cast<size_t>(node)] = static_cast<int32_t>(kernels_.size());
       }

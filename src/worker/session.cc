@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "worker/detect.h"
 #include "worker/ir_writer.h"
+#include "worker/kernels.h"
 #include "worker/op_clock.h"
 #include "worker/outputs.h"
 
@@ -43,6 +44,12 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "run") return Run(question);
     if (what == "profile" || what == "op_times") return Profile(question);
     if (what == "write_ir") return WriteIr(question, core_);
+    if (what == "kernels") {
+      BERTH_CHECK(model_, "a model is opened first");
+      const RuntimeDevice& device = devices_.at(question.at("device").get<size_t>());
+      const ov::CompiledModel compiled = core_.compile_model(model_->model, device.plugin, Settings(device));
+      return {{"kernels", DescribeKernels(*model_, compiled)}};
+    }
     if (what == "devices") {
       nlohmann::json devices = nlohmann::json::array();
       for (const std::string& name : core_.get_available_devices()) {

@@ -33,6 +33,9 @@ namespace berth {
 //
 // {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
 //
+// {"do": "kernels", "device": d} -> {"kernels": [{"type": OpenVINO's, "ops": [numbers]}]}: which ops it runs as one; an
+// op that no kernel names is in none, one that became several nodes may be in several.
+//
 // {"do": "devices"} -> {"devices": [{"runs_on": "CPU", "full_name": "..."}]}
 // {"do": "detect", "devices": [...], "seconds": s} -> {"devices": [...], "links": [...]} (worker/detect.h)
 //
