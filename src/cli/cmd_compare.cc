@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/comparing.h"
+#include "cli/guessing.h"
 #include "cli/planning.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -8,7 +9,7 @@
 namespace berth {
 
 int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
-  Budget::Parse(arguments.search.budget);
+  const Budget budget = Budget::Parse(arguments.search.budget);
   const std::vector<std::string> planners =
       SplitList(arguments.planners.empty() ? "heft,local_search,annealing,auto" : arguments.planners);
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
@@ -18,7 +19,9 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   CheckMemory(setup);
   const Problem& problem = *setup.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();
-  const Comparison comparison = ComparePlanners(setup, catalogs, planners, arguments.search, cancelled);
+  Comparison comparison = ComparePlanners(setup, catalogs, planners, arguments.search, cancelled);
+  comparison.rows.front().report.guesses =
+      VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), budget.seconds);
 
   const PlanReport& winner = comparison.winner().report;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, winner)));
@@ -28,8 +31,10 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     std::string text =
         Line(DescribeProblem(problem)) + Line(fmt::format("evaluator {}, budget {} for each planner, seed {}",
                                                           setup.evaluator->name(), winner.budget, winner.seed));
+    if (winner.guesses) text += GuessHeadline(*winner.guesses);
     text += ConstraintLines(winner.constraints) + "\n" + ComparisonTable(problem, comparison) + "\n" +
             Verdict(problem, comparison);
+    if (winner.guesses) text += GuessLines(*winner.guesses);
     const auto by_clock = std::find_if(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
       return !DescribeEnd(row.report.ended).empty();
     });

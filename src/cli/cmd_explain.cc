@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/guessing.h"
 #include "cli/saved_plan.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -19,7 +20,7 @@ size_t TableOps(const Problem& problem) {
 }  // namespace
 
 int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
-  const SavedPlan saved = OpenPlan(arguments.plan, arguments.overrides, catalogs);
+  SavedPlan saved = OpenPlan(arguments.plan, arguments.overrides, catalogs);
   const Graph& graph = saved.setup.problem->graph();
   std::vector<OpId> ops;
   for (const OpId op : graph.ops()) {
@@ -32,6 +33,10 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
   const size_t matching = ops.size();
   if (!arguments.json && matching > TableOps(*saved.setup.problem)) ops.resize(TableOps(*saved.setup.problem));
 
+  constexpr double kSeconds = 10;  // as `plan` has by default
+  saved.report.guesses =
+      VaryGuesses(saved.setup, catalogs, saved.report,
+                  FastestDevice(*saved.setup.problem, SingleDeviceTimes(*saved.setup.evaluator)), kSeconds);
   const Explanation explanation = [&] {
     ProgressLine line;
     return Explain(*saved.setup.evaluator, saved.report.result.plan, ops, [&](size_t done) {

@@ -4,6 +4,7 @@
 #include "base/stopwatch.h"
 #include "cli/commands.h"
 #include "cli/controls.h"
+#include "cli/guessing.h"
 #include "cli/planning.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -57,6 +58,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     return RunPlanner(setup, *planner, arguments.search, bound, cancelled, line, share);
   }();
   report.single_device_time = singles;
+  report.guesses = VaryGuesses(setup, catalogs, report, FastestDevice(*setup.problem, singles), budget_seconds);
   spent.planning = watch.Lap();
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));

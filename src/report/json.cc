@@ -91,6 +91,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"objective_value", FiniteOrNull(ObjectiveNumber(problem, objective, score.value()))},
           {"objective_bound", ObjectiveNumber(problem, objective, report.bound.value())},
           {"gap", FiniteOrNull(report.gap())},
+          {"guesses", report.guesses ? GuessJson(*report.guesses) : Json()},
           {"optimal", report.result.optimal},
           {"energy_joules", report.summary.joules},
           {"evaluations", report.result.evaluations},

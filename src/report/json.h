@@ -33,6 +33,8 @@ Json SinglesJson(const Problem& problem, const std::vector<double>& times);
 // Seconds by op type and device, the sum over its ops: {"Conv": {"cpu": 0.012, "gpu": null}, ...}; null where a device
 // cannot run one of them.
 Json TypeTimesJson(const Problem& problem);
+// How the gain varies with what is guessed (report/guesses.h).
+Json GuessJson(const GuessReport& report);
 Json ClusterJson(const Cluster& cluster);
 
 }  // namespace berth

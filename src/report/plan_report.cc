@@ -215,8 +215,9 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
   const Score& score = report.timeline.score;
   const auto seconds = [&](double units) { return ToString(problem.ToSeconds(units)); };
-  std::string text = Line(DescribeProblem(problem)) + "\n";
-  text += Field("planner", report.planner + (report.result.optimal ? ", which proved this plan optimal" : ""));
+  std::string text = Line(DescribeProblem(problem));
+  if (report.guesses) text += GuessHeadline(*report.guesses);
+  text += "\n" + Field("planner", report.planner + (report.result.optimal ? ", which proved this plan optimal" : ""));
   text += Field("evaluator", evaluator.name());
   text += ConstraintLines(report.constraints);
   const Objective& objective = evaluator.facts().objective;
@@ -227,6 +228,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text += Field("one device", DescribeSingles(problem, report.single_device_time));
     text += Field("speed-up", DescribeSpeedUp(problem, objective, report));
   }
+  if (report.guesses) text += GuessLines(*report.guesses);
   if (!objective.is_time()) {
     text += Field("objective",
                   fmt::format("{}: {}{}", objective.name, ObjectiveText(problem, objective, score.value()),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "placement/bound.h"
 #include "placement/evaluator.h"
 #include "placement/planner.h"
+#include "report/guesses.h"
 #include "report/summary.h"
 
 namespace berth {
@@ -24,6 +26,7 @@ struct PlanReport {
   RunSummary summary;
   Bound bound;
   std::vector<double> single_device_time{};  // as SingleDeviceTimes gives them, or empty where nobody asked
+  std::optional<GuessReport> guesses{};      // where somebody asked and something is guessed
 
   // How far the objective is above its lower bound.
   double gap() const { return Gap(timeline.score.value(), bound.value()); }

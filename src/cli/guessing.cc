@@ -1,0 +1,60 @@
+#include "cli/guessing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// Of all evaluations together, how many ops a second of the budget is good for: about a tenth of it.
+constexpr double kOpsPerSecond = 400'000, kMostSeconds = 10;
+
+}  // namespace
+
+std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<double>& singles) {
+  const auto best = std::ranges::min_element(singles);
+  if (best == singles.end() || !std::isfinite(*best)) return std::nullopt;
+  const DeviceId device = MakeId<DeviceId>(static_cast<size_t>(best - singles.begin()));
+  return Rival{.name = Legible(problem.cluster().device(device).name) + " alone",
+               .plan = {.device = std::vector<DeviceId>(problem.num_ops(), device)}};
+}
+
+std::optional<Rival> BestSimple(const Comparison& comparison) {
+  const ComparisonRow* row = comparison.best_simple();
+  if (row == nullptr || !row->report.timeline.score.fits()) return std::nullopt;
+  return Rival{.name = row->report.planner, .plan = row->report.result.plan};
+}
+
+std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catalogs, const PlanReport& report,
+                                       const std::optional<Rival>& rival, double seconds) {
+  const Problem& problem = *setup.problem;
+  const EvaluatorFacts& facts = setup.evaluator->facts();
+  const Plan& plan = report.result.plan;
+  const bool own = setup.strings.cluster == kOwn || setup.strings.costs == kOwn;
+  if (!rival || own || !facts.deterministic || !report.timeline.score.fits() || plan.device == rival->plan.device) {
+    return std::nullopt;
+  }
+  const auto both = [&](const Evaluator& evaluator) {
+    const auto workspace = evaluator.NewWorkspace();
+    return std::pair(evaluator.ScorePlan(plan.view(), *workspace).value(),
+                     evaluator.ScorePlan(rival->plan.view(), *workspace).value());
+  };
+  const ScoreBoth score = [&](const std::shared_ptr<const Cluster>& cluster) {
+    Problem::Options options{.seconds_per_unit = problem.seconds_per_unit(), .constraints = problem.constraints()};
+    for (const DeviceId device : cluster->ids()) options.memory_limits.push_back(problem.memory_limit(device));
+    const Problem varied(problem.shared_graph(), cluster,
+                         catalogs.costs.MakeTimes(setup.strings.costs, problem.graph(), *cluster), std::move(options));
+    const auto evaluator =
+        WithObjective(catalogs.evaluators.Make(setup.strings.evaluator, varied, ModelFile(setup.strings.model)),
+                      catalogs.objectives.Make(setup.strings.objective));
+    return both(*evaluator);
+  };
+  const auto [value, other] = both(*setup.evaluator);
+  const double ops = kOpsPerSecond * std::min(seconds, kMostSeconds);
+  return VaryGuesses(problem.cluster(), !facts.objective.is_time(), rival->name, other / value, score,
+                     static_cast<int64_t>(ops / static_cast<double>(problem.num_ops())));
+}
+
+}  // namespace berth

@@ -1,0 +1,248 @@
+#include "report/guesses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "report/json.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+constexpr const char* kDetect = "berth cluster detect";
+constexpr const char* kProfile = "berth profile";
+constexpr const char* kMeter = "a power meter";
+
+// Where a number stands in a cluster.
+using Place = std::function<Quantity&(std::vector<Device>&, std::vector<Link>&)>;
+
+struct Found {
+  std::string key;                  // of the number: "op_overhead"
+  std::vector<std::string> places;  // devices or links
+  std::vector<Place> all;
+  Quantity quantity;
+  std::string measure;
+};
+
+std::string TextOf(const std::string& key, double value) {
+  if (key == "latency" || key == "op_overhead") return ToString(Seconds{value});
+  if (key == "bandwidth" || key == "memory_bandwidth") return WithPrefix(value, "B/s");
+  if (key.starts_with("peak")) return WithPrefix(value, "FLOP/s");
+  if (key.starts_with("watts")) return WithPrefix(value, "W");
+  return Percent(value);
+}
+
+class Finder {
+ public:
+  explicit Finder(const Cluster& cluster) : cluster_(cluster) {}
+
+  void Add(const std::string& key, const std::string& place, size_t alike, const Quantity& quantity,
+           const char* measure, Place where) {
+    if (quantity.provenance != Provenance::kGuess || !(quantity.value > 0)) return;
+    auto [at, fresh] = position_.try_emplace({key, alike, quantity.value, quantity.source}, found_.size());
+    if (fresh) found_.push_back({.key = key, .places = {}, .all = {}, .quantity = quantity, .measure = measure});
+    found_[at->second].places.push_back(place);
+    found_[at->second].all.push_back(std::move(where));
+  }
+
+  std::vector<Guess> Guesses() const {
+    std::vector<Guess> guesses;
+    for (const Found& found : found_) {
+      constexpr size_t kNamed = 2;
+      const std::string of = found.places.size() <= kNamed
+                                 ? JoinAnd(found.places)
+                                 : fmt::format("{} and {} more", found.places.front(), found.places.size() - 1);
+      const double value = found.quantity.value;
+      const bool share = found.key.starts_with("efficiency");
+      Guess guess{.what = fmt::format("{} of {}", found.key, of),
+                  .value = value,
+                  .low = value / 2,
+                  .high = share ? std::min(1.0, 2 * value) : 2 * value,
+                  .low_text = {},
+                  .value_text = TextOf(found.key, value),
+                  .high_text = {},
+                  .measure = found.measure,
+                  .with = {}};
+      guess.low_text = TextOf(found.key, guess.low);
+      guess.high_text = TextOf(found.key, guess.high);
+      guess.with = [&cluster = cluster_, all = found.all](double other) {
+        std::vector<Device> devices;
+        std::vector<Link> links;
+        for (const DeviceId id : cluster.ids()) devices.push_back(cluster.device(id));
+        for (const DeviceId from : cluster.ids()) {
+          for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(from, to));
+        }
+        for (const Place& place : all) place(devices, links).value = other;
+        return std::make_shared<const Cluster>(cluster.name(), std::move(devices), std::move(links));
+      };
+      guesses.push_back(std::move(guess));
+    }
+    return guesses;
+  }
+
+ private:
+  const Cluster& cluster_;
+  std::map<std::tuple<std::string, size_t, double, std::string>, size_t> position_;
+  std::vector<Found> found_;
+};
+
+// A command is a text to copy.
+std::string Named(const std::string& measure) {
+  return measure.starts_with("berth ") ? fmt::format("`{}`", measure) : measure;
+}
+
+// How far the gain moves, as a factor.
+double Reach(const GuessEffect& effect) {
+  return std::abs(std::log(std::max(effect.low_gain, 1e-300) / std::max(effect.high_gain, 1e-300)));
+}
+
+bool Turns(const GuessEffect& effect, double gain) {
+  return gain > 1 ? std::min(effect.low_gain, effect.high_gain) <= 1 : std::max(effect.low_gain, effect.high_gain) > 1;
+}
+
+}  // namespace
+
+std::vector<Guess> FindGuesses(const Cluster& cluster, bool energy) {
+  Finder finder(cluster);
+  const size_t count = cluster.num_devices();
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    const size_t d = Index(id), alike = Index(cluster.class_of(id));
+    const std::string name = Legible(device.name);
+    finder.Add("op_overhead", name, alike, device.op_overhead, kDetect,
+               [d](auto& devices, auto&) -> Quantity& { return devices[d].op_overhead; });
+    finder.Add("memory_bandwidth", name, alike, device.memory_bandwidth, kDetect,
+               [d](auto& devices, auto&) -> Quantity& { return devices[d].memory_bandwidth; });
+    for (const auto& [type, peak] : device.peak) {
+      finder.Add("peak " + type, name, alike, peak, kDetect,
+                 [d, type](auto& devices, auto&) -> Quantity& { return devices[d].peak.find(type)->second; });
+    }
+    for (const auto& [op_class, share] : device.efficiency) {
+      finder.Add(
+          "efficiency " + op_class, name, alike, share, kProfile,
+          [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].efficiency.find(op_class)->second; });
+    }
+    if (!energy) continue;
+    finder.Add("watts busy", name, alike, device.watts_busy, kMeter,
+               [d](auto& devices, auto&) -> Quantity& { return devices[d].watts_busy; });
+    finder.Add("watts idle", name, alike, device.watts_idle, kMeter,
+               [d](auto& devices, auto&) -> Quantity& { return devices[d].watts_idle; });
+  }
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from == to) continue;
+      const size_t at = Index(from) * count + Index(to);
+      const std::string name =
+          fmt::format("{} -> {}", Legible(cluster.device(from).name), Legible(cluster.device(to).name));
+      // What is guessed in the same words is one guess.
+      finder.Add("latency", name, 0, cluster.link(from, to).latency, kDetect,
+                 [at](auto&, auto& links) -> Quantity& { return links[at].latency; });
+      finder.Add("bandwidth", name, 0, cluster.link(from, to).bandwidth, kDetect,
+                 [at](auto&, auto& links) -> Quantity& { return links[at].bandwidth; });
+    }
+  }
+  return finder.Guesses();
+}
+
+const GuessEffect* GuessReport::turning() const {
+  for (const GuessEffect& effect : effects) {
+    if (Turns(effect, gain)) return &effect;
+  }
+  return nullptr;
+}
+
+std::optional<GuessReport> VaryGuesses(const Cluster& cluster, bool energy, std::string rival, double gain,
+                                       const ScoreBoth& score, int64_t most_evaluations) {
+  const std::vector<Guess> guesses = FindGuesses(cluster, energy);
+  if (guesses.empty()) return std::nullopt;
+  GuessReport report{.rival = std::move(rival), .gain = gain, .least = gain, .most = gain};
+  const int64_t needed = 4 * std::ssize(guesses);
+  if (needed > most_evaluations) {
+    report.not_varied =
+        fmt::format("that takes {}, too many for the budget with a model of this size", Counted(needed, "evaluation"));
+    return report;
+  }
+  for (const Guess& guess : guesses) {
+    GuessEffect effect{.what = guess.what,
+                       .low_text = guess.low_text,
+                       .value_text = guess.value_text,
+                       .high_text = guess.high_text,
+                       .measure = guess.measure};
+    const auto gain_at = [&](double value) {
+      const auto [plan, other] = score(guess.with(value));
+      report.evaluations += 2;
+      const double varied = other / plan;
+      report.least = std::min(report.least, varied);
+      report.most = std::max(report.most, varied);
+      return varied;
+    };
+    effect.low_gain = gain_at(guess.low);
+    effect.high_gain = gain_at(guess.high);
+    report.effects.push_back(std::move(effect));
+  }
+  std::ranges::stable_sort(report.effects, std::greater<>(), Reach);
+  return report;
+}
+
+std::string GuessHeadline(const GuessReport& report) {
+  const GuessEffect* turning = report.turning();
+  if (turning == nullptr || report.gain <= 1) return {};
+  return Line(fmt::format("THE GAIN RESTS ON A GUESS: with {} at {} instead of {}, {} is better.", turning->what,
+                          turning->low_gain < turning->high_gain ? turning->low_text : turning->high_text,
+                          turning->value_text, report.rival));
+}
+
+std::string GuessLines(const GuessReport& report) {
+  if (!report.not_varied.empty()) return Field("guesses", "not varied: " + report.not_varied);
+  std::string text = Field(
+      "guesses", fmt::format("{} to {} over {}, with each of {} from half to double ({})", Factor(report.least),
+                             Factor(report.most), report.rival, Counted(std::ssize(report.effects), "guessed number"),
+                             Counted(report.evaluations, "evaluation")));
+  const GuessEffect* turning = report.turning();
+  const GuessEffect& first = turning != nullptr ? *turning : report.effects.front();
+  const bool least_at_low = first.low_gain < first.high_gain;
+  const double least = std::min(first.low_gain, first.high_gain), most = std::max(first.low_gain, first.high_gain);
+  const auto turned_at = [&](bool low, const std::string& better, double by) {
+    return fmt::format("{}: at {} instead of {}, {} is {} faster; {} measures it", first.what,
+                       low ? first.low_text : first.high_text, first.value_text, better, Factor(by),
+                       Named(first.measure));
+  };
+  if (turning != nullptr && report.gain > 1) {
+    text += Field("decides", turned_at(least_at_low, report.rival, 1 / least));
+  } else if (turning != nullptr) {
+    text += Field("decides", turned_at(!least_at_low, "this plan", most));
+  } else {
+    text += Field("decides", fmt::format("none of them, most depends on {} ({} to {}), which {} measures", first.what,
+                                         Factor(least), Factor(most), Named(first.measure)));
+  }
+  return text;
+}
+
+Json GuessJson(const GuessReport& report) {
+  Json json = {{"rival", report.rival},
+               {"gain", report.gain},
+               {"least_gain", report.least},
+               {"most_gain", report.most},
+               {"evaluations", report.evaluations},
+               {"survives", report.turning() == nullptr},
+               {"not_varied_because", report.not_varied.empty() ? Json() : Json(report.not_varied)},
+               {"numbers", Json::array()}};
+  if (!report.not_varied.empty()) json["survives"] = Json();
+  for (const GuessEffect& effect : report.effects) {
+    json["numbers"].push_back({{"what", effect.what},
+                               {"guessed", effect.value_text},
+                               {"low", effect.low_text},
+                               {"high", effect.high_text},
+                               {"gain_at_low", effect.low_gain},
+                               {"gain_at_high", effect.high_gain},
+                               {"turns_the_advice", Turns(effect, report.gain)},
+                               {"measure_with", effect.measure}});
+  }
+  return json;
+}
+
+}  // namespace berth

@@ -1,0 +1,156 @@
+#include "report/guesses.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "placement/costs.h"
+#include "placement/problem.h"
+#include "report/json.h"
+#include "sim/simulators.h"
+
+namespace berth {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Two equal devices, and a link that is guessed.
+constexpr const char* kPair = R"(name: pair
+provenance: vendor
+devices:
+  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 100GB/s, op_overhead: 4us guess, efficiency: {matmul: 1}}
+  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 100GB/s, op_overhead: 4us guess, efficiency: {matmul: 1}}
+links:
+  - {latency: 10us guess, bandwidth: 10GB/s}
+)";
+
+// A source, two branches of ops that take 1 us and the overhead, and a sink.
+Graph Branches(size_t length) {
+  GraphBuilder builder("branches");
+  const OpWork work{.flops = 1e5, .op_class = OpClass::kMatMul};
+  const size_t source = builder.AddOp("source", "MatMul", work);
+  const size_t start = builder.AddTensor(source, 1000);
+  std::vector<size_t> ends;
+  for (const char* branch : {"left", "right"}) {
+    size_t tensor = start;
+    for (size_t i = 0; i < length; ++i) {
+      const size_t op = builder.AddOp(branch + std::to_string(i), "MatMul", work);
+      builder.Consume(tensor, op);
+      tensor = builder.AddTensor(op, 1000);
+    }
+    ends.push_back(tensor);
+  }
+  const size_t sink = builder.AddOp("sink", "MatMul", work);
+  for (const size_t end : ends) builder.Consume(end, sink);
+  builder.AddTensor(sink, 1000, "out", true);
+  return builder.Build("branches");
+}
+
+// What the plan with one branch on each device gains over everything on `a`.
+struct Split {
+  std::shared_ptr<const Graph> graph;
+  std::vector<DeviceId> plan, single;
+
+  explicit Split(size_t length) : graph(std::make_shared<const Graph>(Branches(length))) {
+    for (const OpId op : graph->ops()) {
+      single.push_back(MakeId<DeviceId>(0));
+      plan.push_back(MakeId<DeviceId>(graph->op_name(op).starts_with("right") ? 1 : 0));
+    }
+  }
+  std::pair<double, double> operator()(const std::shared_ptr<const Cluster>& cluster) const {
+    const Problem problem(graph, cluster, RooflineTimes(*graph, *cluster));
+    EvaluatorCatalog catalog{"evaluator"};
+    RegisterParallel(catalog);
+    const auto evaluator = catalog.Make("parallel(contention=ports,io=everywhere)", problem, "");
+    const auto workspace = evaluator->NewWorkspace();
+    return {evaluator->ScorePlan({.device = plan}, *workspace).time,
+            evaluator->ScorePlan({.device = single}, *workspace).time};
+  }
+  std::optional<GuessReport> Vary(const std::string& yaml, int64_t most = 1000) const {
+    const auto cluster = std::make_shared<const Cluster>(ParseCluster(yaml, "test.yaml"));
+    const auto [value, other] = (*this)(cluster);
+    return VaryGuesses(*cluster, false, "a alone", other / value, *this, most);
+  }
+};
+
+TEST(VaryGuesses, SaysThatTheOverheadTurnsTheAdvice) {
+  // Six ops beside six others save 30 us and cost two transfers of 10 us; of ops without overhead they save 6 us.
+  std::string measured_link = kPair;
+  measured_link.replace(measured_link.find("10us guess"), 10, "10us measured");
+  const auto report = Split(6).Vary(measured_link);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->effects.size(), 1u) << "equal devices share a guess";
+  EXPECT_EQ(report->evaluations, 4);
+  EXPECT_GT(report->gain, 1);
+  const GuessEffect* turning = report->turning();
+  ASSERT_NE(turning, nullptr);
+  EXPECT_EQ(turning->what, "op_overhead of a and b");
+  EXPECT_LT(turning->low_gain, 1);
+  EXPECT_GT(turning->high_gain, report->gain);
+  EXPECT_EQ(turning->measure, "berth cluster detect");
+  EXPECT_EQ(report->least, turning->low_gain);
+  EXPECT_EQ(report->most, turning->high_gain);
+  EXPECT_THAT(
+      GuessHeadline(*report),
+      HasSubstr("RESTS ON A GUESS: with op_overhead of a and b at 2.00 us instead of 4.00 us, a alone is better"));
+  EXPECT_THAT(GuessLines(*report), AllOf(HasSubstr("of 1 guessed number "), HasSubstr("4 evaluations"),
+                                         HasSubstr("; `berth cluster detect` measures it")));
+  EXPECT_EQ(GuessJson(*report)["survives"], false);
+}
+
+TEST(VaryGuesses, SaysThatAGainSurvives) {
+  const auto report = Split(50).Vary(kPair);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->effects.size(), 2u) << "both ways of a link share a guess";
+  EXPECT_EQ(report->turning(), nullptr);
+  EXPECT_GT(report->least, 1);
+  EXPECT_LT(report->least, report->gain);
+  EXPECT_GT(report->most, report->gain);
+  EXPECT_THAT(GuessHeadline(*report), IsEmpty());
+  EXPECT_THAT(GuessLines(*report), HasSubstr("none of them, most depends on "));
+  EXPECT_EQ(GuessJson(*report)["survives"], true);
+}
+
+TEST(VaryGuesses, SaysNothingWhereNothingIsGuessed) {
+  std::string measured = kPair;
+  for (size_t at; (at = measured.find(" guess")) != std::string::npos;) measured.replace(at, 6, " measured");
+  EXPECT_FALSE(Split(5).Vary(measured));
+}
+
+TEST(VaryGuesses, SaysThatItWouldTakeTooLong) {
+  const auto report = Split(5).Vary(kPair, 7);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->evaluations, 0);
+  EXPECT_THAT(GuessHeadline(*report), IsEmpty());
+  EXPECT_THAT(GuessLines(*report), HasSubstr("not varied: that takes 8 evaluations"));
+  EXPECT_TRUE(GuessJson(*report)["survives"].is_null());
+}
+
+TEST(FindGuesses, ChangesOneNumberAndNoOther) {
+  const Cluster cluster = ParseCluster(R"(name: three
+devices:
+  a: {kind: cpu, peak: {f32: 1TFLOP/s}, memory_bandwidth: 1GB/s vendor, op_overhead: 0us, efficiency: {conv: 0.8}}
+  b: {kind: gpu, peak: {f32: 2TFLOP/s vendor}, memory_bandwidth: 1GB/s vendor, op_overhead: 3us measured, memory: 1GiB}
+links:
+  - {from: a, to: b, latency: 1us, bandwidth: 1GB/s vendor}
+  - {from: b, to: a, latency: 2us, bandwidth: 1GB/s vendor}
+)",
+                                       "test.yaml");
+  const std::vector<Guess> guesses = FindGuesses(cluster, false);
+  std::vector<std::string> whats;
+  for (const Guess& guess : guesses) {
+    whats.push_back(guess.what);
+    EXPECT_EQ(guess.with(guess.value)->fingerprint(), cluster.fingerprint()) << guess.what;
+    EXPECT_NE(guess.with(guess.low)->fingerprint(), cluster.fingerprint()) << guess.what;
+  }
+  EXPECT_THAT(whats, ElementsAre("peak f32 of a", "efficiency conv of a", "latency of a -> b", "latency of b -> a"));
+  EXPECT_EQ(guesses[1].high, 1) << "no op is faster than the peak";
+  EXPECT_EQ(guesses[1].measure, "berth profile");
+}
+
+}  // namespace
+}  // namespace berth
