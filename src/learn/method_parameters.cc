@@ -20,7 +20,8 @@ const Words<Reward>& Rewards() {
   static const Words<Reward> words = {{"log", Reward::kLog},
                                       {"time", Reward::kNegative},
                                       {"square_root", Reward::kSquareRoot},
-                                      {"inverse", Reward::kInverse}};
+                                      {"inverse", Reward::kInverse},
+                                      {"slower", Reward::kSlower}};
   return words;
 }
 
@@ -136,7 +137,7 @@ std::vector<Parameter> TrainingParameters() {
   std::vector<Parameter> list = {
       Choice("reward", Names(Rewards()),
              "reward of a placement: minus the logarithm of its time, minus its time in seconds or the square root of "
-             "that, or 1 / its time"),
+             "that, 1 / its time, or plus the square root (slower: as in the recurrent baseline that HSDAG released)"),
       Choice("credit", Names(Credits()),
              "what a step is credited with: the reward of its own placement; all of an episode's, discounted (buffer); "
              "its reward minus the one before (incremental), or how much better all later placements become "

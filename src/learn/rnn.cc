@@ -214,7 +214,17 @@ void RegisterRnn(MethodCatalog& catalog) {
                    {"rollouts", "4"},
                    {"learning_rate", "0.1"},
                    {"learning_rate_end", "0.1"},
-                   {"clip", "1"}}}},
+                   {"clip", "1"}}},
+                 // What HSDAG ran as its recurrent baseline, with the sign of its loss as released; reward=square_root
+                 // puts it right.
+                 {"hsdag",
+                  {{"colocation", "code"},
+                   {"tanh_constant", "0"},
+                   {"temperature", "1"},
+                   {"reward", "slower"},
+                   {"baseline", "none"},
+                   {"learning_rate", "0.01"},
+                   {"learning_rate_end", "0.01"}}}},
        .make = CompleteRnn});
 }
 

@@ -66,20 +66,49 @@ std::vector<double> Times(const at::Tensor& matrix, const std::vector<double>& x
   return y;
 }
 
+// What the released code of 2018 has instead of a bias for each gate: one number for all forget gates.
+at::Tensor BiasesOf(const std::map<std::string, at::Tensor>& weight, const std::string& name) {
+  const auto own = weight.find(name + "_bias");
+  if (own != weight.end()) return own->second;
+  const int64_t hidden = weight.at(name + "_recurrent").size(1);
+  at::Tensor biases = torch::zeros({4 * hidden}, torch::kFloat64);
+  const at::Tensor forget = weight.at(name.substr(0, name.find('_')) + "_forget");
+  biases.slice(0, hidden, 2 * hidden).fill_(forget.item<double>());
+  return biases;
+}
+
 TEST(RnnNetwork, IsTheOneThatIsWrittenDown) {
-  for (const bool both_ways : {false, true}) {
-    const RnnShape shape{
-        .features = 3, .devices = 2, .hidden = 4, .bidirectional = both_ways, .tanh_constant = 5, .temperature = 2};
-    const RnnNetwork network(shape, Random(1));
+  struct Form {
+    bool both_ways, embedded, aligned, noisy;
+  };
+  for (const auto& [both_ways, embedded, aligned, noisy] :
+       {Form{false, true, false, false}, Form{true, true, false, false}, Form{true, false, false, true},
+        Form{true, true, true, true}}) {
+    RnnNetwork network({.features = 3,
+                        .devices = 2,
+                        .hidden = 4,
+                        .bidirectional = both_ways,
+                        .tanh_constant = 5,
+                        .temperature = 2,
+                        .embedded = embedded,
+                        .gate_biases = embedded,
+                        .aligned = aligned},
+                       Random(1));
+    network.to(torch::kFloat64);
     std::map<std::string, at::Tensor> weight;
     for (const auto& parameter : network.named_parameters()) weight[parameter.key()] = parameter.value().detach();
-    const at::Tensor features = torch::tensor({{0.5, -1.0, 2.0}, {1.0, 0.0, -0.5}, {0.25, 0.75, 1.5}}, torch::kFloat32);
+    EXPECT_EQ(weight.contains("encoder_forget"), !embedded);
+    if (!embedded) weight["encoder_forget"].fill_(0.7);
+    const at::Tensor features = torch::tensor({{0.5, -1.0, 2.0}, {1.0, 0.0, -0.5}, {0.25, 0.75, 1.5}}, torch::kFloat64);
+    const at::Tensor noise = torch::tensor({{0.3, -0.2}, {0.0, 1.0}, {-0.5, 0.1}}, torch::kFloat64);
     const std::vector<int64_t> placement = {1, 0, 1};
 
     // The slow form: embed, read, attend, write.
     std::vector<std::vector<double>> x, read(3);
     for (int64_t i = 0; i < 3; ++i) {
-      x.push_back(Times(weight["embed"], Row(features, i)));
+      x.push_back(Row(features, i));
+      if (!embedded) continue;
+      x.back() = Times(weight["embed"], x.back());
       for (size_t k = 0; k < 4; ++k) x.back()[k] += weight["embed_bias"][static_cast<int64_t>(k)].item<double>();
     }
     SlowLstm decoder;
@@ -91,28 +120,35 @@ TEST(RnnNetwork, IsTheOneThatIsWrittenDown) {
       SlowLstm encoder{.h = std::vector<double>(own), .c = std::vector<double>(own)};
       for (size_t i = 0; i < 3; ++i) {
         const size_t at = name == "encoder_backward" ? 2 - i : i;
-        encoder.Step(x[at], weight[name + "_input"], weight[name + "_recurrent"], weight[name + "_bias"]);
+        encoder.Step(x[at], weight[name + "_input"], weight[name + "_recurrent"], BiasesOf(weight, name));
         read[at].insert(read[at].end(), encoder.h.begin(), encoder.h.end());
       }
       decoder.h.insert(decoder.h.end(), encoder.h.begin(), encoder.h.end());
       decoder.c.insert(decoder.c.end(), encoder.c.begin(), encoder.c.end());
     }
+    std::vector<std::vector<double>> keys;
+    for (const auto& each : read) keys.push_back(Times(weight["key"], each));
+
+    const at::Tensor drawn = torch::tensor({{0, 0, 1}, {1, 0, 1}}, torch::kInt64), mask = torch::zeros({3, 2});
+    const at::Tensor own_noise = noisy ? torch::stack({-2 * noise, noise}) : at::Tensor();
     const RnnNetwork::Memory memory = network.Read(features);
     RnnNetwork::State state = network.Begin(memory, 1);
-    const at::Tensor all =
-        network.All(memory, torch::tensor({{0, 0, 1}, {1, 0, 1}}, torch::kInt64), torch::zeros({3, 2}))[1];
+    // The same groups for both placements, and each its own.
+    const at::Tensor shared = network.All(memory, drawn, mask, own_noise)[1];
+    const at::Tensor own =
+        network.All(network.Read(torch::stack({features.flip(0), features})), drawn, mask, own_noise)[1];
     int64_t previous = 2;
     for (int64_t step = 0; step < 3; ++step) {
-      decoder.Step(Row(weight["device"], previous), weight["decoder_input"], weight["decoder_recurrent"],
-                   weight["decoder_bias"]);
+      std::vector<double> input = Row(weight["device"], previous);
+      const std::vector<double>& here = keys[static_cast<size_t>(step)];
+      if (aligned) input.insert(input.end(), here.begin(), here.end());
+      decoder.Step(input, weight["decoder_input"], weight["decoder_recurrent"], BiasesOf(weight, "decoder"));
       const std::vector<double> query = Times(weight["query"], decoder.h);
-      std::vector<std::vector<double>> keys;
       std::vector<double> attention;
       double whole = 0;
-      for (const auto& each : read) {
-        keys.push_back(Times(weight["key"], each));
+      for (const auto& key : keys) {
         std::vector<double> compared;
-        for (size_t k = 0; k < 4; ++k) compared.push_back(std::tanh(query[k] + keys.back()[k]));
+        for (size_t k = 0; k < 4; ++k) compared.push_back(std::tanh(query[k] + key[k]));
         attention.push_back(std::exp(Times(weight["score"], compared)[0]));
         whole += attention.back();
       }
@@ -123,14 +159,21 @@ TEST(RnnNetwork, IsTheOneThatIsWrittenDown) {
         joined.push_back(context);
       }
       std::vector<double> logits = Times(weight["out"], joined);
+      for (double& logit : logits) logit = 5 * std::tanh(logit / 2);
+      const double size = std::sqrt((logits[0] * logits[0] + logits[1] * logits[1]) / 2);
       double sum = 0;
-      for (double& logit : logits) sum += std::exp(logit = 5 * std::tanh(logit / 2));
+      for (size_t d = 0; d < 2; ++d) {
+        if (noisy) logits[d] += size * noise[step][static_cast<int64_t>(d)].item<double>();
+        sum += std::exp(logits[d]);
+      }
       state.previous = torch::tensor({previous}, torch::kInt64);
-      const at::Tensor next = network.Next(memory, state, torch::zeros({2}));
+      const at::Tensor next =
+          network.Next(memory, state, torch::zeros({2}), noisy ? noise[step].unsqueeze(0) : at::Tensor());
       for (int64_t d = 0; d < 2; ++d) {
         const double expected = logits[static_cast<size_t>(d)] - std::log(sum);
-        EXPECT_NEAR(next[0][d].item<double>(), expected, 1e-5) << step << both_ways;
-        EXPECT_NEAR(all[step][d].item<double>(), expected, 1e-5) << step << both_ways;
+        for (const at::Tensor& row : {next[0], shared[step], own[step]}) {
+          EXPECT_NEAR(row[d].item<double>(), expected, 1e-12) << step << both_ways << embedded << aligned;
+        }
       }
       previous = placement[static_cast<size_t>(step)];
     }
@@ -141,7 +184,7 @@ TEST(Rnn, RecallsTheProbabilitiesWithWhichItPlayed) {
   Random random(2);
   const Problem problem = testing::RandomProblem(random, {.ops = 15, .devices = 3, .forbidden = 0.3});
   const auto evaluator = SerialFor(problem);
-  for (const char* const parameters : {"hidden=16", "mode=paper,hidden=16,colocation=none"}) {
+  for (const char* const parameters : {"hidden=16", "mode=paper,hidden=16,colocation=none", "mode=hsdag,hidden=16"}) {
     const Method method = Rnn(parameters);
     const auto policy = method.make_policy(problem, Random(3));
     const auto task = policy->Prepare(problem);

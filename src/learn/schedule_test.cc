@@ -18,5 +18,14 @@ TEST(Schedule, GoesFromTheFirstValueToTheLast) {
   EXPECT_EQ(to_nothing.At(0.5), 2) << "by a line, since no factor leads to 0";
 }
 
+TEST(Staircase, StepsAfterEverySoManyUpdates) {
+  const Staircase decay{.factor = 0.5, .every = 50, .after = 400};
+  EXPECT_EQ(decay.At(0), 1);
+  EXPECT_EQ(decay.At(449), 1);
+  EXPECT_EQ(decay.At(450), 0.5);
+  EXPECT_EQ(decay.At(500), 0.25);
+  EXPECT_EQ(Staircase().At(1000), 1);
+}
+
 }  // namespace
 }  // namespace berth

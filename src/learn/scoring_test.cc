@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "learn/testing.h"
@@ -33,6 +34,10 @@ TEST(Scoring, AddsSecondsForMemoryThatIsNotThere) {
   const Problem problem = testing::UnitProblem(testing::Chain(2, 2).graph(), 2, std::move(options));
   const Score score{.time = 7, .outcome = Outcome::kTooBig, .excess_bytes = 500'000'000};
   EXPECT_DOUBLE_EQ(CostOf(problem, score, 2), 7 + 1000);
+  // It fails where the penalty is infinite, and what fits does not.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(CostOf(problem, score, kInfinity), kInfinity);
+  EXPECT_EQ(CostOf(problem, Score{.time = 7}, kInfinity), 7);
 }
 
 TEST(Scoring, CountsWhatItKnowsAlready) {

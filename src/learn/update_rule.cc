@@ -36,6 +36,9 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
       case Reward::kSquareRoot:
         reward[i] = -std::sqrt(time * seconds_per_unit);
         break;
+      case Reward::kSlower:
+        reward[i] = std::sqrt(time * seconds_per_unit);
+        break;
       case Reward::kLog:
         reward[i] = -std::log(time / reference);
         break;

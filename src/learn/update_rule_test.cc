@@ -160,5 +160,35 @@ TEST(UpdateRule, LossFollowsTheWeights) {
   EXPECT_NEAR(UpdateRule({.clip_ratio = 0.2}).Loss(now, episode, weight, 0).item<double>(), -2 + 0.8, 1e-12);
 }
 
+// As in the code of Mirhoseini et al. 2018: a signal of 100 s, with which the average begins, and which is left out
+// after so many updates.
+TEST(UpdateRule, TakesFailuresForTheSignalThatItIsTold) {
+  const RuleOptions options{.reward = Reward::kSquareRoot,
+                            .baseline = Baseline::kMoving,
+                            .failed_seconds = 100,
+                            .first_baseline = -10,
+                            .failures_until = 1000};
+  UpdateRule rule(options);
+  const Episode fast = MakeEpisode(kNan, {4}), failed = MakeEpisode(kNan, {kInfinity});
+  const std::vector<const Episode*> both = {&fast, &failed}, only = {&failed};
+  // A unit is a second: rewards of -2 and -10, whose mean is -6.
+  const double average = 0.9 * -10 + 0.1 * -6;
+  EXPECT_THAT(rule.Weigh(0, both, 1, 1, 999),
+              ElementsAre(ElementsAre(Near(-2 - average)), ElementsAre(Near(-10 - average))));
+  const double later = 0.9 * average + 0.1 * -2;
+  EXPECT_THAT(rule.Weigh(0, both, 1, 1, 1000), ElementsAre(ElementsAre(Near(-2 - later)), ElementsAre(0)));
+  EXPECT_THAT(rule.Weigh(0, only, 1, 1, 1001), ElementsAre(ElementsAre(0)));
+  const double last = 0.9 * later + 0.1 * -2;
+  EXPECT_THAT(rule.Weigh(0, both, 1, 1, 1002), ElementsAre(ElementsAre(Near(-2 - last)), ElementsAre(0)))
+      << "the one before changed nothing";
+}
+
+TEST(UpdateRule, RewardsWhatIsSlowerWhereItIsToldTo) {
+  EXPECT_THAT(WeighOne({.reward = Reward::kSlower, .baseline = Baseline::kNone}, MakeEpisode(kNan, {18})),
+              ElementsAre(Near(3)));
+  EXPECT_THAT(WeighOne({.reward = Reward::kSquareRoot, .baseline = Baseline::kNone}, MakeEpisode(kNan, {18})),
+              ElementsAre(Near(-3)));
+}
+
 }  // namespace
 }  // namespace berth

@@ -127,6 +127,7 @@ TEST_P(Learned, EndsAtCtrlCWithACheckpointAndGoesOn) {
 INSTANTIATE_TEST_SUITE_P(Each, Learned,
                          ::testing::Values("placeto(rounds=2,rollouts=1,epochs=1)",
                                            "hsdag(mode=paper,hidden=8,steps=4,type=false,degrees=false,position=1)",
+                                           "hdp(hidden=8,grouper_hidden=8,groups=4,rollouts=2,epochs=1)",
                                            "tabular(rows=type)"),
                          [](const auto& test) {
                            return std::string(test.param).substr(0, std::string(test.param).find('('));
