@@ -22,6 +22,7 @@ std::unique_ptr<Setup> MakeOne(const Catalogs& catalogs, const std::string& mode
   ProblemStrings strings;
   strings.model = model;
   strings.cluster = cluster;
+  strings.costs = "roofline(fusion=none)";  // as published, op by op
   strings.evaluator = "parallel(contention=ports)";
   if (training) strings.mode = "training";
   return std::make_unique<Setup>(MakeSetup(catalogs, strings));
