@@ -19,7 +19,7 @@ inline const Catalogs& All() {
 inline Problem MakeProblem(const std::string& model, const std::string& cluster_name, Problem::Options options = {}) {
   const auto graph = std::make_shared<const Graph>(ReadModel(model, All().models));
   const auto cluster = std::make_shared<const Cluster>(All().clusters.Make(cluster_name));
-  return Problem(graph, cluster, All().costs.MakeTimes("roofline", *graph, *cluster), std::move(options));
+  return Problem(graph, cluster, All().costs.MakeTimes("roofline(fusion=none)", *graph, *cluster), std::move(options));
 }
 
 }  // namespace berth

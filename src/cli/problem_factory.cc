@@ -44,6 +44,12 @@ std::string DefaultEvaluator(const Instance& instance, const Problem& problem,
   return instance.evaluator.empty() ? std::string(kDefaultEvaluator) : instance.evaluator;
 }
 
+// Published simulators have ops as they are published.
+std::string DefaultCosts(const Instance& instance, const ProblemStrings& strings) {
+  const bool published = !instance.evaluator.empty() || strings.evaluator.starts_with("placeto");
+  return published ? "roofline(fusion=none)" : "roofline";
+}
+
 // The problem with the constraints of setup.strings.
 void Constrain(Setup& setup, std::shared_ptr<const Graph> graph, std::shared_ptr<const Cluster> cluster, OpTimes times,
                Problem::Options options) {
@@ -117,7 +123,7 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const I
   }
   if (strings.costs == kOwn && !has_times)
     throw Error("{}: has no costs of its own for this cluster; name others with --costs", strings.model);
-  if (strings.costs.empty()) setup.strings.costs = has_times ? kOwn : "roofline";
+  if (strings.costs.empty()) setup.strings.costs = has_times ? std::string(kOwn) : DefaultCosts(instance, strings);
   OpTimes times;
   Problem::Options options;
   if (setup.strings.costs == kOwn) {

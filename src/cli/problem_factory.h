@@ -26,7 +26,7 @@ struct ProblemStrings {
   std::string format{};
   // "own" is what the model's file brings. Empty: its own where it brings one, else a default.
   std::string cluster{};    // cpu_gpu
-  std::string costs{};      // roofline
+  std::string costs{};      // roofline(fusion=openvino)
   std::string evaluator{};  // parallel(contention=ports), or pipeline for an objective of throughput
   std::string mode{};       // inference; or training: one step of `optimizer`
   std::string optimizer{};  // sgd; empty for inference

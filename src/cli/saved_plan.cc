@@ -64,12 +64,14 @@ void CheckPlan(const Setup& setup, const std::string& path, const Plan& plan) {
   throw Error("{}: {}", path, *violation);
 }
 
-// Whether a plan puts the ops of a kernel on several devices.
-bool SplitsKernels(const Problem& problem, std::span<const DeviceId> device) {
-  return std::ranges::any_of(problem.kernels(), [&](const Kernel& kernel) {
-    return std::ranges::any_of(kernel.ops,
-                               [&](OpId op) { return device[Index(op)] != device[Index(kernel.ops.front())]; });
+// Whether a plan puts the ops of a kernel on several devices, which it says.
+bool SplitsKernels(const Problem& problem, const std::string& path, std::span<const DeviceId> device) {
+  const auto split = std::ranges::count_if(problem.kernels(), [&](const Kernel& kernel) {
+    const auto away = [&](OpId op) { return device[Index(op)] != device[Index(kernel.ops.front())]; };
+    return std::ranges::any_of(kernel.ops, away);
   });
+  if (split > 0) Warn(fmt::format("{} parts {}: their ops are timed apart", path, Counted(split, "kernel")));
+  return split > 0;
 }
 
 SavedPlan Simulated(Setup setup, const std::string& path, Plan plan) {
@@ -97,6 +99,9 @@ std::string EvaluatorOf(const PlanFile& file) {
   if (spec.parameters.empty()) return spec.name + "(io=everywhere)";
   return file.evaluator.substr(0, file.evaluator.rfind(')')) + ",io=everywhere)";
 }
+
+// The costs that a plan was made with. Plans say what is fused; one that does not was made when nothing was.
+std::string CostsOf(const PlanFile& file) { return file.costs == "roofline" ? "roofline(fusion=none)" : file.costs; }
 
 std::vector<ConstraintText> ConstraintsFor(const PlanFile& file, const PlanOverrides& overrides) {
   std::vector<ConstraintText> constraints = TextsOf(overrides.constraints);
@@ -146,7 +151,7 @@ SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overr
   const std::string path = in_file ? placement.substr(1) : "--placement";
   const std::string list = in_file ? ReadFile(path, {.what = "placement"}) : placement;
   Plan plan{.device = ParsePlacementList(list, path, *setup.problem)};
-  if (SplitsKernels(*setup.problem, plan.device)) setup = MakeSetup(catalogs, strings, nullptr, plan.device);
+  if (SplitsKernels(*setup.problem, path, plan.device)) setup = MakeSetup(catalogs, strings, nullptr, plan.device);
   plan.SetCause("given");
   return Simulated(std::move(setup), path, std::move(plan));
 }
@@ -161,7 +166,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
                             .batch = overrides.batch.empty() ? file.batch : overrides.batch,
                             .format = overrides.format.value_or(file.format),
                             .cluster = overrides.cluster.value_or(Located(file.cluster, path)),
-                            .costs = overrides.costs.value_or(file.costs),
+                            .costs = overrides.costs.value_or(CostsOf(file)),
                             .evaluator = overrides.evaluator.value_or(""),
                             .mode = mode,
                             .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
@@ -185,7 +190,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   std::vector<std::string> warnings;
   PlanResult result;
   result.plan = BindPlan(file, *setup.problem, warnings);
-  if (SplitsKernels(*setup.problem, result.plan.device)) {
+  if (SplitsKernels(*setup.problem, path, result.plan.device)) {
     setup = make_setup(result.plan.device);
     warnings.clear();
     result.plan = BindPlan(file, *setup.problem, warnings);

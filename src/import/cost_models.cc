@@ -116,14 +116,20 @@ void RegisterCostModels(CostCatalog& catalog) {
        .source = "Williams, Waterman and Patterson 2009",
        .parameters = {{.name = "fusion",
                        .type = ParameterType::kChoice,
-                       .default_value = "none",
+                       .default_value = "openvino",
                        .sentence = "openvino: what OpenVINO's CPU plugin executes as one, by rules, is one kernel, of "
-                                   "one device and with one overhead; none: every op is a kernel",
+                                   "one device and with one overhead (in training every op is one); none: every op is "
+                                   "one",
                        .choices = {"openvino", "none"}}}},
       [](const Params& params, const CostCatalog&, const Graph& graph, const Cluster& cluster) {
-        OpTimes times = params.Text("fusion") == "none" ? RooflineTimes(graph, cluster)
-                                                        : RooflineTimes(graph, cluster, FusedOps(graph));
-        times.source = params.canonical();
+        if (params.Text("fusion") == "none") {
+          OpTimes times = RooflineTimes(graph, cluster);
+          times.source = params.canonical();
+          return times;
+        }
+        OpTimes times = RooflineTimes(graph, cluster, FusedOps(graph));
+        // Plan files from before the choice say no more than the name: where something is fused, it is said.
+        if (!times.kernels.empty()) times.source = "roofline(fusion=openvino)";
         return times;
       });
   catalog.Add(
@@ -137,7 +143,7 @@ void RegisterCostModels(CostCatalog& catalog) {
                        .sentence = "whose times these are, names or kinds; nothing: the kind that the file names"},
                       {.name = "rest",
                        .type = ParameterType::kSpec,
-                       .default_value = "roofline",
+                       .default_value = "roofline(fusion=none)",
                        .sentence = "the cost model for other devices and for ops that the file lacks"}}},
       ProfileTimes);
   catalog.Add(
@@ -149,7 +155,7 @@ void RegisterCostModels(CostCatalog& catalog) {
                                    "16ms/7.81ms"},
                       {.name = "rest",
                        .type = ParameterType::kSpec,
-                       .default_value = "roofline",
+                       .default_value = "roofline(fusion=none)",
                        .sentence = "the cost model that is scaled"}}},
       CalibratedTimes);
 }

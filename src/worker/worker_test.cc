@@ -108,6 +108,24 @@ TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   EXPECT_LT(profile["unassigned"], 0.02);
 }
 
+TEST(Worker, TellsWhichOpsAreOneKernel) {
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+  ov::Core core;
+  WorkerSession session;
+  const json opened = session.Answer(OpenSqueezenet(core));
+  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  const json answer = session.Answer({{"do", "kernels"}, {"device", 0}});
+  ASSERT_TRUE(answer.contains("kernels")) << answer.dump();
+  size_t convolutions = 0;
+  for (const json& kernel : answer["kernels"]) {
+    if (kernel["type"] != "Convolution") continue;
+    // The bias that ends a convolution of the file, and its activation.
+    EXPECT_EQ(kernel["ops"].size(), 2u) << kernel.dump();
+    ++convolutions;
+  }
+  EXPECT_EQ(convolutions, 26u);
+}
+
 TEST(Worker, SaysInOneLineWhatIsWrong) {
   ov::Core core;
   WorkerSession session;

@@ -43,6 +43,7 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
     ProblemStrings strings;
     strings.model = model;
     strings.cluster = "placeto(devices=2)";
+    strings.costs = "roofline(fusion=none)";  // as published, op by op
     strings.evaluator = "placeto";
     cases.emplace_back(model, MakeSetup(catalogs, strings), family.group);
   }
@@ -211,7 +212,8 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       "evaluation. *On the graph itself*: the likeliest placement after {} episodes on one of {} of these graphs. "
       "*Best sample* is the fastest placement that was scored in that training. {} seeds, of the published form one; "
       "all three at once for {} updates. Simulator and machine are Placeto's "
-      "(`placeto(devices=2)`), costs by roofline; all place the groups of `colocation` (enas_conv) or of "
+      "(`placeto(devices=2)`), costs by `roofline(fusion=none)`; all place the groups of `colocation` (enas_conv) or "
+      "of "
       "`merge(size=64,balance=2)`. Times are over the time of one device; the last column is the median ratio to what "
       "**placeto** reaches on the graph itself, over the {} graphs that it was trained on.\n\n",
       effort.train, effort.updates, effort.tests, effort.own_updates * 8, effort.own, effort.seeds, effort.mix_updates,

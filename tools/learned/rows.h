@@ -88,6 +88,7 @@ inline std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::str
   ProblemStrings strings;
   strings.model = model;
   strings.cluster = cluster;
+  strings.costs = "roofline(fusion=none)";  // as published, op by op
   strings.evaluator = "parallel(contention=ports)";
   if (training) strings.mode = "training";
   return std::make_unique<Setup>(MakeSetup(catalogs, strings));
