@@ -32,7 +32,7 @@ Problem ModelProblem(const std::string& model, const std::string& cluster, bool 
     graph = std::make_shared<const Graph>(std::move(forward));
   }
   auto machine = std::make_shared<const Cluster>(ReadCluster(cluster, clusters));
-  OpTimes times = costs.MakeTimes("roofline", *graph, *machine);
+  OpTimes times = costs.MakeTimes("roofline(fusion=none)", *graph, *machine);
   return Problem(std::move(graph), std::move(machine), std::move(times), std::move(options));
 }
 

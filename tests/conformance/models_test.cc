@@ -16,7 +16,7 @@ TEST_P(ShippedModel, IsPlacedBetterThanAtRandomAndNoWorseThanAtFirst) {
   const Catalogs all;
   const auto graph = std::make_shared<const Graph>(ReadModel(GetParam(), all.models));
   const auto cluster = std::make_shared<const Cluster>(all.clusters.Make("cpu_gpu"));
-  const Problem problem(graph, cluster, all.costs.MakeTimes("roofline", *graph, *cluster));
+  const Problem problem(graph, cluster, all.costs.MakeTimes("roofline(fusion=none)", *graph, *cluster));
   for (const char* name : {"serial(io=everywhere)", "parallel(contention=ports,io=everywhere)"}) {
     SCOPED_TRACE(name);
     const auto evaluator = all.evaluators.Make(name, problem);
