@@ -191,8 +191,8 @@ struct TextArguments {
 
 using Arguments =
     std::variant<TextArguments, InspectArguments, PlanArguments, CompareArguments, TrainArguments, SimulateArguments,
-                 ExplainArguments, CheckArguments, RunArguments, ExportArguments, ProfileArguments, CalibrateArguments, TuneArguments,
-                 ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
+                 ExplainArguments, CheckArguments, RunArguments, ExportArguments, ProfileArguments, CalibrateArguments,
+                 TuneArguments, ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
 // A whole number of at least `least`; throws Error naming the option.
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);

@@ -56,9 +56,10 @@ PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
   strings_.evaluator = "parts";
   setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
   if (problem().num_devices() < 2) {
-    throw Error("cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes "
-                "two of one processor",
-                problem().cluster().name());
+    throw Error(
+        "cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes "
+        "two of one processor",
+        problem().cluster().name());
   }
   first_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
   runtime_ = std::make_unique<OpenVino>(*first_->problem, ModelFile(strings_.model));

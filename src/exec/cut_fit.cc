@@ -80,26 +80,23 @@ void CutFit::Add(const Problem& problem, const Measurement& measurement, double 
 }
 
 CutCosts CutFit::Fit() const {
-  // First one cost for all classes: an overhead, a read and a write.
-  const auto kind = [](size_t i) { return i == 0 ? size_t{0} : i <= kOpClasses ? size_t{1} : size_t{2}; };
-  std::array<std::array<double, 3>, 3> pooled{};
-  std::array<double, 3> pooled_targets{}, means{};
-  for (size_t i = 0; i < kUnknowns; ++i) {
-    for (size_t k = 0; k < kUnknowns; ++k) pooled[kind(i)][kind(k)] += products_[i][k];
-    pooled_targets[kind(i)] += targets_[i];
-  }
-  Descend(pooled, pooled_targets, means);
+  Row unknowns{};
+  Descend(products_, targets_, unknowns);
+  // The mean cost of a byte that is read, and of one that is written, over the classes that were seen.
+  const auto mean_of = [&](size_t first) {
+    double bytes = 0, cost = 0;
+    for (size_t i = first; i < first + kOpClasses; ++i) bytes += products_[0][i], cost += products_[0][i] * unknowns[i];
+    return bytes > 0 ? cost / bytes : 0;
+  };
+  const double read = mean_of(1), write = mean_of(1 + kOpClasses);
   const auto expected = [&](size_t i) {
-    if (!known_) return means[kind(i)];
-    if (i == 0) return known_->part_overhead;
+    if (!known_) return i <= kOpClasses ? read : write;
     return kBytes * (i <= kOpClasses ? known_->read[i - 1] : known_->write[i - 1 - kOpClasses]);
   };
   std::array<Row, kUnknowns> products = products_;
-  Row targets = targets_, unknowns{};
-  for (size_t i = 0; i < kUnknowns; ++i) {
-    unknowns[i] = expected(i);
-    if (i == 0) continue;
-    const double prior = kWeightOfAMillisecond * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
+  Row targets = targets_;
+  const double prior = kWeightOfAMillisecond * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
+  for (size_t i = 1; i < kUnknowns; ++i) {
     products[i][i] += prior;
     targets[i] += prior * expected(i);
   }

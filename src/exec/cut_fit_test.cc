@@ -74,6 +74,7 @@ Problem Diamonds() {
   }
   std::vector<Device> devices(2);
   devices[0].name = "a", devices[1].name = "b";
+  devices[0].kind = devices[1].kind = "cpu";
   std::vector<Link> links(4);
   for (Link& link : links) link.bandwidth.value = 1e9;
   auto graph = std::make_shared<Graph>(builder.Build());
