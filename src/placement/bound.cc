@@ -151,6 +151,7 @@ Bound PartsBound(const Problem& problem) {
     const double end = ready[Index(op)] + std::ranges::min(problem.op_times(op));
     path = std::max(path, end);
     for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
+      if (graph.is_constant(MakeId<TensorId>(t))) continue;  // nobody waits for it
       for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
         ready[Index(consumer)] = std::max(ready[Index(consumer)], end);
       }

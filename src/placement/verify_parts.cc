@@ -48,6 +48,7 @@ class PartsVerifier {
 
   bool LeavesItsDevice(OpId op) const {
     for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
+      if (graph_.is_constant(MakeId<TensorId>(t))) continue;
       for (const OpId reader : graph_.consumers(MakeId<TensorId>(t))) {
         if (device(reader) != device(op)) return true;
       }
@@ -55,17 +56,26 @@ class PartsVerifier {
     return false;
   }
 
+  bool MakesConstants(OpId op) const {
+    size_t constants = 0;
+    for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
+      constants += graph_.is_constant(MakeId<TensorId>(t)) ? 1 : 0;
+    }
+    return constants > 0 && constants == graph_.end_output(op) - graph_.first_output(op);
+  }
+
   void FindParts() {
     std::map<OpId, int> phase;
     std::map<OpId, std::set<OpId>> near;  // of one device and phase
     for (const OpId op : graph_.ops()) {
       for (const TensorId tensor : graph_.inputs_of(op)) {
+        if (graph_.is_constant(tensor)) continue;
         const OpId from = graph_.producer(tensor);
         phase[op] = std::max(phase[op], phase[from] + (LeavesItsDevice(from) || device(from) != device(op) ? 1 : 0));
       }
       for (const TensorId tensor : graph_.inputs_of(op)) {
         const OpId from = graph_.producer(tensor);
-        if (phase[from] != phase[op] || device(from) != device(op)) continue;
+        if (graph_.is_constant(tensor) || phase[from] != phase[op] || device(from) != device(op)) continue;
         near[op].insert(from);
         near[from].insert(op);
       }
@@ -87,6 +97,7 @@ class PartsVerifier {
     }
     for (const OpId op : graph_.ops()) {
       for (const TensorId tensor : graph_.inputs_of(op)) {
+        if (graph_.is_constant(tensor)) continue;
         const size_t from = part_of_.at(graph_.producer(tensor));
         if (from != part_of_.at(op)) parts_[part_of_.at(op)].before.insert(from);
       }
@@ -106,7 +117,8 @@ class PartsVerifier {
   std::pair<double, double> Paid(size_t number) const {
     const Group& part = parts_[number];
     const Device& where = problem_.cluster().device(part.device);
-    double before = where.part_overhead.value / problem_.seconds_per_unit(), after = 0;
+    const bool computes = std::ranges::any_of(part.ops, [&](OpId op) { return !MakesConstants(op); });
+    double before = computes ? where.part_overhead.value / problem_.seconds_per_unit() : 0, after = 0;
     std::set<TensorId> read;
     for (const OpId op : part.ops) {
       for (const TensorId tensor : graph_.inputs_of(op)) {

@@ -94,7 +94,7 @@ class PartsRun {
   void AddTransfers(Timeline& timeline) {
     for (int32_t t = flat_.num_inputs(); t < flat_.num_tensors(); ++t) {
       const int32_t from = device(flat_.producer(t));
-      if (flat_.tensor(t).sending == FlatProblem::Sending::kFree) continue;
+      if (IsConstant(t)) continue;
       std::vector<int32_t> to;
       for (const int32_t v : flat_.consumers(t)) {
         if (device(v) != from) to.push_back(device(v));
@@ -120,6 +120,18 @@ class PartsRun {
     return problem.latency()[static_cast<size_t>(from) * problem.num_devices() + static_cast<size_t>(to)];
   }
 
+  // Each part has a copy: nobody waits for it.
+  bool IsConstant(int32_t t) const { return flat_.tensor(t).sending == FlatProblem::Sending::kFree; }
+  // What makes constants alone is done before the first run: no part of its own.
+  bool MakesConstants(int32_t v) const {
+    bool makes = false;
+    for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) {
+      if (!IsConstant(t)) return false;
+      makes = true;
+    }
+    return makes;
+  }
+
   int32_t Root(int32_t v) {
     while (work_.parent[static_cast<size_t>(v)] != v) {
       int32_t& parent = work_.parent[static_cast<size_t>(v)];
@@ -136,22 +148,24 @@ class PartsRun {
     work_.phase.assign(n, 0);
     work_.parent.resize(n);
     std::iota(work_.parent.begin(), work_.parent.end(), 0);
-    for (int32_t v = 0; v < flat_.num_ops(); ++v) {
-      for (const int32_t user : flat_.users_of(v)) {
-        if (device(user) != device(v)) work_.exported[static_cast<size_t>(v)] = 1;
+    for (int32_t t = flat_.num_inputs(); t < flat_.num_tensors(); ++t) {
+      if (IsConstant(t)) continue;
+      const int32_t u = flat_.producer(t);
+      for (const int32_t user : flat_.consumers(t)) {
+        if (device(user) != device(u)) work_.exported[static_cast<size_t>(u)] = 1;
       }
     }
     for (int32_t v = 0; v < flat_.num_ops(); ++v) {
       int32_t& phase = work_.phase[static_cast<size_t>(v)];
       for (const int32_t t : flat_.inputs_of(v)) {
         const int32_t u = flat_.producer(t);
-        if (u < 0) continue;
+        if (u < 0 || IsConstant(t)) continue;
         const bool cut = work_.exported[static_cast<size_t>(u)] != 0 || device(u) != device(v);
         phase = std::max(phase, work_.phase[static_cast<size_t>(u)] + (cut ? 1 : 0));
       }
       for (const int32_t t : flat_.inputs_of(v)) {
         const int32_t u = flat_.producer(t);
-        if (u < 0 || device(u) != device(v) || work_.phase[static_cast<size_t>(u)] != phase) continue;
+        if (u < 0 || IsConstant(t) || device(u) != device(v) || work_.phase[static_cast<size_t>(u)] != phase) continue;
         const int32_t a = Root(u), b = Root(v);
         work_.parent[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
       }
@@ -170,17 +184,19 @@ class PartsRun {
   }
 
   void FindLengths() {
-    work_.before_ops.clear();
-    for (const int32_t d : work_.device) work_.before_ops.push_back(costs_.overhead(d));
+    work_.before_ops.assign(num_parts(), 0);
     work_.ops.assign(num_parts(), 0);
     work_.after_ops.assign(num_parts(), 0);
     work_.last_tensor.assign(num_parts(), -1);
     work_.edges.clear();
-    for (int32_t v = 0; v < flat_.num_ops(); ++v) work_.ops[Part(v)] += flat_.op_time(v, device(v));
+    for (int32_t v = 0; v < flat_.num_ops(); ++v) {
+      work_.ops[Part(v)] += flat_.op_time(v, device(v));
+      if (!MakesConstants(v)) work_.before_ops[Part(v)] = costs_.overhead(device(v));
+    }
     for (int32_t t = flat_.num_inputs(); t < flat_.num_tensors(); ++t) {
+      if (IsConstant(t)) continue;
       const int32_t u = flat_.producer(t);
       const size_t maker = Part(u);
-      const bool free = flat_.tensor(t).sending == FlatProblem::Sending::kFree;
       const auto bytes = static_cast<double>(flat_.tensor(t).bytes);
       bool leaves = false;
       for (const int32_t v : flat_.consumers(t)) {
@@ -188,10 +204,10 @@ class PartsRun {
         if (reader == maker || work_.last_tensor[reader] == t) continue;
         work_.last_tensor[reader] = t;
         work_.edges.emplace_back(static_cast<int32_t>(maker), static_cast<int32_t>(reader));
-        if (!free) work_.before_ops[reader] += bytes * costs_.read(v, device(v));
+        work_.before_ops[reader] += bytes * costs_.read(v, device(v));
         leaves = true;
       }
-      if (leaves && !free) work_.after_ops[maker] += bytes * costs_.write(u, device(u));
+      if (leaves) work_.after_ops[maker] += bytes * costs_.write(u, device(u));
     }
   }
 

@@ -49,7 +49,7 @@ TEST(Parts, HoldsToItsRulesAsVerifyReadsThem) {
   for (uint64_t k = 0; k < 200 && !HasFailure(); ++k) {
     SCOPED_TRACE(k);
     Random draw = random.Fork(k);
-    const Problem plain = testing::RandomProblem(draw, {.ties = k % 2 == 0});
+    const Problem plain = testing::RandomProblem(draw, {.ties = k % 2 == 0, .constants = k % 3 == 0 ? 0.3 : 0});
     const Problem problem = k % 4 == 0 ? testing::RandomProblem(draw, {.ties = true}) : WithCuts(plain, draw);
     const auto evaluator = MakeParts(problem);
     const auto workspace = evaluator->NewWorkspace();

@@ -44,6 +44,7 @@ constexpr int64_t kEvaluations = 5000;
 struct Row {
   std::string model;
   MeasuredRun parallel{}, hetero{};
+  double from_devices = 0;  // seconds of the first device alone, predicted from the device file
 };
 
 // A model on these devices, its op times measured when it is first asked for.
@@ -78,6 +79,10 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   Row row{.model = model};
   fmt::print(stderr, "{}: plans\n", model);
   row.parallel = TuneModel(catalogs, strings, {}, [](const std::string&) {}).run;
+  ProblemStrings unprofiled = strings;
+  unprofiled.costs.clear();
+  const Setup predicted = MakeSetup(catalogs, unprofiled);
+  row.from_devices = predicted.problem->ToSeconds(SingleDeviceTimes(*predicted.evaluator).front()).value;
   strings.evaluator = "serial";
   Setup setup = MakeSetup(catalogs, strings);
   PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
@@ -165,18 +170,26 @@ void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
       "times, beside "
-      "the median of runs without counters in another process, and its 95 % interval. The profile is not scaled.\n\n"
-      "| model | predicted | measured | off | other programs had the core |\n|---|---:|---:|---:|---:|\n");
-  std::vector<double> off;
+      "the median of runs without counters in another process, and its 95 % interval. The profile is not scaled. "
+      "Beside it "
+      "what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these models.\n\n"
+      "| model | from the profile | measured | off | from the device file | off | other programs had the core "
+      "|\n|---|---:|---:|---:|---:|---:|---:|\n");
+  std::vector<double> off, unprofiled_off;
   for (const Row& row : rows) {
     const RunRow& alone = row.parallel.others.front();
-    fmt::print("| {} | {:.2f} | {} | {} | {:.0f} % |\n", row.model, alone.predicted.value_or(0) * 1e3,
-               Cell(alone.measured), Off(alone), 100 * alone.measured.stolen);
+    const RunRow unprofiled{.name = alone.name, .predicted = row.from_devices, .measured = alone.measured};
+    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {} | {:.0f} % |\n", row.model, alone.predicted.value_or(0) * 1e3,
+               Cell(alone.measured), Off(alone), row.from_devices * 1e3, Off(unprofiled), 100 * alone.measured.stolen);
     if (alone.predicted && alone.measured.error.empty()) {
       off.push_back(std::abs(OffBy(*alone.predicted, Median(alone.measured.seconds))));
+      unprofiled_off.push_back(std::abs(OffBy(row.from_devices, Median(alone.measured.seconds))));
     }
   }
-  if (!off.empty()) fmt::print("\nMedian over the models: off by {:.1f} %.\n", 100 * Median(off));
+  if (!off.empty()) {
+    fmt::print("\nMedian over the models: off by {:.1f} % from the profile, by {:.1f} % from the device file.\n",
+               100 * Median(off), 100 * Median(unprofiled_off));
+  }
 
   fmt::print(
       "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for "
