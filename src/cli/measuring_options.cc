@@ -110,7 +110,9 @@ void MeasuringCommands::AddTune(CLI::App& command) {
       .add_option("--costs", tune_.costs,
                   "Op times (default: measured first, and kept beside the output: FILE.profile.json)")
       ->type_name("COSTS");
-  command.add_option("--evaluations", tune_.evaluations, "How many plans are run")
+  command
+      .add_option("--evaluations", tune_.evaluations,
+                  "How many plans are run at most: fewer where searches find no others")
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--runs", tune_.runs, "How often each plan is run")->capture_default_str()->type_name("N");
