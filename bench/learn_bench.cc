@@ -28,7 +28,7 @@ void BM_PolicyStep(benchmark::State& state, const std::string& planner, const st
   const auto episodes = policy->Play(*task, search, randoms, {.evaluations = 1});
   for (auto _ : state) {
     const Played played{.task = *task, .episode = *episodes[0]};
-    const auto likelihoods = policy->Recall(std::span(&played, 1));
+    const auto likelihoods = policy->Recall(std::span(&played, 1), 1);
     benchmark::DoNotOptimize(
         torch::autograd::grad({likelihoods[0]->log_prob.sum()}, policy->parameters(), {}, false, false, true));
   }

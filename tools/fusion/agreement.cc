@@ -53,7 +53,11 @@ FusionRow CheckFusion(const std::string& path, const std::string& family) {
   row.learnt = IsLearntFrom(row.file);
   const ModelCatalog none("model");
   const auto graph = std::make_shared<const Graph>(ReadModel(path, none));
-  const Device core{.name = "core", .kind = "cpu", .runs_on = "CPU", .cores = {0}};
+  Device core;
+  core.name = "core";
+  core.kind = "cpu";
+  core.runs_on = "CPU";
+  core.cores = {0};
   const auto cluster = std::make_shared<const Cluster>("core", std::vector<Device>{core}, std::vector<Link>(1));
   const Problem problem(graph, cluster, {.time = std::vector<double>(graph->num_ops(), 0), .source = "none"});
 
