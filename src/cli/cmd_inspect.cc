@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/planning.h"
 #include "cli/problem_factory.h"
 #include "report/json.h"
 #include "report/model_page.h"
@@ -63,14 +64,9 @@ Json DataSetJson(const Instance& instance) {
 int Inspect(const InspectArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   const ModelArguments& model = arguments.model;
-  const ProblemStrings strings = {.model = model.model,
-                                  .shapes = model.shapes,
-                                  .batch = model.batch,
-                                  .format = model.format,
-                                  .cluster = arguments.cluster,
-                                  .costs = arguments.costs,
-                                  .mode = model.mode,
-                                  .optimizer = model.optimizer};
+  ProblemStrings strings = StringsOf(model);
+  strings.cluster = arguments.cluster;
+  strings.costs = arguments.costs;
   const Instance instance = MakeInstance(catalogs, strings);
   std::optional<Setup> setup;
   if (!arguments.cluster.empty() || !arguments.costs.empty()) setup = MakeSetup(catalogs, strings, &instance);

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machine.h"
+#include "cli/planning.h"
 #include "cli/profiling.h"
 #include "exec/statistics.h"
 #include "report/json.h"
@@ -59,14 +60,8 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
   if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
-  const ModelArguments& model = arguments.model;
-  ProblemStrings strings = {.model = model.model,
-                            .shapes = model.shapes,
-                            .batch = model.batch,
-                            .format = model.format,
-                            .cluster = arguments.cluster,
-                            .mode = model.mode,
-                            .optimizer = model.optimizer};
+  ProblemStrings strings = StringsOf(arguments.model);
+  strings.cluster = arguments.cluster;
   if (arguments.cluster.empty()) {
     strings.cluster = "here";
     strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());

@@ -25,15 +25,9 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
-  const ModelArguments& model = arguments.model;
-  ProblemStrings strings = {.model = model.model,
-                            .shapes = model.shapes,
-                            .batch = model.batch,
-                            .format = model.format,
-                            .cluster = arguments.cluster,
-                            .costs = arguments.costs,
-                            .mode = model.mode,
-                            .optimizer = model.optimizer};
+  ProblemStrings strings = StringsOf(arguments.model);
+  strings.cluster = arguments.cluster;
+  strings.costs = arguments.costs;
   const std::atomic<bool>* cancelled = CatchInterrupts();
   std::string profile;
   if (arguments.costs.empty()) {

@@ -10,18 +10,23 @@
 
 namespace berth {
 
+ProblemStrings StringsOf(const ModelArguments& arguments) {
+  return {.model = arguments.model,
+          .shapes = arguments.shapes,
+          .batch = arguments.batch,
+          .format = arguments.format,
+          .mode = arguments.mode,
+          .optimizer = arguments.optimizer};
+}
+
 ProblemStrings StringsOf(const ProblemArguments& arguments) {
-  return {.model = arguments.model.model,
-          .shapes = arguments.model.shapes,
-          .batch = arguments.model.batch,
-          .format = arguments.model.format,
-          .cluster = arguments.cluster,
-          .costs = arguments.costs,
-          .evaluator = arguments.evaluator,
-          .mode = arguments.model.mode,
-          .optimizer = arguments.model.optimizer,
-          .objective = arguments.objective,
-          .constraints = TextsOf(arguments.constraints)};
+  ProblemStrings strings = StringsOf(arguments.model);
+  strings.cluster = arguments.cluster;
+  strings.costs = arguments.costs;
+  strings.evaluator = arguments.evaluator;
+  strings.objective = arguments.objective;
+  strings.constraints = TextsOf(arguments.constraints);
+  return strings;
 }
 
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
