@@ -12,23 +12,6 @@
 namespace berth {
 namespace {
 
-// The op that a node goes with: its own; that of what a result takes; that of the first consumer of a constant or a
-// parameter.
-int32_t OpOf(const LoadedModel& model, const ov::Node& node) {
-  const auto known = [&](const ov::Node* other) -> int32_t {
-    const auto found = model.number.find(other);
-    return found == model.number.end() ? -1 : model.op_of[static_cast<size_t>(found->second)];
-  };
-  int32_t op = known(&node);
-  if (op < 0 && ov::is_type<ov::op::v0::Result>(&node)) op = known(node.get_input_node_ptr(0));
-  for (const ov::Output<const ov::Node>& output : node.outputs()) {
-    for (const ov::Input<ov::Node>& consumer : output.get_target_inputs()) {
-      if (op < 0) op = known(consumer.get_node());
-    }
-  }
-  return std::max(op, 0);
-}
-
 void MakeNamesUnique(const std::vector<std::shared_ptr<ov::Node>>& nodes) {
   std::unordered_set<std::string> taken;
   for (const std::shared_ptr<ov::Node>& node : nodes) {
@@ -60,7 +43,7 @@ nlohmann::json WriteIr(const nlohmann::json& question, ov::Core& core) {
   const std::vector<std::shared_ptr<ov::Node>> nodes = loaded.model->get_ordered_ops();
   MakeNamesUnique(nodes);
   for (const std::shared_ptr<ov::Node>& node : nodes) {
-    const std::string& plugin = devices.at(device.at(static_cast<size_t>(OpOf(loaded, *node)))).plugin;
+    const std::string& plugin = devices.at(device.at(static_cast<size_t>(std::max(loaded.OpOf(*node), 0)))).plugin;
     loaded.model->set_rt_info(plugin, "affinity", node->get_friendly_name());
   }
   const std::string xml = question.at("to");

@@ -220,6 +220,21 @@ void NameOps(const nlohmann::json& ops, LoadedModel& loaded) {
 
 }  // namespace
 
+int32_t LoadedModel::OpOf(const ov::Node& node) const {
+  const auto known = [&](const ov::Node* other) -> int32_t {
+    const auto found_at = number.find(other);
+    return found_at == number.end() ? -1 : op_of[static_cast<size_t>(found_at->second)];
+  };
+  int32_t op = known(&node);
+  if (op < 0 && ov::is_type<ov::op::v0::Result>(&node)) op = known(node.get_input_node_ptr(0));
+  for (const ov::Output<const ov::Node>& output : node.outputs()) {
+    for (const ov::Input<ov::Node>& consumer : output.get_target_inputs()) {
+      if (op < 0) op = known(consumer.get_node());
+    }
+  }
+  return op;
+}
+
 std::vector<std::vector<int32_t>> LoadedModel::Predecessors() const {
   std::vector<std::vector<int32_t>> before(nodes.size());
   for (size_t node = 0; node < nodes.size(); ++node) {

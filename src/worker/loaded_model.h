@@ -29,6 +29,9 @@ struct LoadedModel {
 
   // Per node its predecessors among the nodes, ascending.
   std::vector<std::vector<int32_t>> Predecessors() const;
+  // The op that any node of the model goes with: its own; that of what a result takes; that of the first consumer of a
+  // constant or a parameter; -1 where nothing tells.
+  int32_t OpOf(const ov::Node& node) const;
 };
 
 struct LoadOptions {

@@ -15,22 +15,11 @@ namespace {
 // On every node, constants, parameters and results too, or HETERO refuses the model.
 void SetAffinities(const LoadedModel& model, const std::vector<RuntimeDevice>& devices,
                    const std::vector<int32_t>& device_of_op) {
-  const auto set = [](ov::Node& node, const std::string& plugin) { node.get_rt_info()["affinity"] = plugin; };
-  const auto plugin_of = [&](const ov::Node* node) -> const std::string* {
-    const auto known = model.number.find(node);
-    if (known == model.number.end()) return nullptr;
-    const int32_t op = model.op_of[static_cast<size_t>(known->second)];
-    return &devices[static_cast<size_t>(device_of_op[static_cast<size_t>(op)])].plugin;
-  };
   for (const std::shared_ptr<ov::Node>& node : model.model->get_ordered_ops()) {
-    const std::string* plugin = plugin_of(node.get());
-    if (plugin == nullptr && ov::is_type<ov::op::v0::Result>(node)) plugin = plugin_of(node->get_input_node_ptr(0));
-    for (const ov::Output<ov::Node>& output : node->outputs()) {
-      for (const ov::Input<ov::Node>& consumer : output.get_target_inputs()) {
-        if (plugin == nullptr) plugin = plugin_of(consumer.get_node());
-      }
-    }
-    set(*node, plugin == nullptr ? devices.front().plugin : *plugin);
+    const int32_t op = model.OpOf(*node);
+    const RuntimeDevice& device =
+        op < 0 ? devices.front() : devices[static_cast<size_t>(device_of_op[static_cast<size_t>(op)])];
+    node->get_rt_info()["affinity"] = device.plugin;
   }
 }
 
