@@ -52,20 +52,23 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
 PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
-    : catalogs_(catalogs), strings_(std::move(strings)) {
+    : catalogs_(catalogs), strings_(std::move(strings)), instance_(MakeInstance(catalogs_, strings_)) {
   strings_.evaluator = "parts";
-  setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
+  setup_ = opened_ = MakeOwnSetup();
   if (problem().num_devices() < 2) {
     throw Error(
         "cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes "
         "two of one processor",
         problem().cluster().name());
   }
-  first_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
-  runtime_ = std::make_unique<OpenVino>(*first_->problem, ModelFile(strings_.model));
+  runtime_ = std::make_unique<OpenVino>(*opened_->problem, ModelFile(strings_.model));
 }
 
 PlanRunner::~PlanRunner() = default;
+
+std::shared_ptr<const Setup> PlanRunner::MakeOwnSetup() const {
+  return std::make_shared<const Setup>(MakeSetup(catalogs_, strings_, &instance_));
+}
 
 double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
   const auto workspace = setup_->evaluator->NewWorkspace();
@@ -148,7 +151,7 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
 
 void PlanRunner::SetCosts(const CutCosts& costs, const std::string& source) {
   strings_.stored_cluster = std::make_shared<const Cluster>(WithCutCosts(problem().cluster(), costs, source));
-  setup_ = std::make_unique<Setup>(MakeSetup(catalogs_, strings_));
+  setup_ = MakeOwnSetup();
 }
 
 void AddTo(CutFit& fit, const Problem& problem, const std::vector<PlanRun>& runs) {

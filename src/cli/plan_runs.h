@@ -55,10 +55,13 @@ class PlanRunner {
   void SetCosts(const CutCosts& costs, const std::string& source);
 
  private:
+  std::shared_ptr<const Setup> MakeOwnSetup() const;
+
   const Catalogs& catalogs_;
   ProblemStrings strings_;
-  std::unique_ptr<Setup> setup_;  // of the numbers as they are now
-  std::unique_ptr<Setup> first_;  // as it was at first: the runtime refers to its problem
+  const Instance instance_;              // the model, read once
+  std::shared_ptr<const Setup> setup_;   // of the numbers as they are now
+  std::shared_ptr<const Setup> opened_;  // as it was at first: the runtime refers to its problem
   std::unique_ptr<OpenVino> runtime_;
 };
 
