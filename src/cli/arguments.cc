@@ -210,16 +210,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
 
   CheckArguments check;
   CLI::App& check_command = *app.add_subcommand("check", "Check a plan against limits; exit code 1 when it misses one");
-  CLI::Option* checked_plan =
-      check_command.add_option("plan", check.plan, "A plan file of Berth's, or a data set's split (with --model)")
-          ->type_name("PLAN");
-  check_command
-      .add_option("--placement", check.placement,
-                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
-      ->excludes(checked_plan)
-      ->type_name("LIST");
-  check_command.add_option("--model", check.overrides.model, "The model, where it is not the one that the plan names")
-      ->type_name("MODEL");
+  AddPlanOrPlacement(check_command, "A plan file of Berth's, or a data set's split (with --model)", check.plan,
+                     check.placement, check.overrides.model);
   AddOverrides(check_command, check.overrides);
   AddAllowUnknown(check_command, check.allow_unknown_shapes);
   AddLimits(check_command, check);

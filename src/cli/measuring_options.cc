@@ -30,15 +30,8 @@ std::optional<Arguments> MeasuringCommands::Chosen() const {
 }
 
 void MeasuringCommands::AddRun(CLI::App& command) {
-  CLI::Option* run_plan =
-      command.add_option("plan", run_.plan, "A plan file, as `berth plan -o` writes it")->type_name("PLAN");
-  command
-      .add_option("--placement", run_.placement,
-                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
-      ->excludes(run_plan)
-      ->type_name("LIST");
-  command.add_option("--model", run_.overrides.model, "The model, where it is not the one that the plan names")
-      ->type_name("MODEL");
+  AddPlanOrPlacement(command, "A plan file, as `berth plan -o` writes it", run_.plan, run_.placement,
+                     run_.overrides.model);
   AddOverrides(command, run_.overrides);
   command
       .add_option(

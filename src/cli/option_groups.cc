@@ -153,6 +153,17 @@ void AddOverrides(CLI::App& command, PlanOverrides& overrides) {
   AddConstraints(command, overrides.constraints, ", instead of all of the plan's");
 }
 
+void AddPlanOrPlacement(CLI::App& command, const std::string& plan_help, std::string& plan, std::string& placement,
+                        std::optional<std::string>& model) {
+  CLI::Option* const plan_option = command.add_option("plan", plan, plan_help)->type_name("PLAN");
+  command
+      .add_option("--placement", placement,
+                  "Instead of a plan: a device per op in the file's order, 0,1,1,... or @file (with --model)")
+      ->excludes(plan_option)
+      ->type_name("LIST");
+  command.add_option("--model", model, "The model, where it is not the one that the plan names")->type_name("MODEL");
+}
+
 void AddLimits(CLI::App& command, CheckArguments& check) {
   command.add_option("--max-latency", check.latency, "The time of a run, or per sample under pipeline, like 5ms")
       ->type_name("TIME");

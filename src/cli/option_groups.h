@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments);
 void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed);
 void AddTraining(CLI::App& command, TrainArguments& train);
 void AddOverrides(CLI::App& command, PlanOverrides& overrides);
+// A plan file, or instead of it a placement; and another model.
+void AddPlanOrPlacement(CLI::App& command, const std::string& plan_help, std::string& plan, std::string& placement,
+                        std::optional<std::string>& model);
 void AddLimits(CLI::App& command, CheckArguments& check);
 void AddJson(CLI::App& command, bool& json);
 
