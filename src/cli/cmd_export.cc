@@ -14,13 +14,13 @@ void CheckExportable(const SavedPlan& saved, const std::string& model_file, cons
                 strings.model);
   }
   const ModelContent model = ReadModelContent(model_file, strings.format);
-  const bool is_onnx = model.format == "onnx", is_ir = model.format == "ir";
-  if (!is_onnx && !is_ir) {
+  if (!model.runs) {
     throw Error("export: {} is {}, which no runtime reads; a plan of an ONNX model or of OpenVINO's IR can be exported",
                 model_file, model.sentence);
   }
-  if (is_ir && to == "onnxruntime") {
-    throw Error("export: {} is OpenVINO's IR, which ONNX Runtime does not read; export it --to openvino", model_file);
+  if (model.format != "onnx" && to == "onnxruntime") {
+    throw Error("export: {} is {}, which ONNX Runtime does not read; export it --to openvino", model_file,
+                model.sentence);
   }
   if (strings.mode == "training") {
     throw Error(

@@ -29,13 +29,6 @@ size_t OpsOn(const SavedPlan& saved, DeviceId device) {
   return static_cast<size_t>(std::ranges::count(Placement(saved), device));
 }
 
-ImportOptions ReadingOf(const ProblemStrings& strings) {
-  ImportOptions options{.format = strings.format};
-  for (const std::string& shape : strings.shapes) ParseShape(shape, options);
-  if (!strings.batch.empty()) options.batch = static_cast<int64_t>(ParseCount("--batch", strings.batch, 1));
-  return options;
-}
-
 Json PortJson(const OnnxPort& port) { return {{"name", port.name}, {"type", port.type}, {"shape", port.shape}}; }
 
 std::string PartName(size_t part, size_t count) {

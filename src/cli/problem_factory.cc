@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/arguments.h"
+#include "cli/openvino_reading.h"
 #include "import/training.h"
 #include "report/notes.h"
 
@@ -63,6 +64,16 @@ void Constrain(Setup& setup, std::shared_ptr<const Graph> graph, std::shared_ptr
 
 }  // namespace
 
+ImportOptions ReadingOf(const ProblemStrings& strings) {
+  static const OpenVinoReading other;
+  ImportOptions options{.format = strings.format, .other = &other};
+  for (const std::string& shape : strings.shapes) ParseShape(shape, options);
+  if (!strings.batch.empty()) {
+    options.batch = static_cast<int64_t>(std::min<uint64_t>(ParseCount("--batch", strings.batch, 1), INT64_MAX));
+  }
+  return options;
+}
+
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   ProblemStrings complete = strings;
   CompleteMode(complete);
@@ -72,11 +83,8 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
     throw Error("{}: {} is a list of many models, for `berth train --on`; name one of them, like {}", strings.model,
                 name, catalogs.families.Make(strings.model).front());
   }
-  ImportOptions options{.format = strings.format, .sets = catalogs.families.Names()};
-  for (const std::string& shape : strings.shapes) ParseShape(shape, options);
-  if (!strings.batch.empty()) {
-    options.batch = static_cast<int64_t>(std::min<uint64_t>(ParseCount("--batch", strings.batch, 1), INT64_MAX));
-  }
+  ImportOptions options = ReadingOf(strings);
+  options.sets = catalogs.families.Names();
   Instance instance = ReadInstance(strings.model, catalogs.models, options);
   if (!training) return instance;
   if (instance.times || !instance.times_by_kind.empty()) {

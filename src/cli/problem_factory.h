@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/catalogs.h"
+#include "import/import.h"
 #include "placement/diagnosis.h"
 #include "placement/evaluator.h"
 #include "placement/plan_file.h"
@@ -51,6 +52,8 @@ struct Setup {
   std::unique_ptr<const ConstraintCheck> check;
 };
 
+// How the model's file is read: --shape, --batch and --format, and OpenVINO for what Berth does not read itself.
+ImportOptions ReadingOf(const ProblemStrings& strings);
 // The model alone, with backward and update ops in training.
 Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings);
 // Throws NoPlan when the constraints contradict one another. `known`: what MakeInstance gives for these strings, where

@@ -67,19 +67,19 @@ std::string RunsOn(const Device& device) {
 
 bool CanRunModels() { return !ProgramBeside("berth-openvino").empty(); }
 
-std::string OpenVinoProgram() {
+std::string OpenVinoProgram(std::string_view purpose) {
   std::string program = ProgramBeside("berth-openvino");
   if (program.empty()) {
     throw Error(
-        "running models needs OpenVINO, which is not in this build: ./dev build fetches it, where there is one for "
-        "the processor");
+        "{} needs OpenVINO, which is not in this build: ./dev build fetches it, where there is one for the processor",
+        purpose);
   }
   return program;
 }
 
 nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) {
   if (model_file.empty()) {
-    throw Error("{}: is a formula; only the model of a file can be run (ONNX, OpenVINO's IR)", graph.name());
+    throw Error("{}: is a formula; only the model of a file can be run", graph.name());
   }
   const auto backward = [&](OpId op) { return graph.is_backward(op); };
   if (std::ranges::any_of(graph.ops(), backward)) {

@@ -128,7 +128,7 @@ std::string RunsOn(const Device& device);
 
 // Whether that program is here.
 bool CanRunModels();
-// The program that measures; throws Error, one line, where it is not here.
-std::string OpenVinoProgram();
+// That program; throws Error, one line, where it is not here: "`purpose` needs OpenVINO".
+std::string OpenVinoProgram(std::string_view purpose = "running models");
 
 }  // namespace berth

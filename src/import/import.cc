@@ -25,6 +25,7 @@ struct Format {
   Instance (*read)(std::string_view content, const std::string& path, const Params& params,
                    const ImportOptions& options);
   bool takes_shapes = false;
+  bool runs = false;  // whether a runtime reads it
 };
 
 bool LooksLikeGraphJson(std::string_view content) {
@@ -43,6 +44,31 @@ bool LooksLikeOnnx(std::string_view content) {
 }
 
 Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(std::move(graph))}; }
+
+// Read by another program, as an IR.
+Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::string_view content)) {
+  return {.name = std::move(name),
+          .sentence = std::move(sentence),
+          .parameters = {},
+          .looks_like = looks_like,
+          .read =
+              [](std::string_view, const std::string& path, const Params&, const ImportOptions& options) {
+                if (options.other == nullptr) {
+                  throw Error(
+                      "{}: this kind of model is read by OpenVINO, and nothing here asks it; convert it to ONNX", path);
+                }
+                const OtherReader::Ir ir = options.other->ReadAsIr(path, options);
+                std::vector<std::string> notes{fmt::format("read by {}", ir.reader)};
+                if (!ir.batches.empty()) {
+                  notes.push_back(fmt::format(
+                      "sizes that the file leaves open, taken as 1 (set them with --shape): the first axis of {}",
+                      fmt::join(ir.batches, ", ")));
+                }
+                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, std::move(notes)));
+              },
+          .takes_shapes = true,
+          .runs = true};
+}
 
 std::vector<Format> Formats() {
   std::vector<Format> formats;
@@ -116,16 +142,25 @@ std::vector<Format> Formats() {
                        .sentence = "folded: what a runtime executes; raw: every layer is an op, as HSDAG counts",
                        .choices = {"folded", "raw"}}},
        .looks_like = LooksLikeIr,
-       .read = [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-         return OfGraph(ReadIr(content, path, params.Text("view") == "raw" ? IrView::kRaw : IrView::kFolded));
-       }});
+       .read =
+           [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
+             if (params.Text("view") == "raw") return OfGraph(ReadIr(content, path, IrView::kRaw));
+             return OfGraph(
+                 ReadIr(content, path, IrView::kFolded, {"--format 'ir(view=raw)' makes every layer of the IR an op"}));
+           },
+       .runs = true});
+  formats.push_back(Foreign("tensorflow", "TensorFlow: a frozen graph, .pb or .pbtxt, or the folder of a SavedModel",
+                            LooksLikeTensorFlow));
+  formats.push_back(Foreign("tflite", "TensorFlow Lite", LooksLikeTfLite));
+  formats.push_back(Foreign("paddle", "Paddle, the .pdmodel", LooksLikePaddle));
   formats.push_back({.name = "onnx",
                      .sentence = "ONNX",
                      .parameters = {},
                      .looks_like = LooksLikeOnnx,
                      .read = [](std::string_view content, const std::string& path, const Params&,
                                 const ImportOptions& options) { return OfGraph(ReadOnnx(content, path, options)); },
-                     .takes_shapes = true});
+                     .takes_shapes = true,
+                     .runs = true});
   return formats;
 }
 
@@ -144,26 +179,47 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
   throw Error("{}: is no model of a known kind; known are {}; --format names one", path, fmt::join(known, ", "));
 }
 
-std::string ReadContent(const std::string& path) {
-  return ReadFile(
-      path, {.what = "model",
-             .most_bytes = (int64_t{1} << 31) - 1,
-             .may_be_pipe = true,
-             .if_larger = "keep the weights in files of their own (ONNX external data), Berth does not need them"});
+constexpr std::string_view kSavedModel = "saved_model.pb";
+
+// The format of what content cannot tell: a SavedModel is a folder.
+std::string KnownByPath(const std::string& path) {
+  std::error_code code;
+  const bool saved = fs::is_directory(path, code) ? fs::exists(fs::path(path) / kSavedModel, code)
+                                                  : fs::path(path).filename() == kSavedModel;
+  return saved ? "tensorflow" : "";
 }
 
-Spec AskedFormat(const std::string& format) { return format.empty() ? Spec{} : Spec::Parse(format); }
+std::string ReadContent(const std::string& path) {
+  std::error_code code;
+  const bool folder = fs::is_directory(path, code);
+  if (folder && KnownByPath(path).empty())
+    throw Error("{}: is a folder; of folders only TensorFlow's SavedModel is a model, which has a {}", path,
+                kSavedModel);
+  return ReadFile(
+      folder ? (fs::path(path) / kSavedModel).string() : path,
+      {.what = "model",
+       .most_bytes = (int64_t{1} << 31) - 1,
+       .may_be_pipe = true,
+       .if_larger = "keep the weights in files of their own (ONNX external data), Berth does not need them"});
+}
+
+Spec AskedFormat(const std::string& format, const std::string& path) {
+  const std::string asked = format.empty() ? KnownByPath(path) : format;
+  return asked.empty() ? Spec{} : Spec::Parse(asked);
+}
 
 Instance ReadModelFile(const std::string& path, const ImportOptions& options) {
   const std::string content = ReadContent(path);
-  const Spec asked = AskedFormat(options.format);
+  const Spec asked = AskedFormat(options.format, path);
   const std::vector<Format> formats = Formats();
   const Format& format = FormatOf(formats, content, path, asked.name);
   if ((!options.shapes.empty() || options.batch) && !format.takes_shapes) {
     throw Error("{}: --shape and --batch are for formats that describe shapes, like ONNX; this is {}", path,
                 format.sentence);
   }
-  return format.read(content, path,
+  // Of a SavedModel its folder, whichever of the two was named.
+  const bool in_folder = format.name == "tensorflow" && fs::path(path).filename() == kSavedModel;
+  return format.read(content, in_folder ? fs::absolute(path).parent_path().string() : path,
                      Params(asked.name.empty() ? Spec{.name = format.name} : asked, format.parameters, "model format"),
                      options);
 }
@@ -201,11 +257,12 @@ std::string ModelFile(std::string_view model) {
 }
 
 ModelContent ReadModelContent(const std::string& path, const std::string& format) {
-  ModelContent model{.content = ReadContent(path), .format = {}, .sentence = {}};
+  ModelContent model{.content = ReadContent(path), .format = {}, .sentence = {}, .runs = false};
   const std::vector<Format> formats = Formats();
-  const Format& known = FormatOf(formats, model.content, path, AskedFormat(format).name);
+  const Format& known = FormatOf(formats, model.content, path, AskedFormat(format, path).name);
   model.format = known.name;
   model.sentence = known.sentence;
+  model.runs = known.runs;
   return model;
 }
 

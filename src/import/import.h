@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "base/catalog.h"
 #include "graph/graph.h"
 #include "import/instance.h"
+#include "import/other_reader.h"
 
 namespace berth {
 
@@ -20,21 +20,24 @@ void RegisterSyntheticModels(ModelCatalog& catalog);
 
 struct ImportOptions {
   // Sizes for model inputs, by input name: replaces symbolic and fixed dimensions alike.
-  std::map<std::string, std::vector<int64_t>, std::less<>> shapes{};
+  NamedSizes shapes{};
   // The size of the batch axis of every input of which it is plain which axis that is.
   std::optional<int64_t> batch{};
   // "onnx", "berth", "piper(recomputation=true)", ...; empty: known by content.
   std::string format{};
   // Names that stand for many models at once: no model, but a wrong name may be meant for one.
   std::vector<std::string> sets{};
+  // Reads formats that Berth has no reader for, and tells shapes that its own leaves unknown. May be null: the first
+  // are an Error then, the second stay unknown.
+  const OtherReader* other = nullptr;
 };
 
 // Parses "input=32,3,224,224"; throws Error with an example.
 void ParseShape(std::string_view text, ImportOptions& options);
 
-// `model` is a file, the name of a model that ships with Berth ("resnet50"), or a catalog name with parameters, looked
-// for in this order: an existing file, a shipped model, the catalog. Throws Error when it is none, naming what there
-// is.
+// `model` is a file (of TensorFlow's SavedModel the folder), the name of a model that ships with Berth ("resnet50"), or
+// a catalog name with parameters, looked for in this order: an existing file, a shipped model, the catalog. Throws
+// Error when it is none, naming what there is.
 Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
 // The graph of it alone.
 Graph ReadModel(std::string_view model, const ModelCatalog& catalog, const ImportOptions& options = {});
@@ -47,6 +50,7 @@ struct ModelContent {
   std::string content;
   std::string format;    // "onnx", "ir", "berth", ...
   std::string sentence;  // what that is: "OpenVINO's IR, the .xml"
+  bool runs = false;     // whether a runtime reads it, and not Berth alone
 };
 // `format`: as in ImportOptions. Throws Error.
 ModelContent ReadModelContent(const std::string& path, const std::string& format);

@@ -18,8 +18,6 @@
 namespace berth {
 namespace {
 
-using Shapes = std::map<std::string, std::vector<int64_t>, std::less<>>;
-
 // --- Parsing -----------------------------------------------------------------------------------------------
 
 onnx::ModelProto Parse(std::string_view content, const std::string& path) {
@@ -73,7 +71,7 @@ class Inputs {
   }
 
   // Throws Error for a --batch that no input plainly has.
-  void Declare(OnnxScope& scope, const Shapes& shapes, std::optional<int64_t> batch) {
+  void Declare(OnnxScope& scope, const NamedSizes& shapes, std::optional<int64_t> batch) {
     if (batch) BindBatch(shapes, *batch);
     BindSymbols(shapes);
     for (const onnx::ValueInfoProto* info : infos_) {
@@ -109,7 +107,7 @@ class Inputs {
 
  private:
   // The axes of the inputs that are not given a shape of their own; which inputs have none is noted.
-  void BindBatch(const Shapes& shapes, int64_t batch) {
+  void BindBatch(const NamedSizes& shapes, int64_t batch) {
     const bool named = std::ranges::any_of(infos_, [](const onnx::ValueInfoProto* info) {
       return std::ranges::any_of(info->type().tensor_type().shape().dim(),
                                  [](const auto& dim) { return NamesBatch(dim.dim_param()); });
@@ -176,7 +174,7 @@ class Inputs {
   }
 
   // A symbol means the same number everywhere: a --shape for one input sets it for all.
-  void BindSymbols(const Shapes& shapes) {
+  void BindSymbols(const NamedSizes& shapes) {
     for (const auto& [name, dims] : shapes) {
       const auto found = std::ranges::find(
           infos_, name, [](const onnx::ValueInfoProto* info) -> const std::string& { return info->name(); });
@@ -324,34 +322,61 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   return builder.Build(walk.path);
 }
 
+// What another reader says of the sizes of tensors, at those that the inputs of `walk` have.
+OtherReader::Sizes AskOther(const OtherReader& other, const OnnxWalk& walk, const std::vector<size_t>& inputs) {
+  NamedSizes sizes;
+  for (const size_t position : inputs) sizes.emplace(walk.pool[position].name, walk.pool[position].dims);
+  try {
+    return other.TensorSizes(walk.path, sizes);
+  } catch (const Error& error) {
+    return {.refused = error.what()};
+  }
+}
+
 // Walks through the model at the sizes that are asked for, and returns finish(walk, scope, positions of the inputs).
 template <typename Finish>
 auto WalkAt(const onnx::ModelProto& model, const std::string& path, const ImportOptions& options,
             const Finish& finish) {
-  const auto walk_through = [&](const Shapes& shapes, std::optional<int64_t> batch, ShapeRecord* file_shapes,
-                                const auto& end) {
+  const auto walk_through = [&](const NamedSizes& shapes, std::optional<int64_t> batch, ShapeRecord* file_shapes,
+                                const OtherReader::Sizes* other, const auto& end) {
     OnnxWalk walk{.path = path, .opsets = {}};
     walk.opsets = ReadVersions(model, walk.notes);
     walk.file_shapes = file_shapes;
+    walk.other = other;
     OnnxScope scope(walk, model.graph(), nullptr);
     scope.DeclareInitializers();
     Inputs inputs(model, scope, walk);
     inputs.Declare(scope, shapes, batch);
     if (file_shapes != nullptr) file_shapes->changes = Changes(walk, inputs.positions());
     scope.Run();
+    if (other != nullptr && !other->refused.empty())
+      walk.notes.Add("another reader was asked for the shapes that are not known, in vain", other->refused);
     return end(walk, scope, inputs.positions());
   };
-  if (options.shapes.empty() && !options.batch) return walk_through({}, {}, nullptr, finish);
+  // Again with what another reader says, where this one had to guess.
+  const auto walk_surely = [&](const NamedSizes& shapes, std::optional<int64_t> batch, ShapeRecord* file_shapes) {
+    using Result = std::invoke_result_t<Finish, const OnnxWalk&, const OnnxScope&, const std::vector<size_t>&>;
+    std::optional<OtherReader::Sizes> other;
+    std::optional<Result> result = walk_through(
+        shapes, batch, file_shapes, nullptr,
+        [&](const OnnxWalk& walk, const OnnxScope& scope, const std::vector<size_t>& inputs) -> std::optional<Result> {
+          if (walk.guessed && options.other != nullptr) other = AskOther(*options.other, walk, inputs);
+          if (other) return std::nullopt;
+          return finish(walk, scope, inputs);
+        });
+    return result ? std::move(*result) : walk_through(shapes, batch, file_shapes, &*other, finish);
+  };
+  if (options.shapes.empty() && !options.batch) return walk_surely({}, {}, nullptr);
 
   // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
   ShapeRecord file_shapes;
-  walk_through({}, {}, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const std::vector<size_t>&) {
+  walk_through({}, {}, nullptr, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const std::vector<size_t>&) {
     for (const Value& value : walk.pool) {
       file_shapes.dims.emplace(value.name, value.dims);
       if (value.certainty != Certainty::kKnown) file_shapes.uncertain.emplace(value.name);
     }
   });
-  return walk_through(options.shapes, options.batch, &file_shapes, finish);
+  return walk_surely(options.shapes, options.batch, &file_shapes);
 }
 
 }  // namespace

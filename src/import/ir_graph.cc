@@ -192,8 +192,7 @@ class GraphMaker {
     builder_.AddNote(
         view_ == IrView::kRaw
             ? "raw view: every layer of the IR is an op; constants and what is made of them cost and transfer nothing"
-            : "folded view: constants are parameters, inputs and results are no ops; --format 'ir(view=raw)' keeps "
-              "all");
+            : "folded view: constants are parameters, inputs and results are no ops");
     return builder_.Build(path_);
   }
 

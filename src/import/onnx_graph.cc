@@ -353,7 +353,8 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
   }
 }
 
-// Every output gets dimensions: those inferred, else those that the file declares, else a guess that is noted.
+// Every output gets dimensions: those inferred, else those that the file declares, else those of another reader, else a
+// guess that is noted.
 void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value& output, const std::string& problem) {
   const auto info = infos_.find(name);
   const Value declared = info == infos_.end() ? Value() : ReadDeclared(*info->second);
@@ -377,12 +378,27 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value
     walk_.notes.Add("shapes that no rule tells, taken from the file's own record", name);
     return;
   }
+  const bool derived = node.InputCertainty() == Certainty::kUnknown;
+  const bool open = !output.known_dims || output.certainty == Certainty::kUnknown;
+  if (open && !derived && outer_ == nullptr && walk_.other != nullptr) {
+    // The other reader was asked at the sizes of this walk, so what hangs on a size that the file leaves open would
+    // look known: that is why only what follows from known sizes is taken.
+    if (const auto told = walk_.other->tensors.find(name); told != walk_.other->tensors.end()) {
+      CheckedBytes(told->second, output.type, where);
+      output.dims = told->second;
+      output.known_dims = true;
+      output.certainty = Certainty::kKnown;
+      walk_.notes.Add(fmt::format("shapes that no rule tells, taken from the reading of {}", walk_.other->reader),
+                      name);
+      return;
+    }
+  }
   std::string why = problem;
   if (output.known_dims) {
     try {
       CheckedBytes(output.dims, output.type, where);
-      const bool derived = node.InputCertainty() == Certainty::kUnknown;
       if (output.certainty == Certainty::kUnknown && !derived) {
+        walk_.guessed = true;
         walk_.notes.Add("shapes that are not known and were guessed", fmt::format("{} ({})", name, node.type));
       }
       return;
@@ -401,6 +417,7 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value
     if (input == nullptr || input->constant || input->is_sequence) continue;
     if (largest == nullptr || Elements(input->dims) > Elements(largest->dims)) largest = input;
   }
+  if (!derived) walk_.guessed = true;
   output.dims.clear();
   if (largest != nullptr) {
     output.dims = largest->dims;

@@ -14,6 +14,7 @@
 
 #include "import/onnx_node.h"
 #include "import/onnx_shapes.h"
+#include "import/other_reader.h"
 
 namespace berth {
 
@@ -29,10 +30,12 @@ struct OnnxWalk {
   std::string path;
   std::map<std::string, int64_t, std::less<>> opsets;  // by domain, "" for ai.onnx
   const ShapeRecord* file_shapes = nullptr;            // set when the sizes are not the file's own
+  const OtherReader::Sizes* other = nullptr;           // another program's reading, once it was asked
   std::deque<Value> pool{};                            // every value of every scope; references stay
   NoteList notes{};
   std::set<std::string, std::less<>> unknown_types{};  // op types that are costed by their bytes
   size_t scopes = 0;
+  bool guessed = false;  // whether a shape was that does not follow from a size that the file leaves open
 };
 
 // A node that is not folded away: work for a device.

@@ -188,8 +188,10 @@ bool LooksLikeIr(std::string_view content) {
   return start.find("<net ") != start.npos && content.find("<layers") != content.npos;
 }
 
-Graph ReadIr(std::string_view content, const std::string& path, IrView view) {
-  return BuildIrGraph(IrReader(content, path).Read(), view, path);
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, std::vector<std::string> notes) {
+  IrNet net = IrReader(content, path).Read();
+  net.notes.insert(net.notes.begin(), notes.begin(), notes.end());
+  return BuildIrGraph(net, view, path);
 }
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "import/instance.h"
 #include "import/ir_net.h"
@@ -53,8 +54,14 @@ bool LooksLikePlanted(std::string_view content);
 Instance ReadPlanted(std::string_view content, const std::string& path);
 
 // OpenVINO's intermediate representation, the .xml of a model; its weights are not needed. Dynamic dimensions count
-// as 1.
+// as 1. `notes`: what else there is to say of the graph.
 bool LooksLikeIr(std::string_view content);
-Graph ReadIr(std::string_view content, const std::string& path, IrView view);
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, std::vector<std::string> notes = {});
+
+// Formats that another program reads (import/other_reader.h): TensorFlow's frozen graphs, binary or as text, TensorFlow
+// Lite and Paddle.
+bool LooksLikeTensorFlow(std::string_view content);
+bool LooksLikeTfLite(std::string_view content);
+bool LooksLikePaddle(std::string_view content);
 
 }  // namespace berth

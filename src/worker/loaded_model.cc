@@ -43,41 +43,10 @@ std::shared_ptr<ov::Model> ReadWithoutWeights(const std::string& path, ov::Core&
   return core.read_model(xml, weights);
 }
 
-std::shared_ptr<ov::Model> Read(const std::string& path, ov::Core& core, const LoadOptions& options) {
-  const std::filesystem::path file(path);
-  std::filesystem::path weights = file;
-  if (file.extension() == ".xml" && !std::filesystem::exists(weights.replace_extension(".bin"))) {
-    if (options.as_in_file) throw Error("its weights are not there: {}", weights.string());
-    return ReadWithoutWeights(path, core);
-  }
-  return core.read_model(path);
-}
-
 // At inference Dropout passes on what it is given; OpenVINO refuses the form with a `training_mode` input.
 void AddDropout(ov::Core& core) {
   core.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
       "Dropout", [](const ov::frontend::NodeContext& node) -> ov::OutputVector { return {node.get_input(0)}; }));
-}
-
-// The sizes that the graph was made with; open ones are 1.
-void SetSizes(ov::Model& model, const nlohmann::json& inputs) {
-  std::map<ov::Output<ov::Node>, ov::PartialShape> shapes;
-  for (const ov::Output<ov::Node>& input : model.inputs()) {
-    ov::PartialShape shape = input.get_partial_shape();
-    for (const std::string& name : input.get_names()) {
-      if (!inputs.contains(name)) continue;
-      const auto sizes = inputs.at(name).get<std::vector<int64_t>>();
-      if (shape.rank().is_dynamic() || shape.rank().get_length() == static_cast<int64_t>(sizes.size())) {
-        shape = ov::PartialShape(std::vector<ov::Dimension>(sizes.begin(), sizes.end()));
-      }
-    }
-    if (shape.rank().is_dynamic()) shape = ov::PartialShape{};
-    for (ov::Dimension& size : shape) {
-      if (size.is_dynamic()) size = 1;
-    }
-    shapes.emplace(input, shape);
-  }
-  model.reshape(shapes);
 }
 
 // --- Weights -----------------------------------------------------------------------------------------------
@@ -220,6 +189,46 @@ void NameOps(const nlohmann::json& ops, LoadedModel& loaded) {
 
 }  // namespace
 
+std::shared_ptr<ov::Model> ReadModelFile(const std::string& path, ov::Core& core, const LoadOptions& options) {
+  AddDropout(core);
+  const std::filesystem::path file(path);
+  std::filesystem::path weights = file;
+  if (file.extension() == ".xml" && !std::filesystem::exists(weights.replace_extension(".bin"))) {
+    if (options.as_in_file) throw Error("its weights are not there: {}", weights.string());
+    return ReadWithoutWeights(path, core);
+  }
+  return core.read_model(path);
+}
+
+std::unordered_set<std::string> NamesOf(const ov::Output<ov::Node>& input) {
+  std::unordered_set<std::string> names = input.get_names();
+  names.insert(input.get_node()->get_friendly_name());
+  for (const std::string& name : std::vector<std::string>(names.begin(), names.end())) {
+    if (name.ends_with(":0")) names.insert(name.substr(0, name.size() - 2));
+  }
+  return names;
+}
+
+void SetSizes(ov::Model& model, const nlohmann::json& inputs) {
+  std::map<ov::Output<ov::Node>, ov::PartialShape> shapes;
+  for (const ov::Output<ov::Node>& input : model.inputs()) {
+    ov::PartialShape shape = input.get_partial_shape();
+    for (const std::string& name : NamesOf(input)) {
+      if (!inputs.contains(name)) continue;
+      const auto sizes = inputs.at(name).get<std::vector<int64_t>>();
+      if (shape.rank().is_dynamic() || shape.rank().get_length() == static_cast<int64_t>(sizes.size())) {
+        shape = ov::PartialShape(std::vector<ov::Dimension>(sizes.begin(), sizes.end()));
+      }
+    }
+    if (shape.rank().is_dynamic()) shape = ov::PartialShape{};
+    for (ov::Dimension& size : shape) {
+      if (size.is_dynamic()) size = 1;
+    }
+    shapes.emplace(input, shape);
+  }
+  model.reshape(shapes);
+}
+
 int32_t LoadedModel::OpOf(const ov::Node& node) const {
   const auto known = [&](const ov::Node* other) -> int32_t {
     const auto found_at = number.find(other);
@@ -268,8 +277,7 @@ LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core, const Load
   const std::string path = question.at("model");
   LoadedModel loaded;
   try {
-    AddDropout(core);
-    loaded.model = Read(path, core, options);
+    loaded.model = ReadModelFile(path, core, options);
     SetSizes(*loaded.model, question.at("inputs"));
     ov::pass::Manager passes;
     passes.register_pass<ov::pass::ConstantFolding>();

@@ -7,6 +7,7 @@
 #include <openvino/openvino.hpp>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace berth {
@@ -37,6 +38,14 @@ struct LoadedModel {
 struct LoadOptions {
   bool as_in_file = false;  // no weight is filled and no input is made; weights that are missing are an Error
 };
+
+// As OpenVINO reads the file, an IR without its .bin included. Throws what OpenVINO throws.
+std::shared_ptr<ov::Model> ReadModelFile(const std::string& path, ov::Core& core, const LoadOptions& options = {});
+
+// What a model's input goes by: its node and its tensor, of TensorFlow's "image:0" also "image".
+std::unordered_set<std::string> NamesOf(const ov::Output<ov::Node>& input);
+// `inputs`: {name: [sizes]}. Sizes that stay open are 1.
+void SetSizes(ov::Model& model, const nlohmann::json& inputs);
 
 // `question`: {"model": path, "inputs": {name: [sizes]}, "ops": [{"name": n, "tensors": [names]}]}. Sizes that stay
 // open are 1. Constants that are folded are folded; of the floating-point constants of at least 16 elements those whose

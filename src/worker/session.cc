@@ -9,6 +9,7 @@
 #include "worker/detect.h"
 #include "worker/ir_writer.h"
 #include "worker/kernels.h"
+#include "worker/model_reader.h"
 #include "worker/op_clock.h"
 #include "worker/outputs.h"
 
@@ -44,6 +45,8 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "run") return Run(question);
     if (what == "profile" || what == "op_times") return Profile(question);
     if (what == "write_ir") return WriteIr(question, core_);
+    if (what == "read_ir") return ReadAsIr(question, core_);
+    if (what == "tensor_sizes") return ReadTensorSizes(question, core_);
     if (what == "kernels") {
       BERTH_CHECK(model_, "a model is opened first");
       const RuntimeDevice& device = devices_.at(question.at("device").get<size_t>());

@@ -33,6 +33,8 @@ namespace berth {
 //
 // {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
 //
+// {"do": "read_ir", ...}, {"do": "tensor_sizes", ...} -> {...} (worker/model_reader.h); likewise
+//
 // {"do": "kernels", "device": d} -> {"kernels": [{"type": OpenVINO's, "ops": [numbers]}]}: which ops it runs as one; an
 // op that no kernel names is in none, one that became several nodes may be in several.
 //

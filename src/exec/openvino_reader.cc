@@ -1,0 +1,46 @@
+#include "exec/openvino_reader.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "exec/openvino.h"
+#include "exec/worker_process.h"
+
+namespace berth {
+namespace {
+
+constexpr double kLimit = 300;  // seconds; a large model is read in ten
+
+nlohmann::json Ask(const std::string& path, nlohmann::json question) {
+  WorkerProcess worker(OpenVinoProgram("reading " + path));
+  question["model"] = std::filesystem::absolute(path).string();
+  nlohmann::json answer = worker.Ask(question, kLimit);
+  if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
+  return answer;
+}
+
+nlohmann::json Json(const SizesByName& sizes) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, dims] : sizes) json[name] = dims;
+  return json;
+}
+
+}  // namespace
+
+IrReading ReadAsIr(const std::string& path, const SizesByName& inputs, std::optional<int64_t> batch) {
+  nlohmann::json question = {{"do", "read_ir"}, {"inputs", Json(inputs)}, {"batch", nullptr}};
+  if (batch) question["batch"] = *batch;
+  const nlohmann::json answer = Ask(path, question);
+  return {.xml = answer.at("xml"), .batches = answer.at("batches"), .version = answer.at("version")};
+}
+
+SizesReading ReadTensorSizes(const std::string& path, const SizesByName& inputs) {
+  const nlohmann::json answer = Ask(path, {{"do", "tensor_sizes"}, {"inputs", Json(inputs)}});
+  SizesReading reading{.tensors = {}, .version = answer.at("version")};
+  for (const auto& [name, dims] : answer.at("tensors").items()) {
+    reading.tensors.emplace(name, dims.get<std::vector<int64_t>>());
+  }
+  return reading;
+}
+
+}  // namespace berth
