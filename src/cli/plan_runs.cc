@@ -9,6 +9,7 @@
 #include <set>
 
 #include "exec/statistics.h"
+#include "placement/fusion.h"
 #include "placement/search.h"
 #include "report/plan_report.h"
 
@@ -17,6 +18,16 @@ namespace {
 
 constexpr size_t kPlansAtATime = 5;  // each is compiled and kept in memory meanwhile
 constexpr double kLimit = 1800;      // seconds
+constexpr size_t kMostMoved = 32;    // kernels, between a plan and its neighbours
+
+std::vector<std::vector<DeviceId>> FastestFirst(const std::map<std::vector<DeviceId>, double>& found) {
+  std::vector<std::pair<double, std::vector<DeviceId>>> order;
+  for (const auto& [device, time] : found) order.emplace_back(time, device);
+  std::ranges::sort(order);
+  std::vector<std::vector<DeviceId>> plans;
+  for (auto& [time, device] : order) plans.push_back(std::move(device));
+  return plans;
+}
 
 std::vector<double> Ranks(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
@@ -90,12 +101,29 @@ std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int sea
       if (!result.plan.device.empty() && result.score.fits()) add(result.plan.device);
     }
   }
-  std::vector<std::pair<double, std::vector<DeviceId>>> order;
-  for (const auto& [device, time] : found) order.emplace_back(time, device);
-  std::ranges::sort(order);
-  std::vector<std::vector<DeviceId>> plans;
-  for (auto& [time, device] : order) plans.push_back(std::move(device));
-  return plans;
+  return FastestFirst(found);
+}
+
+std::vector<std::vector<DeviceId>> PlanRunner::Neighbours(const std::vector<DeviceId>& device) const {
+  const Grouping fused = FusedOps(problem().graph());
+  std::vector<int32_t> label;
+  for (const OpId op : problem().graph().ops()) label.push_back(static_cast<int32_t>(Index(fused.group_of(op))));
+  const Grouping kernels = JoinColocated(problem(), std::move(label));
+  const std::vector<GroupId> order = TopologicalOrder(MakeQuotient(problem(), kernels));
+  std::map<std::vector<DeviceId>, double> found;
+  for (size_t begin = 0; begin < order.size(); ++begin) {
+    for (const DeviceId to : problem().cluster().ids()) {
+      std::vector<DeviceId> moved = device;
+      for (size_t count = 1; count <= kMostMoved && begin + count <= order.size(); ++count) {
+        for (const OpId op : kernels.ops_of(order[begin + count - 1])) moved[Index(op)] = to;
+        // 1, 2, 4, ... of them.
+        if ((count & (count - 1)) != 0 || moved == device || FindViolation(problem(), {.device = moved})) continue;
+        const double time = Predict(moved);
+        if (std::isfinite(time)) found.emplace(moved, time);
+      }
+    }
+  }
+  return FastestFirst(found);
 }
 
 std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_t seed) const {

@@ -43,6 +43,9 @@ class PlanRunner {
   // Different plans, those with the smallest prediction first, as many as searches with these seeds end with; single
   // devices are among them.
   std::vector<std::vector<DeviceId>> Candidates(uint64_t seed, int searches, int64_t evaluations) const;
+  // The plans that differ from this one by a run of kernels, 1 to 32 that follow one another in a topological order, on
+  // another device; those with the smallest prediction first. O(kernels x devices) predictions.
+  std::vector<std::vector<DeviceId>> Neighbours(const std::vector<DeviceId>& device) const;
   // Different plans, good and bad, for a fit: half of them random over groups of ops of many sizes.
   std::vector<std::vector<DeviceId>> VariedPlans(size_t count, uint64_t seed) const;
 

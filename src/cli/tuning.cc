@@ -14,6 +14,15 @@ constexpr int kSearches = 3;   // per round, of each kind
 constexpr int64_t kEvaluations = 4000;
 constexpr size_t kFinalists = 3, kFinalRuns = 15;
 
+std::vector<PlanRun> FastestFirst(const std::vector<TunedPlan>& plans) {
+  std::vector<PlanRun> order;
+  for (const TunedPlan& plan : plans) {
+    if (plan.run.ran()) order.push_back(plan.run);
+  }
+  std::ranges::stable_sort(order, {}, &PlanRun::seconds);
+  return order;
+}
+
 }  // namespace
 
 const PlanRun& Tuning::winner() const {
@@ -35,14 +44,20 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     const size_t left = plans - tuning.plans.size();
     const size_t wanted = std::min(left, (plans + rounds - 1) / rounds);
     std::vector<std::vector<DeviceId>> chosen;
+    const auto choose = [&](std::vector<std::vector<DeviceId>> candidates) {
+      for (std::vector<DeviceId>& plan : candidates) {
+        if (chosen.size() == wanted) return;
+        if (seen.insert(plan).second) chosen.push_back(std::move(plan));
+      }
+    };
     // A round whose searches find nothing new looks longer.
     const int searches = kSearches * static_cast<int>(std::max<size_t>(1, wanted / 4));
     for (int longer = 1; longer <= 3 && chosen.empty(); ++longer) {
-      for (std::vector<DeviceId>& plan :
-           runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer)) {
-        if (chosen.size() == wanted) break;
-        if (seen.insert(plan).second) chosen.push_back(std::move(plan));
-      }
+      choose(runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer));
+    }
+    // Where searches end with the same few plans, what is near the fastest of these may be faster than predicted.
+    for (const PlanRun& fast : FastestFirst(tuning.plans)) {
+      if (chosen.size() < wanted && !stop()) choose(runner.Neighbours(fast.device));
     }
     if (chosen.empty()) break;
     const std::vector<PlanRun> ran = runner.Run(chosen, options.runs, options.stop, [&](size_t done) {
@@ -54,11 +69,7 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     if (fit.num_parts() > 0) runner.SetCosts(fit.Fit(), fmt::format("{} parts of this model's runs", fit.num_parts()));
   }
   // The fastest of many noisy runs flatters itself: the first few are run again, in turns.
-  std::vector<PlanRun> order;
-  for (const TunedPlan& plan : tuning.plans) {
-    if (plan.run.ran()) order.push_back(plan.run);
-  }
-  std::ranges::stable_sort(order, {}, &PlanRun::seconds);
+  const std::vector<PlanRun> order = FastestFirst(tuning.plans);
   std::vector<std::vector<DeviceId>> best;
   for (size_t i = 0; i < std::min(order.size(), kFinalists); ++i) best.push_back(order[i].device);
   if (!best.empty() && !stop()) {
