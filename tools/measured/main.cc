@@ -1,7 +1,7 @@
 // Writes the tables of docs/measured.md to standard output: ./dev measured. Every figure in them is measured here, now.
-//   usage: measured [--runs N] [--plans N] [--contest] [MODEL...]
-// With --contest only: tune with 20 plans run beside planners that search by running 200 each, which takes hours for
-// many models.
+//   usage: measured [--runs N] [--plans N] [--contest | --hsdag SEEDS] [MODEL...]
+// With --contest only: tune with 20 plans run beside planners that search by running 200 each. With --hsdag only:
+// HSDAG's table 2, 200 plans run per placer and seed. Both take hours for many models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -222,59 +222,136 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 }
 
-// `tune` beside what searches by running each plan; all winners are run once more, in turns.
-void Contest(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
-  struct Entry {
-    std::string name;
-    std::vector<DeviceId> device;
-    int64_t plans = 0;
-    double seconds = 0;
-  };
+// A plan that somebody found by running plans.
+struct Found {
+  std::string name;
+  std::vector<DeviceId> device;
+  int64_t plans = 0;  // that were run
+  double seconds = 0;
+};
+
+Found FindByTuning(const Catalogs& catalogs, const ProblemStrings& strings, bool correct, uint64_t seed) {
   constexpr size_t kTuned = 20;
+  PlanRunner runner(catalogs, strings);
+  const Stopwatch watch;
+  const Tuning tuning =
+      TunePlans(runner, {.plans = kTuned, .seed = seed, .correct = correct}, [](const std::string&) {});
+  Found found{.name = correct ? "tune" : "tune, nothing corrected", .device = {}};
+  if (!tuning.finalists.empty()) found.device = tuning.winner().device;
+  found.plans = static_cast<int64_t>(tuning.plans.size());
+  found.seconds = watch.seconds();
+  return found;
+}
+
+Found FindByRunning(const Catalogs& catalogs, ProblemStrings strings, const std::string& executor,
+                    const std::string& planner, uint64_t seed) {
   constexpr int64_t kSearched = 200;
-  const ProblemStrings strings = models.Strings(model);
-  std::vector<Entry> entries;
-  for (const bool correct : {true, false}) {
-    fmt::print(stderr, "{}: tune{}\n", model, correct ? "" : ", nothing corrected");
-    PlanRunner runner(catalogs, strings);
-    const Stopwatch watch;
-    const Tuning tuning = TunePlans(runner, {.plans = kTuned, .correct = correct}, [](const std::string&) {});
-    if (tuning.finalists.empty()) continue;
-    entries.push_back({correct ? "tune" : "tune, nothing corrected", tuning.winner().device,
-                       static_cast<int64_t>(tuning.plans.size()), watch.seconds()});
-  }
-  std::vector<std::string> planners = {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=random)"};
-  if (kCanLearn) planners.emplace_back("on(group=fusion,planner=\"hsdag(critic=blank)\")");
-  for (const std::string& planner : planners) {
-    fmt::print(stderr, "{}: {}\n", model, planner);
-    ProblemStrings measured = strings;
-    measured.evaluator = "openvino_parallel";
-    const Setup setup = MakeSetup(catalogs, measured);
-    const Stopwatch watch;
-    PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
-        {.evaluator = *setup.evaluator, .budget = {.evaluations = kSearched}, .random = Random(1)});
-    if (result.plan.device.empty()) continue;
-    entries.push_back({planner, std::move(result.plan.device), result.evaluations, watch.seconds()});
-  }
+  strings.evaluator = executor;
   const Setup setup = MakeSetup(catalogs, strings);
+  const Stopwatch watch;
+  PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
+      {.evaluator = *setup.evaluator, .budget = {.evaluations = kSearched}, .random = Random(seed)});
+  return {.name = planner,
+          .device = std::move(result.plan.device),
+          .plans = result.evaluations,
+          .seconds = watch.seconds()};
+}
+
+// All of these, each device alone, and what `others` says, in turns.
+std::vector<Measurement> RunAgain(const Setup& setup, const std::string& model, const std::string& how,
+                                  const std::vector<Found>& found, size_t runs,
+                                  const std::vector<RunWay>& others = {}) {
   OpenVino runtime(*setup.problem, ModelFile(model));
   std::vector<RunWay> ways;
-  for (const Entry& entry : entries) ways.push_back({.how = "parallel", .device = entry.device});
+  for (const Found& one : found) ways.push_back({.how = how, .device = one.device});
   for (const DeviceId on : setup.problem->cluster().ids()) ways.push_back({.how = "alone", .on = on});
-  const std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .limit = 1800});
+  ways.insert(ways.end(), others.begin(), others.end());
+  return runtime.Run(ways, {.rounds = runs, .limit = 1800});
+}
+
+// `tune` beside what searches by running each plan; all winners are run once more, in turns.
+void Contest(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
+  const ProblemStrings strings = models.Strings(model);
+  std::vector<Found> found;
+  const auto keep = [&](Found one) {
+    fmt::print(stderr, "{}: {}\n", model, one.name);
+    if (!one.device.empty()) found.push_back(std::move(one));
+  };
+  for (const bool correct : {true, false}) keep(FindByTuning(catalogs, strings, correct, 1));
+  std::vector<std::string> planners = {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=random)"};
+  if (kCanLearn) planners.emplace_back("on(group=fusion,planner=\"hsdag(critic=blank)\")");
+  for (const std::string& planner : planners) keep(FindByRunning(catalogs, strings, "openvino_parallel", planner, 1));
+  const Setup setup = MakeSetup(catalogs, strings);
+  const std::vector<Measurement> measured = RunAgain(setup, model, "parallel", found, runs);
   fmt::print("\n### {}\n\n| planner | plans run | seconds | the winner, run again |\n|---|---:|---:|---:|\n", model);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    fmt::print("| {} | {} | {:.0f} | {} |\n", entries[i].name, entries[i].plans, entries[i].seconds, Cell(measured[i]));
+  for (size_t i = 0; i < found.size(); ++i) {
+    fmt::print("| {} | {} | {:.0f} | {} |\n", found[i].name, found[i].plans, found[i].seconds, Cell(measured[i]));
   }
   for (const DeviceId on : setup.problem->cluster().ids()) {
     fmt::print("| {} alone | - | - | {} |\n", setup.problem->cluster().device(on).name,
-               Cell(measured[entries.size() + Index(on)]));
+               Cell(measured[found.size() + Index(on)]));
+  }
+}
+
+// HSDAG's table 2 (Duan et al. 2024) with this machine's devices in place of a CPU and a GPU: each device alone, what
+// OpenVINO does by itself, and placers that learn from runs, a row each; the plans of all seeds are run again, in
+// turns.
+void HsdagTable(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs, uint64_t seeds) {
+  const ProblemStrings strings = models.Strings(model);
+  const Setup setup = MakeSetup(catalogs, strings);
+  for (const std::string executor : {"openvino", "openvino_parallel"}) {
+    std::vector<Found> found;
+    for (const std::string planner : {"hsdag(mode=paper)", "hsdag(critic=blank)", "hsdag", "tune"}) {
+      // What is tuned is a plan for devices that overlap.
+      if (planner == "tune" && executor != "openvino_parallel") continue;
+      for (uint64_t seed = 1; seed <= seeds; ++seed) {
+        fmt::print(stderr, "{}, {}: {}, seed {}\n", model, executor, planner, seed);
+        Found one = planner == "tune" ? FindByTuning(catalogs, strings, true, seed)
+                                      : FindByRunning(catalogs, strings, executor, planner, seed);
+        one.name = planner;
+        if (!one.device.empty()) found.push_back(std::move(one));
+      }
+    }
+    const std::vector<Measurement> measured =
+        RunAgain(setup, model, executor == "openvino" ? "hetero" : "parallel", found, runs,
+                 {{.how = "default"}, {.how = "auto", .first = "CPU"}});
+    const std::vector<Measurement> others(measured.begin() + static_cast<ptrdiff_t>(found.size()), measured.end());
+    const double alone = others.front().error.empty() ? Median(others.front().seconds) : 0;
+    const auto row = [&](const std::string& name, const std::string& plans, const std::string& time, double seconds) {
+      fmt::print("| {} | {} | {} | {} |\n", name, plans, time,
+                 alone > 0 ? fmt::format("{:+.1f} %", 100 * (1 - seconds / alone)) : "-");
+    };
+    const size_t devices = setup.problem->num_devices();
+    fmt::print("\n### {}, {}\n\n| method | plans run | ms | faster than {} alone |\n|---|---:|---:|---:|\n", model,
+               executor, setup.problem->cluster().device(DeviceId{}).name);
+    for (size_t i = 0; i < others.size(); ++i) {
+      const std::string name = i < devices    ? setup.problem->cluster().device(MakeId<DeviceId>(i)).name + " alone"
+                               : i == devices ? "OpenVINO's HETERO by itself"
+                                              : "OpenVINO's AUTO, the CPU first";
+      if (others[i].error.empty()) row(name, "-", Cell(others[i]), Median(others[i].seconds));
+    }
+    for (size_t begin = 0; begin < found.size();) {
+      std::vector<double> seconds;
+      int64_t plans = 0;
+      size_t end = begin;
+      for (; end < found.size() && found[end].name == found[begin].name; ++end) {
+        if (measured[end].error.empty()) seconds.push_back(Median(measured[end].seconds));
+        plans = std::max(plans, found[end].plans);
+      }
+      if (!seconds.empty()) {
+        const auto [least, most] = std::ranges::minmax(seconds);
+        row(fmt::format("`{}`, {} seeds", found[begin].name, seconds.size()), std::to_string(plans),
+            fmt::format("{:.2f} ({:.2f} to {:.2f})", Median(seconds) * 1e3, least * 1e3, most * 1e3), Median(seconds));
+      }
+      begin = end;
+    }
   }
 }
 
 int Main(int argc, const char* const* argv) {
   size_t runs = 15, plans = 40;
   bool contest = false;
+  uint64_t seeds = 0;
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--runs" && i + 1 < argc) {
@@ -283,6 +360,8 @@ int Main(int argc, const char* const* argv) {
       plans = ParseCount("--plans", argv[++i], 3);
     } else if (std::string_view(argv[i]) == "--contest") {
       contest = true;
+    } else if (std::string_view(argv[i]) == "--hsdag" && i + 1 < argc) {
+      seeds = ParseCount("--hsdag", argv[++i], 1);
     } else {
       models.emplace_back(argv[i]);
     }
@@ -297,6 +376,11 @@ int Main(int argc, const char* const* argv) {
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
   if (contest) {
     for (const std::string& model : models) Contest(catalogs, model, measured, runs);
+    return 0;
+  }
+  if (seeds > 0) {
+    if (!kCanLearn) throw Error("--hsdag: learned planners are not in this build");
+    for (const std::string& model : models) HsdagTable(catalogs, model, measured, runs, seeds);
     return 0;
   }
   std::vector<Row> rows;
