@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "learn/device_mask.h"
 #include "learn/gdp_features.h"
 #include "learn/gdp_network.h"
+#include "learn/memory.h"
 #include "learn/method_parameters.h"
 #include "learn/node_task.h"
 
@@ -122,16 +124,24 @@ struct GdpTask : NodeTask {
   std::vector<int32_t> order;  // nodes as the network reads them
   at::Tensor mask;             // nodes in this order x devices
   GdpInput input{.type = {}, .features = {}, .neighbours = SparseRows(0, {})};
-  // What is drawn together: whole layers in the first half of training, then what co-location joins, in the last
-  // quarter each op by itself. Each op still has its own odds, from which one number that the group shares chooses:
-  // where they are alike, the group moves as a whole, and what is learned of it stays when its ops are drawn by
-  // themselves.
+  // What is drawn together: whole layers in the first half of a round, then what co-location joins, in the last
+  // quarter and in every second round each op by itself. Each op still has its own odds, from which one number that the
+  // group shares chooses: where they are alike, the group moves as a whole, and what is learned of it stays when its
+  // ops are drawn by themselves.
   Coupling layers{}, colocated{};
 };
 
-struct GdpEpisode : Episode {
-  std::vector<int64_t> device{};  // of the nodes in their order
-};
+// How often a placement is drawn that was drawn before, and how much flatter the odds become each time.
+constexpr int kMostDraws = 64;
+constexpr double kFlatter = 1.1;
+
+void Flatten(std::span<const float> log_probability, double temperature, std::span<float> flat) {
+  double sum = 0;
+  for (const float each : log_probability) sum += std::exp(static_cast<double>(each) / temperature);
+  for (size_t d = 0; d < flat.size(); ++d) {
+    flat[d] = static_cast<float>(static_cast<double>(log_probability[d]) / temperature - std::log(sum));
+  }
+}
 
 class GdpPolicy : public Policy {
  public:
@@ -153,6 +163,10 @@ class GdpPolicy : public Policy {
   int64_t evaluations(const Task&) const override { return 1; }
   // One pass over the graph serves them all.
   int64_t recalled_at_once() const override { return 1024; }
+  int64_t replayed_decisions(const Task& task) const override {
+    return std::ssize(static_cast<const GdpTask&>(task).order);
+  }
+  bool redraws() const override { return true; }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override {
@@ -163,12 +177,20 @@ class GdpPolicy : public Policy {
     std::vector<std::unique_ptr<Episode>> episodes;
     std::vector<std::span<const int64_t>> devices;
     const Coupling none;
-    const Coupling& coupling = options_.coupled && options.share < 0.5    ? task.layers
-                               : options_.coupled && options.share < 0.75 ? task.colocated
-                                                                          : none;
+    const bool couples = options_.coupled && options.round % 2 == 0;
+    const Coupling& coupling = couples && options.share < 0.5    ? task.layers
+                               : couples && options.share < 0.75 ? task.colocated
+                                                                 : none;
+    std::set<uint64_t> own;
     for (Random& random : randoms) {
-      auto episode = std::make_unique<GdpEpisode>();
-      Draw(task, log_probability, coupling, options.greedy, random, *episode);
+      auto episode = std::make_unique<Episode>();
+      double temperature = 1;
+      for (int i = 0; i < kMostDraws; ++i, temperature *= kFlatter) {
+        *episode = Episode();
+        Draw(task, log_probability, coupling, options.greedy, temperature, random, *episode);
+        if (options.drawn == nullptr || options.greedy) break;
+        if (!options.drawn->Has(episode->device) && own.insert(options.drawn->Key(episode->device)).second) break;
+      }
       devices.emplace_back(episode->device);
       episodes.push_back(std::move(episode));
     }
@@ -188,7 +210,7 @@ class GdpPolicy : public Policy {
         entropy = -(torch::exp(all) * all).sum(1);
         last = &task;
       }
-      const at::Tensor device = torch::tensor(static_cast<const GdpEpisode&>(played).device, torch::kInt64);
+      const at::Tensor device = torch::tensor(played.device, torch::kInt64);
       auto likelihood = std::make_unique<Likelihood>();
       likelihood->log_prob = all.gather(1, device.unsqueeze(1)).squeeze(1);
       likelihood->entropy = entropy;
@@ -210,13 +232,18 @@ class GdpPolicy : public Policy {
 
  private:
   void Draw(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling, bool greedy,
-            Random& random, GdpEpisode& episode) const {
+            double temperature, Random& random, Episode& episode) const {
     const size_t nodes = task.order.size(), devices = task.problem.num_devices();
     const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
+    std::vector<float> flat(devices);
     std::vector<double> shared(coupling.empty() ? 0 : *std::ranges::max_element(coupling) + 1);
     for (double& number : shared) number = random.Uniform();
     for (size_t i = 0; i < nodes; ++i) {
-      const std::span row = all.subspan(i * devices, devices);
+      std::span row = all.subspan(i * devices, devices);
+      if (temperature > 1) {
+        Flatten(row, temperature, flat);
+        row = flat;
+      }
       episode.device.push_back(static_cast<int64_t>(greedy || shared.empty() ? Decide(row, greedy, random)
                                                                              : DecideBy(row, shared[coupling[i]])));
     }
@@ -286,16 +313,20 @@ void RegisterGdp(MethodCatalog& catalog) {
             Switch("symmetric", "true",
                    "devices that may be swapped get the names that are likeliest, so that all ways to name them teach "
                    "the same"),
-            Switch("coupled", "true",
-                   "in the first half of training the ops of a layer are drawn with one random number, then those of a "
-                   "co-location group, in the last quarter each op by itself")},
+            Switch(
+                "coupled", "true",
+                "in the first half of training, or of every second round of it, the ops of a layer are drawn with one "
+                "random number, then those of a co-location group, in the last quarter each op by itself")},
        .modes = {{"best",
                   {{"baseline", "elite"},
                    {"normalise", "true"},
                    {"rollouts", "16"},
                    {"ppo", "0.2"},
                    {"epochs", "4"},
-                   {"learning_rate_end", "0.0001"},
+                   {"memory", "1"},
+                   {"imitation", "3"},
+                   {"distinct", "true"},
+                   {"restart_every", "45"},
                    {"entropy", "0.01"},
                    {"entropy_end", "0.0005"},
                    {"clip", "1"}}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -170,6 +171,49 @@ TEST(Gdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     untrained += std::log(greedy("0"));
   }
   EXPECT_LT(std::exp((trained - untrained) / 3), 0.9);
+}
+
+// With more draws than there are placements: all are drawn, each once, and the policy's own answer is the best of them.
+TEST(Gdp, DrawsEveryPlacementOnceAndAnswersWithTheBest) {
+  Random random(11);
+  const Problem problem = testing::RandomProblem(random, {.ops = 6, .devices = 2});
+  std::set<std::vector<DeviceId>> drawn;
+  double best = std::numeric_limits<double>::infinity();
+  const auto simulated = Simulated(problem);
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+    const auto workspace = simulated->NewWorkspace();
+    const Score score = simulated->ScorePlan(plan, *workspace, {});
+    drawn.emplace(plan.device.begin(), plan.device.end());
+    best = std::min(best, score.time);
+    return score;
+  });
+  testing::OpenLearner learner(
+      Gdp(fmt::format("{},coupled=false,rollouts=4,restart_every=5,learning_rate=0.005", kSmall)), {evaluator},
+      Random(1), 10);
+  for (int i = 0; i < 10; ++i) learner.Update(1'000'000, 1);
+  EXPECT_EQ(drawn.size(), 40U) << "of 64";
+  for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
+  EXPECT_EQ(drawn.size(), 64U);
+  EXPECT_EQ(learner.Greedy(0).cost, best * problem.seconds_per_unit());
+}
+
+// What training begins anew with, and what it remembers, is in a checkpoint, too.
+TEST(Gdp, GoesOnFromACheckpointInItsSecondRound) {
+  Random random(12);
+  const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
+  const auto evaluator = Simulated(problem);
+  const std::string path = ::testing::TempDir() + "gdp_round";
+  const Method method = Gdp(fmt::format("{},restart_every=3", kSmall));
+  testing::OpenLearner unbroken(method, {*evaluator}, Random(1), 9), before(method, {*evaluator}, Random(1), 9),
+      after(method, {*evaluator}, Random(1), 9);
+  std::vector<double> expected, resumed;
+  for (int i = 0; i < 9; ++i) expected.push_back(unbroken.Update(1'000'000, 1)->mean_cost);
+  for (int i = 0; i < 4; ++i) resumed.push_back(before.Update(1'000'000, 1)->mean_cost);
+  before.Save(path);
+  after.Load(path, false);
+  for (int i = 4; i < 9; ++i) resumed.push_back(after.Update(1'000'000, 1)->mean_cost);
+  EXPECT_EQ(resumed, expected);
+  EXPECT_EQ(after.Greedy(0).cost, unbroken.Greedy(0).cost);
 }
 
 TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {

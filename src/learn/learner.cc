@@ -35,7 +35,20 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
       planned_updates_(std::max<int64_t>(planned_updates, 1)),
       state_(FirstState(method, searches, random.Fork(0))),
       cases_(MakeCases(searches, *state_.policy, method.scoring)),
-      player_(method_, *state_.policy, cases_) {
+      player_(method_, *state_.policy, cases_, state_.memories) {
+  KeepFirst();
+  if (method_.memory.kept > 0 && state_.policy->replayed_decisions(*cases_[0].task) == 0) {
+    throw Error("{}: its episodes are more than placements, so it cannot imitate any: leave memory away", method_.name);
+  }
+  if (method_.memory.distinct && !state_.policy->redraws()) {
+    throw Error("{}: it draws no placement again: leave distinct away", method_.name);
+  }
+  if (method_.memory.any()) {
+    for (const LearnCase& each : cases_) {
+      state_.memories.emplace_back(method_.memory.kept, state_.policy->replayed_decisions(*each.task),
+                                   each.task->class_of);
+    }
+  }
   if (!method_.make_critic) return;
   for (const LearnCase& each : cases_) state_.critics.push_back(method_.make_critic(*each.task));
 }
@@ -43,7 +56,13 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
 std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const StopCheck& stop) {
   UseOneThread();  // for what is done here, too
   Undo undo(state_);
-  std::vector<Play> plays = player_.PlayUpdate(state_.updates, planned_updates_, evaluations, threads, random_, stop);
+  const Rounds rounds = this->rounds();
+  const int64_t round = rounds.Of(state_.updates);
+  const bool begins = rounds.Begins(state_.updates);
+  if (begins) BeginAnew();
+  std::vector<Play> plays =
+      player_.PlayUpdate(state_.updates, round, rounds.Share(round, static_cast<double>(state_.updates)), evaluations,
+                         threads, random_, stop);
   const auto dropped = [&] {
     for (Play& play : plays) dropped_.emplace_back(play.index, std::move(play.found));
     undo.Restore();
@@ -54,7 +73,17 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   CurvePoint point{.update = ++state_.updates, .best_cost = std::numeric_limits<double>::infinity()};
   CollectCosts(plays, point);
   Weigh(plays);
+  const size_t played = plays.size();
+  if (!begins) AddReplays(plays);  // those there are belong to the round before
   if (!Descend(plays, threads, undo, point, stop)) return dropped();
+  plays.resize(played);
+  if (begins) {
+    for (Memory& memory : state_.memories) memory.BeginRound(round + 1 == rounds.count());
+  }
+  for (const Play& play : plays) {
+    if (state_.memories.empty()) break;
+    for (const auto& episode : play.episodes) state_.memories[play.index].Add(*episode);
+  }
   for (const at::Tensor& parameter : state_.policy->parameters()) {
     point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
   }
@@ -128,27 +157,66 @@ void Learner::Weigh(std::span<Play> plays) {
   }
 }
 
+void Learner::KeepFirst() {
+  first_.clear();
+  if (method_.learner.restart_every == 0) return;
+  for (const at::Tensor& parameter : state_.policy->parameters()) first_.push_back(parameter.detach().clone());
+}
+
+void Learner::BeginAnew() {
+  const torch::NoGradGuard no_gradient;
+  const std::vector<at::Tensor> parameters = state_.policy->parameters();
+  for (size_t p = 0; p < parameters.size(); ++p) parameters[p].copy_(first_[p]);
+  state_.adam->state().clear();
+}
+
+// The best that was drawn before on each case of this update, which weighs as much as the share of the episodes that
+// imitation says.
+void Learner::AddReplays(std::vector<Play>& plays) const {
+  if (method_.memory.kept == 0) return;
+  for (size_t index = 0; index < cases_.size(); ++index) {
+    const auto best = state_.memories[index].best();
+    double episodes = 0;
+    for (const Play& play : plays) episodes += play.index == index ? static_cast<double>(play.weight.size()) : 0;
+    if (best.empty() || episodes == 0) continue;
+    Play& replay = plays.emplace_back(Play{.index = index});
+    replay.replayed = true;
+    for (const Memory::Kept& kept : best) {
+      auto episode = std::make_unique<Episode>();
+      episode->cost = {kept.cost};
+      episode->device = kept.device;
+      episode->step_of.assign(kept.device.size(), 0);
+      replay.episodes.push_back(std::move(episode));
+      replay.weight.push_back({method_.memory.imitation * episodes / static_cast<double>(best.size())});
+    }
+  }
+}
+
 bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, CurvePoint& point,
                       const StopCheck& stop) {
   enum class Step : uint8_t { kDone, kDiverged, kStopped };
   Gradient gradient;
-  // `share`: of the planned updates, from 0 to 1.
-  const auto step = [&](double share, bool imagined) {
+  // `at`: the share of the round's planned updates, from 0 to 1.
+  const auto step = [&](double at, bool imagined) {
     constexpr size_t kAll = std::numeric_limits<size_t>::max();
     const EpisodeLoss loss = [&](const Play& play, size_t episode, const Likelihood& likelihood) {
-      return Loss(play, episode, likelihood, share, imagined);
+      return Loss(play, episode, likelihood, at, imagined);
     };
     auto computed = GradientOf(*state_.policy, cases_, plays, imagined ? 1 : kAll, loss, threads, stop);
     if (!computed) return Step::kStopped;
     gradient = std::move(*computed);
     if (!gradient.finite()) return Step::kDiverged;
-    const double rate = method_.learner.learning_rate.At(share) * method_.learner.decay.At(state_.updates - 1);
+    const double rate = method_.learner.learning_rate.At(at) * method_.learner.decay.At(state_.updates - 1);
     Follow(gradient, *state_.policy, *state_.adam, rate, method_.learner.clip_norm);
     return Step::kDone;
   };
-  const double planned = static_cast<double>(planned_updates_), done = static_cast<double>(state_.updates - 1);
+  const Rounds rounds = this->rounds();
+  const auto share = [&](double of_update) {
+    return std::min(rounds.Share(rounds.Of(state_.updates - 1), static_cast<double>(state_.updates - 1) + of_update),
+                    1.0);
+  };
   for (int64_t epoch = 0; epoch < method_.rule.epochs && !point.diverged; ++epoch) {
-    const Step took = step(std::min(done / planned, 1.0), false);
+    const Step took = step(share(0), false);
     if (took == Step::kStopped) return false;
     point.diverged = took == Step::kDiverged;
     point.loss = gradient.loss;
@@ -162,7 +230,7 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
   }
   const auto imagined = static_cast<double>(method_.imagined);
   for (int64_t i = 0; i < method_.imagined && !point.diverged; ++i) {
-    const Step took = step(std::min((done + static_cast<double>(i) / imagined) / planned, 1.0), true);
+    const Step took = step(share(static_cast<double>(i) / imagined), true);
     if (took == Step::kStopped) return false;
     point.diverged = took == Step::kDiverged;
   }
@@ -177,6 +245,7 @@ double Learner::Scale(size_t index) const {
 at::Tensor Learner::Loss(const Play& play, size_t episode, const Likelihood& likelihood, double share,
                          bool imagined) const {
   const Episode& played = *play.episodes[episode];
+  if (play.replayed) return -play.weight[episode][0] * likelihood.log_prob.sum();
   const double entropy = method_.learner.entropy.At(share);
   if (state_.critics.empty()) return state_.rule.Loss(likelihood, played, play.weight[episode], entropy);
   const at::Tensor foreseen = state_.critics[play.index]->Loss(
@@ -218,7 +287,10 @@ void Learner::Save(const std::string& path) const {
 }
 
 void Learner::Load(const std::string& path, bool policy_only) {
-  if (policy_only) return LoadPolicy(path, *state_.policy);
+  if (policy_only) {
+    LoadPolicy(path, *state_.policy);
+    return KeepFirst();
+  }
   std::vector<Search*> searches;
   for (const LearnCase& each : cases_) searches.push_back(each.search);
   LoadState(path, state_, {.method = method_.name, .planned_updates = planned_updates_}, searches);

@@ -74,16 +74,24 @@ class Learner {
   double Scale(size_t index) const;
   void CollectCosts(std::span<const Play> plays, CurvePoint& point);
   void Weigh(std::span<Play> plays);
+  void AddReplays(std::vector<Play>& plays) const;
   // Gradient steps on an update's episodes, then those on the critics alone. False when `stop` said so.
   bool Descend(std::span<const Play> plays, int64_t threads, Undo& undo, CurvePoint& point, const StopCheck& stop);
   at::Tensor Loss(const Play& play, size_t episode, const Likelihood& likelihood, double share, bool imagined) const;
 
   const Method method_;
+  // Of one graph: a policy for several is wanted for itself.
+  Rounds rounds() const { return {cases_.size() == 1 ? method_.learner.restart_every : 0, planned_updates_}; }
+  // The policy as it was at first, and nothing remembered of its gradients.
+  void BeginAnew();
+  void KeepFirst();
+
   const Random random_;
   int64_t planned_updates_;
   LearnerState state_;
   std::vector<LearnCase> cases_;
   Player player_;
+  std::vector<at::Tensor> first_;                       // the policy's parameters, as each round begins with them
   std::vector<std::pair<size_t, PlanResult>> dropped_;  // case and result, in updates that were stopped
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "learn/critic.h"
+#include "learn/memory.h"
 #include "learn/policy.h"
 #include "learn/update_rule.h"
 #include "placement/search.h"
@@ -21,6 +22,7 @@ struct LearnerState {
   UpdateRule rule;                           // its baselines
   std::vector<double> reference;             // per case, in time units: the first cost that was seen; NaN until then
   std::vector<std::unique_ptr<Critic>> critics{};  // per case; empty without
+  std::vector<Memory> memories{};                  // per case; empty without
   int64_t updates = 0, evaluations = 0, failures = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "base/catalog.h"
 #include "base/random.h"
 #include "learn/critic.h"
+#include "learn/memory.h"
 #include "learn/policy.h"
 #include "learn/schedule.h"
 #include "learn/scoring.h"
@@ -26,6 +27,8 @@ struct LearnerOptions {
   Schedule learning_rate{.first = 1e-3, .last = 1e-3}, entropy{.shape = Schedule::Shape::kGeometric};
   Staircase decay{};     // of the learning rate, beside its schedule
   double clip_norm = 0;  // of the gradient over all parameters; 0: none
+  // Updates after which the policy begins anew where there is one graph to learn on; 0: never.
+  int64_t restart_every = 0;
 };
 
 struct Method {
@@ -37,6 +40,7 @@ struct Method {
   std::function<std::unique_ptr<Critic>(const Task&)> make_critic{};
   int64_t imagined = 0;  // gradient steps on the critic alone, after each update
   RuleOptions rule{};
+  MemoryOptions memory{};
   ScoringOptions scoring{};
   LearnerOptions learner{};
   int64_t default_evaluations = 2000;  // where no budget is given

@@ -63,6 +63,8 @@ void SetTraining(const Params& given, const Params& params, Method& method) {
                  .normalise = params.Bool("normalise"),
                  .clip_ratio = params.Real("ppo"),
                  .epochs = params.Int("epochs")};
+  method.memory = {
+      .kept = params.Int("memory"), .imitation = params.Real("imitation"), .distinct = params.Bool("distinct")};
   method.scoring = {.runs = params.Int("runs"),
                     .kept = params.Int("kept"),
                     .memory_penalty = params.Real("memory_penalty"),
@@ -80,7 +82,8 @@ void SetTraining(const Params& given, const Params& params, Method& method) {
                     .entropy = {.shape = Schedule::Shape::kGeometric,
                                 .first = params.Real("entropy"),
                                 .last = params.Real("entropy_end")},
-                    .clip_norm = params.Real("clip")};
+                    .clip_norm = params.Real("clip"),
+                    .restart_every = params.Int("restart_every")};
   method.seeded = params.Bool("seeded");
   method.checkpoint = params.Text("checkpoint");
   method.train = given.Given("train") ? params.Bool("train") : method.checkpoint.empty();
@@ -152,6 +155,14 @@ std::vector<Parameter> TrainingParameters() {
       Switch("normalise", "false", "divide credits by their standard deviation over an update"),
       Real("ppo", "0", "clip the ratios of PPO at 1 +- this; 0: REINFORCE", 0, 1),
       Whole("epochs", "1", "gradient steps per update on its own episodes", 1, 100),
+      Whole("memory", "0", "best placements drawn so far that each update imitates", 0, 4096),
+      Real("imitation", "1", "what these weigh together, as a share of an update's episodes", 0, 1e3),
+      Switch("distinct", "false", "a placement that was drawn before is drawn again, from flatter odds each time"),
+      Whole("restart_every", "0",
+            "updates after which the policy begins anew and imitates what is best since then; the last time what was "
+            "best of "
+            "all (on one graph; 0: never)",
+            0, 1e9),
       Whole("workers", "1",
             "workers per update, side by side on threads, each on a graph of its own in training on several", 1, 1024),
       Whole("rollouts", "1", "episodes that a worker plays at once", 1, 1024),

@@ -13,8 +13,13 @@ LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& opt
   if (!(work > 0)) work = 1;
 }
 
-Player::Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases)
-    : method_(method), policy_(policy), cases_(cases), cause_("drawn by the policy of " + method.name) {
+Player::Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases,
+               const std::vector<Memory>& memories)
+    : method_(method),
+      policy_(policy),
+      cases_(cases),
+      memories_(memories),
+      cause_("drawn by the policy of " + method.name) {
   workspaces_.resize(static_cast<size_t>(plays()));
   for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
 }
@@ -46,8 +51,8 @@ std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations,
   return search;
 }
 
-std::vector<Play> Player::PlayUpdate(int64_t update, int64_t planned, int64_t evaluations, int64_t threads,
-                                     const Random& random, const StopCheck& stop) {
+std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share_of_round, int64_t evaluations,
+                                     int64_t threads, const Random& random, const StopCheck& stop) {
   struct Share {
     int64_t way, rollouts, evaluations;
     std::unique_ptr<Search> search;
@@ -81,9 +86,11 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t planned, int64_t ev
                                       .memory_penalty = method_.scoring.memory_penalty,
                                       .cause = cause_,
                                       .way = share.way,
-                                      .share = static_cast<double>(update) / static_cast<double>(planned),
+                                      .share = share_of_round,
+                                      .round = round,
                                       .update = update,
                                       .threads = inside,
+                                      .drawn = method_.memory.distinct ? &memories_[plays[p].index] : nullptr,
                                       .stop = stop});
     plays[p].found = share.search->Found();
   });

@@ -31,13 +31,15 @@ struct Play {
   std::vector<std::unique_ptr<Episode>> episodes{};
   PlanResult found{};                         // the best of them, with what they cost; the case's search adopts it
   std::vector<std::vector<double>> weight{};  // per episode, per step; none where the case has no reference yet
+  bool replayed = false;                      // episodes of the memory: they are imitated
 };
 
 // The same generators give the same plays on any number of threads.
 class Player {
  public:
   // All outlive the player.
-  Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases);
+  Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases,
+         const std::vector<Memory>& memories);
 
   // How many plays an update has, at most.
   int64_t plays() const { return method_.learner.workers * policy_.ways(); }
@@ -45,9 +47,9 @@ class Player {
   int64_t evaluations_per_update() const;
   int64_t greedy_evaluations(size_t index) const;
 
-  // The plays of an update (0 is the first, `planned` the number of all) within so many evaluations, by generators that
-  // `random` forks. Every case has its turn, also where there are more of them than workers.
-  std::vector<Play> PlayUpdate(int64_t update, int64_t planned, int64_t evaluations, int64_t threads,
+  // The plays of an update (0 is the first; `round` and `share` as in PlayOptions) within so many evaluations, by
+  // generators that `random` forks. Every case has its turn, also where there are more of them than workers.
+  std::vector<Play> PlayUpdate(int64_t update, int64_t round, double share, int64_t evaluations, int64_t threads,
                                const Random& random, const StopCheck& stop);
   // One episode of the likeliest decisions for each way to play, within so many evaluations.
   Play PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const;
@@ -59,6 +61,7 @@ class Player {
   const Method& method_;
   const Policy& policy_;
   const std::vector<LearnCase>& cases_;
+  const std::vector<Memory>& memories_;
   std::string cause_;                                                // of plans
   std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per play, per case; null until needed
 };

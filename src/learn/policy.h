@@ -28,6 +28,8 @@ struct Episode {
   std::vector<double> cost{};
   std::vector<int32_t> step_of{};  // per decision, ascending
   std::vector<float> log_prob{};   // per decision, when it was made
+  // Per decision, the device; where each is that of a node and there is nothing else to remember, else empty.
+  std::vector<int64_t> device{};
 
   double decisions_per_step() const {
     return cost.empty() ? 0 : static_cast<double>(step_of.size()) / static_cast<double>(cost.size());
@@ -79,15 +81,19 @@ void UseOneThread();
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
 size_t DecideBy(std::span<const float> log_probability, double uniform);
 
+class Memory;
+
 struct PlayOptions {
   bool greedy = false;        // the likeliest decision instead of a drawn one
   int64_t evaluations = 0;    // asks for so many scores at most per episode, which then is shorter; 0: a whole episode
   double memory_penalty = 2;  // of costs (ScoringOptions)
   std::string_view cause{};   // of plans that the search keeps
   int64_t way = 0;            // in which of the policy's ways to play (Policy::ways)
-  double share = 0;           // of the planned updates that were before this one
+  double share = 0;           // of the round's planned updates, those before this one (Rounds)
+  int64_t round = 0;          // how often training has begun anew
   int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
+  const Memory* drawn = nullptr;  // what shall not be drawn once more; null: it may
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step or in
   // the middle of one. Such episodes must not be recalled.
   std::function<bool()> stop{};
@@ -109,6 +115,11 @@ class Policy : public torch::nn::Module {
   // In how many ways it plays. Each worker plays in all of them, and the best of their likeliest placements is the
   // policy's answer.
   virtual int64_t ways() const { return 1; }
+
+  // How many devices an episode says, where Episode::device is all that Recall needs, so that it can be learned from
+  // again; 0: it cannot. And whether PlayOptions::drawn is minded.
+  virtual int64_t replayed_decisions(const Task&) const { return 0; }
+  virtual bool redraws() const { return false; }
 
   // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
   virtual std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,

@@ -52,10 +52,6 @@ struct RnnTask : NodeTask {
   at::Tensor mask;      // groups x devices, in this order
 };
 
-struct RnnEpisode : Episode {
-  std::vector<int64_t> device{};  // in the order in which they were written
-};
-
 class RnnPolicy : public Policy {
  public:
   RnnPolicy(const Problem& problem, const RnnOptions& options, const Random& random) : options_(options) {
@@ -79,6 +75,7 @@ class RnnPolicy : public Policy {
 
   int64_t evaluations(const Task&) const override { return 1; }
   int64_t recalled_at_once() const override { return 8; }
+  int64_t replayed_decisions(const Task& task) const override { return static_cast<const RnnTask&>(task).num_groups(); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override {
@@ -86,8 +83,8 @@ class RnnPolicy : public Policy {
     const auto& task = static_cast<const RnnTask&>(of);
     const auto count = static_cast<int64_t>(randoms.size());
     const size_t devices = task.problem.num_devices();
-    std::vector<std::unique_ptr<RnnEpisode>> episodes(randoms.size());
-    for (auto& episode : episodes) episode = std::make_unique<RnnEpisode>();
+    std::vector<std::unique_ptr<Episode>> episodes(randoms.size());
+    for (auto& episode : episodes) episode = std::make_unique<Episode>();
     const RnnNetwork::Memory memory = network_->Read(task.features);
     RnnNetwork::State state = network_->Begin(memory, count);
     for (int64_t group = 0; group < task.num_groups() && !options.stopped(); ++group) {
@@ -122,8 +119,7 @@ class RnnPolicy : public Policy {
       // All of one task.
       std::vector<at::Tensor> placements;
       for (; end < episodes.size() && &episodes[end].task == &episodes[first].task; ++end) {
-        placements.push_back(
-            torch::tensor(static_cast<const RnnEpisode&>(episodes[end].episode).device, torch::kInt64));
+        placements.push_back(torch::tensor(episodes[end].episode.device, torch::kInt64));
       }
       const auto& task = static_cast<const RnnTask&>(episodes[first].task);
       const at::Tensor device = torch::stack(placements);

@@ -89,6 +89,7 @@ void SaveState(const std::string& path, const LearnerState& state, const Checkpo
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
   for (const Search* search : searches) meta["found"].push_back(FoundJson(search->Found()));
+  for (const Memory& memory : state.memories) meta["memory"].push_back(memory.Save());
   Checkpoint checkpoint{.meta = std::move(meta)};
   const auto add = [&](std::string name, const at::Tensor& tensor) {
     checkpoint.tensors.emplace_back(std::move(name), tensor);
@@ -172,6 +173,12 @@ void LoadState(const std::string& path, LearnerState& state, const CheckpointOri
     if (list.size() != searches.size()) throw meta.Mistake(key, fmt::format("expected {} entries", searches.size()));
     return list;
   };
+  if (!state.memories.empty()) {
+    const nlohmann::json& memory = one_each("memory");
+    for (size_t i = 0; i < searches.size(); ++i) {
+      state.memories[i].Load(memory[i], path, searches[i]->problem().num_devices());
+    }
+  }
   const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
   for (size_t i = 0; i < searches.size(); ++i) {
     searches[i]->Adopt(FoundOf(found[i], searches[i]->problem(), path, fmt::format("found[{}]", i)));

@@ -40,10 +40,6 @@ struct TabularTask : Task {
   at::Tensor mask;  // units x devices: -infinity where one of its ops cannot run
 };
 
-struct TabularEpisode : Episode {
-  std::vector<int64_t> device{};  // per unit
-};
-
 // Which ops there are, by name: the rows of a table mean nothing on another graph.
 std::string GraphName(const Problem& problem) {
   Hasher names;
@@ -73,6 +69,7 @@ class TabularPolicy : public Policy {
 
   int64_t evaluations(const Task&) const override { return 1; }
   int64_t recalled_at_once() const override { return 64; }
+  int64_t replayed_decisions(const Task& task) const override { return static_cast<int64_t>(task.units.size()); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override {
@@ -83,7 +80,7 @@ class TabularPolicy : public Policy {
     std::vector<DeviceId> placement(task.problem.num_ops());
     std::vector<std::unique_ptr<Episode>> episodes;
     for (Random& random : randoms) {
-      auto episode = std::make_unique<TabularEpisode>();
+      auto episode = std::make_unique<Episode>();
       if (!options.stopped()) {
         for (size_t unit = 0; unit < task.units.size(); ++unit) {
           const std::span row(table.const_data_ptr<float>() + unit * devices, devices);
@@ -112,7 +109,7 @@ class TabularPolicy : public Policy {
         entropy = -(torch::exp(table) * table).sum(1);
         last = &task;
       }
-      const at::Tensor drawn = torch::tensor(static_cast<const TabularEpisode&>(of).device, torch::kInt64);
+      const at::Tensor drawn = torch::tensor(of.device, torch::kInt64);
       auto likelihood = std::make_unique<Likelihood>();
       likelihood->log_prob = table.gather(1, drawn.unsqueeze(1)).squeeze(1);
       likelihood->entropy = entropy;

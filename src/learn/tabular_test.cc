@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/file.h"
 #include "learn/planners.h"
@@ -69,8 +71,9 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
   std::vector<LearnCase> cases;
   cases.emplace_back(search, *policy, method.scoring);
   cases.emplace_back(other_search, *policy, method.scoring);
-  Player player(method, *policy, cases);
-  std::vector<Play> plays = player.PlayUpdate(0, 1, 1'000, 1, Random(4), {});
+  const std::vector<Memory> none;
+  Player player(method, *policy, cases, none);
+  std::vector<Play> plays = player.PlayUpdate(0, 0, 0, 1'000, 1, Random(4), {});
   ASSERT_EQ(plays.size(), 3U);
   std::vector<Played> all;
   for (Play& play : plays) {
@@ -132,6 +135,28 @@ TEST(Tabular, ServesOtherGraphsByTheTypesOfTheirOps) {
   EXPECT_THROW(testing::OpenLearner(Tabular(), {*evaluator, *on_fork}, Random(1), 1), Error);
   EXPECT_NO_THROW(testing::OpenLearner(Tabular("rows=type"), {*evaluator, *on_fork}, Random(1), 1));
   EXPECT_EQ(WhyNot(Tabular(), testing::Chain(3, 1)), "it chooses between devices, and there is only one");
+}
+
+// A memory serves any policy that decides a device per node.
+TEST(Tabular, AnswersWithTheBestItDrewWhereItImitatesThat) {
+  Random random(13);
+  const Problem problem = testing::RandomProblem(random, {.ops = 10, .devices = 2});
+  const auto evaluator = OnSerial(problem);
+  const auto play = [&](const char* parameters) {
+    testing::OpenLearner learner(Tabular(parameters), {*evaluator}, Random(1), 40);
+    double drawn = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 40; ++i) drawn = std::min(drawn, learner.Update(1'000'000, 1)->best_cost);
+    return learner.Greedy(0).cost / drawn;
+  };
+  EXPECT_LE(play("memory=1,imitation=20,learning_rate=0.3"), 1);
+  EXPECT_GT(play("memory=1,imitation=20,learning_rate=0"), 1);
+}
+
+TEST(Tabular, SaysWhatItCannotRemember) {
+  Random random(14);
+  const Problem problem = testing::RandomProblem(random, {.ops = 5, .devices = 2});
+  const auto evaluator = OnSerial(problem);
+  EXPECT_THROW(testing::OpenLearner(Tabular("distinct=true"), {*evaluator}, Random(1), 1), Error);
 }
 
 }  // namespace

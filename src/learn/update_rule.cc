@@ -134,8 +134,16 @@ std::vector<std::vector<double>> UpdateRule::Weigh(int64_t task, std::span<const
       for (const auto& credits : weight) all.insert(all.end(), credits.begin(), credits.end());
       const auto next = all.begin() + static_cast<std::ptrdiff_t>(std::min((all.size() + 3) / 4, all.size() - 1));
       std::ranges::nth_element(all, next, std::greater());
+      // Where all of the quarter are as good as the next one, or more than those, how much they are better than the
+      // rest.
+      double rest = *next;
+      if (rest == *std::ranges::max_element(all)) {
+        for (const double credit : all) {
+          if (credit < *next && (rest == *next || credit > rest)) rest = credit;
+        }
+      }
       for (auto& credits : weight) {
-        for (double& credit : credits) credit = std::max(credit - *next, 0.0);
+        for (double& credit : credits) credit = std::max(credit - rest, 0.0);
       }
       break;
     }

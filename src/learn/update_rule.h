@@ -43,8 +43,9 @@ enum class Baseline : uint8_t {
   // update where it has more.
   kWindow,
   // The best of the update's episodes and steps of one task, a quarter of them, by how much they are better than the
-  // next one; all others weigh nothing (Petersen et al. 2021, section 3.3, risk-seeking policy gradient, epsilon 0.25):
-  // for who wants the best placement and not the best mean.
+  // next one, or, where they are no better, than the best one that is worse; all others weigh nothing (Petersen et al.
+  // 2021, section 3.3, risk-seeking policy gradient, epsilon 0.25): for who wants the best placement and not the best
+  // mean.
   kElite,
 };
 

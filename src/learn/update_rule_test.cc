@@ -49,6 +49,22 @@ TEST(UpdateRule, LetsOnlyTheBestQuarterCount) {
               ElementsAre(0));
 }
 
+// Five of eight are equally good: no worse one may count, and they must.
+TEST(UpdateRule, LetsTheBestCountWhereMoreThanAQuarterAreEquallyGood) {
+  UpdateRule rule({.reward = Reward::kNegative, .credit = Credit::kTerminal, .baseline = Baseline::kElite});
+  const auto weigh = [&](const std::vector<double>& costs) {
+    std::vector<Episode> episodes;
+    for (const double cost : costs) episodes.push_back(MakeEpisode(kNan, {cost}));
+    std::vector<const Episode*> all;
+    for (const Episode& episode : episodes) all.push_back(&episode);
+    std::vector<double> weight;
+    for (const auto& each : rule.Weigh(0, all, 1, 1)) weight.push_back(each[0]);
+    return weight;
+  };
+  EXPECT_THAT(weigh({2, 8, 2, 2, 6, 2, 9, 2}), ElementsAre(4, 0, 4, 4, 0, 4, 0, 4));
+  EXPECT_THAT(weigh({2, 2, 2, 2, 2, 2, 2, 2}), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0));
+}
+
 TEST(UpdateRule, CreditsAStepWithWhatComesOfIt) {
   const Episode episode = MakeEpisode(8, {6, 10, 4});
   const auto weigh = [&](Credit credit) {

@@ -53,7 +53,10 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
                        {"as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations},
                        {"no attention: `layers=0`", "gdp(layers=0)", 1, evaluations},
                        {"no order: `order=shuffled`", "gdp(order=shuffled)", 1, evaluations},
-                       {"the mean as baseline: `baseline=batch`", "gdp(baseline=batch)", 1, evaluations},
+                       {"no memory: `memory=0`", "gdp(memory=0)", 1, evaluations},
+                       {"may draw again: `distinct=false`", "gdp(distinct=false)", 1, evaluations},
+                       {"one round: `restart_every=0`", "gdp(restart_every=0)", 1, evaluations},
+                       {"none of the three", "gdp(memory=0,distinct=false,restart_every=0)", 1, evaluations},
                        {"each op by itself: `coupled=false`", "gdp(coupled=false)", 1, evaluations},
                        {"any names: `symmetric=false`", "gdp(symmetric=false)", 1, evaluations},
                        {"**gdp**", "gdp", 1, evaluations}}});

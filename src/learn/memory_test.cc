@@ -1,0 +1,92 @@
+#include "learn/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace berth {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::vector<DeviceId> kTwoAlike = {DeviceId{0}, DeviceId{0}, DeviceId{2}};
+
+Episode Drawn(double cost, std::vector<int64_t> device) {
+  Episode episode;
+  episode.cost = {cost};
+  episode.step_of.assign(device.size(), 0);
+  episode.device = std::move(device);
+  return episode;
+}
+
+std::vector<std::vector<int64_t>> Best(const Memory& memory) {
+  std::vector<std::vector<int64_t>> best;
+  for (const Memory::Kept& kept : memory.best()) best.push_back(kept.device);
+  return best;
+}
+
+TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
+  Memory memory(2, 3, {});
+  memory.Add(Drawn(5, {0, 1, 2}));
+  memory.Add(Drawn(3, {0, 0, 2}));
+  memory.Add(Drawn(3, {0, 0, 2}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 0, 2), ElementsAre(0, 1, 2)));
+  memory.Add(Drawn(4, {2, 2, 2}));
+  memory.Add(Drawn(std::numeric_limits<double>::infinity(), {1, 1, 1}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 0, 2), ElementsAre(2, 2, 2)));
+  EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1, 2})) << "what is no longer among the best was drawn";
+  EXPECT_TRUE(memory.Has(std::vector<int64_t>{1, 1, 1})) << "and what failed";
+  EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 1, 2}));
+}
+
+TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
+  Memory memory(3, 4, kTwoAlike);
+  memory.Add(Drawn(5, {1, 0, 2, 0}));
+  EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1, 2, 1}));
+  EXPECT_FALSE(memory.Has(std::vector<int64_t>{2, 1, 0, 1})) << "the third is another device";
+  memory.Add(Drawn(4, {0, 1, 2, 1}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(1, 0, 2, 0)));
+  // Named as the best one is, also where a better one comes later.
+  memory.Add(Drawn(6, {0, 1, 2, 2}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(1, 0, 2, 0), ElementsAre(1, 0, 2, 2)));
+  memory.Add(Drawn(1, {0, 1, 1, 1}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 1, 1, 1), ElementsAre(0, 1, 2, 1), ElementsAre(0, 1, 2, 2)));
+}
+
+TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
+  Memory memory(1, 2, {});
+  memory.Add(Drawn(2, {0, 1}));
+  memory.BeginRound(false);
+  EXPECT_TRUE(memory.best().empty());
+  EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1}));
+  memory.Add(Drawn(3, {1, 1}));
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(1, 1)));
+  memory.BeginRound(true);
+  EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 1)));
+}
+
+TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
+  Memory memory(2, 3, kTwoAlike), again(2, 3, kTwoAlike);
+  memory.Add(Drawn(5, {0, 1, 2}));
+  memory.BeginRound(false);
+  memory.Add(Drawn(7, {0, 0, 2}));
+  again.Load(memory.Save(), "file", 3);
+  EXPECT_EQ(again.Save(), memory.Save());
+  EXPECT_TRUE(again.Has(std::vector<int64_t>{1, 0, 2}));
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, nlohmann::json>>{{"best", {{{"cost", 1}, {"device", {0, 1}}}}},
+                                                           {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
+                                                           {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
+                                                           {"of_all_rounds", {1}},
+                                                           {"drawn", {"x"}}}) {
+    nlohmann::json broken = memory.Save();
+    broken[key] = value;
+    EXPECT_THROW(again.Load(broken, "file", 3), Error) << broken.dump();
+  }
+}
+
+}  // namespace
+}  // namespace berth
