@@ -26,8 +26,10 @@ constexpr const char* kRules[] = {
     "topo",         "memory_proportional",
     "first_fit",    "metis",
 };
-// Searches on whole layers, from the best of the rules: few moves, each worth much.
-constexpr const char* kCoarse[] = {"on(group=layers,planner=local_search(order=rank))",
+// From the best of the rules: searches on whole layers, of few moves that are each worth much; and for tiny problems
+// the optimum, where it is found soon.
+constexpr const char* kCoarse[] = {"exhaustive(space=order,limit=1e18,steps=300000)",
+                                   "on(group=layers,planner=local_search(order=rank))",
                                    "on(group=layers,planner=local_search)", "one_cut"};
 // Rounds of searches on all of the graph, each from the best of the round before: cooler than from anywhere, so as not
 // to lose it.
@@ -36,10 +38,12 @@ using Rounds = std::array<std::array<const char*, 2>, kRounds>;
 constexpr Rounds kFine = {{{"annealing(order=rank,hot=0.001)", "local_search(order=rank)"},
                            {"annealing(order=search,hot=0.001)", "annealing(order=rank,hot=0.0003)"}}};
 // The same where ops differ in which device is the fastest, and each device is that of its share: then the best plans
-// waste no work, and the order of the ops is all that is left.
-constexpr Rounds kOrders = {
-    {{"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=30,hot=0.001)"},
-     {"annealing(order=search,work=30,hot=0.005)", "annealing(order=search,work=100,hot=0.001)"}}};
+// waste no work, and the order of the ops is all that is left. Devices must wait for ops that come soon, so that it is
+// one of sequences; hot, since wherever it begins the order is wrong.
+constexpr Rounds kOrders = {{{"annealing(order=sequence,moves=order,start=fastest,hot=0.05,cold=0.0001)",
+                              "annealing(order=search,work=30,hot=0.005)"},
+                             {"annealing(order=sequence,moves=order,start=fastest,hot=0.02,cold=0.0001)",
+                              "annealing(order=sequence,moves=order,hot=0.005,cold=0.0001)"}}};
 constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
 constexpr double kForRules = 0.4, kForCoarse = 0.2;
