@@ -28,7 +28,7 @@ class Auto : public ::testing::Test {
     RegisterHuman(planners_);
     RegisterSimpleRules(planners_);
     RegisterMetis(planners_);
-    RegisterOn(planners_, groupings_);
+    RegisterMultilevel(planners_);
     RegisterAuto(planners_);
   }
 
