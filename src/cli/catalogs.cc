@@ -53,6 +53,7 @@ Catalogs::Catalogs() {
   RegisterMetis(planners);
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
+  RegisterMultilevel(planners);
   RegisterAuto(planners);
   if (kCanLearn) {
     planners.SetMore([]() -> const auto& {

@@ -133,8 +133,10 @@ class Walk {
   }
   Score Try(std::span<const std::pair<OpId, DeviceId>> moves) { return TryChange({.moves = moves}); }
   Score TryChange(const PlanChange& change);
-  // The starts of all ops in the plan as it stands, by an evaluation more.
+  // The starts of all ops in the plan as it stands, by an evaluation more; and how many moves, then, until they are
+  // worth asking for again.
   void Starts(std::span<double> starts);
+  static constexpr int kStartsFor = 20;
   // Makes the last Try permanent; the search keeps the plan when it is the best so far. One Take per Try.
   void Take();
 

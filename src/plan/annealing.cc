@@ -9,16 +9,17 @@
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
+#include "plan/sequence_walk.h"
 #include "plan/start.h"
 
 namespace berth {
 namespace {
 
-// Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over the moves of local_search, with order=search also over
-// priorities. A move that makes the score
-// worse by the share x is kept with probability exp(-x / t); t falls geometrically from `hot` to `cold` over the budget
-// (or `steps` when the budget has no end). Bytes over a memory limit count as time, so that the search can pass through
-// placements that do not fit. Never worse than its start.
+// Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over the moves of local_search; with order=search also over
+// priorities, with order=sequence over one order of all ops, in which a device waits for its next one. A move that
+// makes the score worse by the share x is kept with probability exp(-x / t); t falls geometrically from `hot` to `cold`
+// over the budget (or `steps` when the budget has no end). Bytes over a memory limit count as time, so that the search
+// can pass through placements that do not fit. Never worse than its start.
 class AnnealingPlanner : public NamedPlanner {
  public:
   explicit AnnealingPlanner(const Params& params)
@@ -27,6 +28,7 @@ class AnnealingPlanner : public NamedPlanner {
         cold_(params.Real("cold")),
         work_(params.Real("work")),
         steps_(params.Int("steps")),
+        places_(params.Text("moves") == "all"),
         start_(params) {}
 
   PlannerFacts facts() const override { return {.space = start_.space()}; }
@@ -38,10 +40,17 @@ class AnnealingPlanner : public NamedPlanner {
     const Units units(request.problem());
     const Plan start = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
-    if (request.problem().num_devices() > 1 && !search.Done()) Anneal(search, units, bounded.budget, start);
+    const EvaluatorFacts& facts = request.evaluator.facts();
+    if (start_.order == SearchOrder::kSequence && facts.Is<ParallelFacts>() && facts.uses_priorities) {
+      // Two evaluations at once; one device has orders, too.
+      if (search.evaluations_left() > 2 && !search.Done())
+        Anneal(SequenceWalk(search, start.view(), kCause), search, units, bounded.budget);
+    } else if (request.problem().num_devices() > 1 && !search.Done()) {
+      Anneal(Walk(search, start.view(), kCause), search, units, bounded.budget);
+    }
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
+    GiveCauses(request.problem(), result.plan, kCause);
     return result;
   }
 
@@ -86,12 +95,13 @@ class AnnealingPlanner : public NamedPlanner {
     double mean_, tried_mean_;
   };
 
-  void Anneal(Search& search, const Units& units, const Budget& budget, const Plan& start) const {
-    Walk walk(search, start.view(), "found by search");
+  // `Steps`: Walk or SequenceWalk.
+  template <typename Steps>
+  void Anneal(Steps walk, Search& search, const Units& units, const Budget& budget) const {
     const Structure structure(units);
     MoveMaker moves(units, structure);
-    const bool orders = start_.searches_order && !walk.priority().empty();
-    ShapeChooser shapes(orders);
+    const bool orders = start_.searches_order() && !walk.priority().empty();
+    ShapeChooser shapes(orders, places_);
     Loads loads(search.problem(), walk.device());
     const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
     const double all_bytes = MemoryOf(search.problem());
@@ -102,11 +112,11 @@ class AnnealingPlanner : public NamedPlanner {
     };
     const int64_t first = search.evaluations();
     std::vector<double> starts(orders ? search.problem().num_ops() : 0);
-    int since_path = kPathFor;
+    int since_path = Steps::kStartsFor;
     bool taken = true;
     // A problem without moves (one device each) would draw empty ones for ever.
     for (int idle = 0; idle < 10'000 && !search.Done();) {
-      if (orders && taken && ++since_path >= kPathFor) {
+      if (orders && taken && ++since_path >= Steps::kStartsFor) {
         walk.Starts(starts);
         moves.Know(FindCriticalPath(search.problem(), walk.device(), starts));
         since_path = 0;
@@ -152,9 +162,10 @@ class AnnealingPlanner : public NamedPlanner {
     return bytes;
   }
 
-  static constexpr int kPathFor = 20;  // tries for which a critical path is good enough
+  static constexpr const char* kCause = "found by search";
   double hot_, cold_, work_;
   int64_t steps_;
+  bool places_;  // whether ops go to other devices
   StartOptions start_;
 };
 
@@ -180,6 +191,12 @@ void RegisterAnnealing(PlannerCatalog& catalog) {
                                                     "the score",
                                         .least = 0,
                                         .most = 1e6},
+                                       {.name = "moves",
+                                        .type = ParameterType::kChoice,
+                                        .default_value = "all",
+                                        .sentence = "what moves: all; order, the order of ops alone, with order=search "
+                                                    "or order=sequence",
+                                        .choices = {"all", "order"}},
                                        {.name = "steps",
                                         .type = ParameterType::kInt,
                                         .default_value = "20000",

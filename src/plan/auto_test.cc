@@ -23,11 +23,12 @@ class Auto : public ::testing::Test {
     RegisterOneCut(planners_);
     RegisterLocalSearch(planners_);
     RegisterAnnealing(planners_);
+    RegisterExhaustive(planners_);
     RegisterMinCut(planners_);
     RegisterHuman(planners_);
     RegisterSimpleRules(planners_);
     RegisterMetis(planners_);
-    RegisterOn(planners_, groupings_);
+    RegisterMultilevel(planners_);
     RegisterAuto(planners_);
   }
 
@@ -55,45 +56,63 @@ TEST_F(Auto, IsNoWorseThanAnyRule) {
   }
 }
 
-// A schedule without idle time, in which each op is on its fastest device: its length is the optimum. Ops are numbered
-// by when they start in it.
-TEST_F(Auto, FindsAnOrderWhereEachOpHasItsOwnDevice) {
-  Random random(5);
-  constexpr size_t kDevices = 4, kPerDevice = 10;
-  constexpr double kLength = 100;
+// A schedule of length `length` without idle time, in which each op is on its fastest device: the optimum. Ops are
+// numbered by when they start in it, and many tensors arrive just when they are needed.
+Problem Planted(Random& random, size_t devices, size_t per_device, double length) {
   struct Task {
     double start, end;
     size_t device;
   };
   std::vector<Task> tasks;
-  for (size_t d = 0; d < kDevices; ++d) {
-    std::vector<double> cuts = {0, kLength};
-    while (cuts.size() < kPerDevice + 1) cuts.push_back(random.Uniform(1, kLength - 1));
+  for (size_t d = 0; d < devices; ++d) {
+    std::vector<double> cuts = {0, length};
+    while (cuts.size() < per_device + 1) cuts.push_back(random.Uniform(1, length - 1));
     std::ranges::sort(cuts);
-    for (size_t i = 0; i < kPerDevice; ++i) tasks.push_back({.start = cuts[i], .end = cuts[i + 1], .device = d});
+    for (size_t i = 0; i < per_device; ++i) tasks.push_back({.start = cuts[i], .end = cuts[i + 1], .device = d});
   }
   std::ranges::sort(tasks, {}, &Task::start);
   GraphBuilder builder("planted");
   std::vector<double> times;
-  for (size_t v = 0; v < tasks.size(); ++v) {
+  for (const Task& task : tasks) {
     builder.AddOp("", "Task", {});
-    for (size_t d = 0; d < kDevices; ++d) {
-      times.push_back((tasks[v].end - tasks[v].start) * (d == tasks[v].device ? 1 : 1 + random.Uniform(0.2, 1)));
+    for (size_t d = 0; d < devices; ++d) {
+      times.push_back((task.end - task.start) * (d == task.device ? 1 : 1 + random.Uniform(0.2, 1)));
     }
   }
+  const double most = 2 * length / static_cast<double>(per_device);
   for (size_t v = 0; v < tasks.size(); ++v) {
-    const size_t tensor = builder.AddTensor(v, 1);
-    for (size_t u = v + 1; u < tasks.size(); ++u) {
-      const double needed = tasks[v].end + (tasks[u].device == tasks[v].device ? 0 : 5);
-      if (needed <= tasks[u].start && random.Chance(0.1)) builder.Consume(tensor, u);
+    std::vector<size_t> before;
+    for (size_t u = 0; u < v; ++u) {
+      if (tasks[u].end <= tasks[v].start) before.push_back(u);
+    }
+    for (size_t count = random.Below(3); count > 0 && !before.empty(); --count) {
+      const size_t u = before[random.Below(before.size())];
+      const double gap = tasks[v].start - tasks[u].end;
+      builder.Consume(builder.AddTensor(u, static_cast<int64_t>(1e6 * std::min(gap, random.Uniform(0, most)))), v);
     }
   }
-  const Problem problem(std::make_shared<const Graph>(builder.Build()),
-                        std::make_shared<const Cluster>(testing::UniformCluster(kDevices, 5, 1e9)),
-                        {.time = std::move(times), .source = "planted"});
+  return Problem(std::make_shared<const Graph>(builder.Build()),
+                 std::make_shared<const Cluster>(testing::UniformCluster(devices, 0, 1e6)),
+                 {.time = std::move(times), .source = "planted"});
+}
+
+TEST_F(Auto, FindsAnOrderWhereEachOpHasItsOwnDevice) {
+  Random random(5);
+  for (const size_t devices : {4, 8}) {
+    const Problem problem = Planted(random, devices, 10, 100);
+    const auto evaluator = evaluators_.Make("parallel(contention=none,io=everywhere)", problem);
+    EXPECT_GE(Run(*evaluator, "heft", {}).score.time, 105);
+    EXPECT_LE(Run(*evaluator, "auto", {.evaluations = 100'000}).score.time, 101);
+  }
+}
+
+TEST_F(Auto, ProvesTheOptimumOfATinyProblem) {
+  Random random(8);
+  const Problem problem = testing::RandomProblem(random, {.ops = 8, .devices = 2});
   const auto evaluator = evaluators_.Make("parallel(contention=none,io=everywhere)", problem);
-  EXPECT_GE(Run(*evaluator, "heft", {}).score.time, 1.05 * kLength);
-  EXPECT_LE(Run(*evaluator, "auto", {.evaluations = 100'000}).score.time, 1.02 * kLength);
+  const PlanResult result = Run(*evaluator, "auto", {.evaluations = 5000});
+  EXPECT_TRUE(result.optimal);
+  EXPECT_EQ(result.score.time, Run(*evaluator, "exhaustive(space=order,limit=1e18)", {}).score.time);
 }
 
 TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "base/error.h"
@@ -130,8 +131,9 @@ class PrefixBound {
 // Depth first over the ops in number order; an op whose unit is placed already has its device.
 class Enumeration {
  public:
-  Enumeration(Search& search, const Units& units, std::vector<DeviceId> class_of, bool with_orders)
+  Enumeration(Search& search, const Units& units, std::vector<DeviceId> class_of, bool with_orders, double most_steps)
       : search_(search),
+        most_steps_(most_steps),
         units_(units),
         bound_(search.evaluator()),
         orders_(search.problem(), with_orders ? search.evaluator().facts().contention() : Contention::kNone,
@@ -153,7 +155,7 @@ class Enumeration {
       with_orders_ ? EvaluateOrders() : EvaluatePlacement();
       return;
     }
-    if (++steps_ % 4096 == 0 && OutOfTime()) return;
+    if (++steps_ % OrderSearch::kStopEach == 0 && OutOfTime()) return;
     const size_t unit = units_.unit_of(MakeId<OpId>(v));
     if (device_[v] != kNowhere) {
       if (!RuledOut(v + 1)) Place(v + 1);
@@ -183,12 +185,30 @@ class Enumeration {
   // Only a better plan that fits could be lost, and times of plans that do not fit say nothing about one that does.
   bool RuledOut(size_t count) {
     if (!search_.has_best() || !search_.best_score().fits()) return false;
-    return bound_.Of(device_, count) * whole_ >= search_.best_score().value();
+    return !WeightsFit(count) || bound_.Of(device_, count) * whole_ >= search_.best_score().value();
+  }
+
+  // Whether the devices can hold the weights of the first `count` ops: all rules count these for the whole run.
+  bool WeightsFit(size_t count) {
+    if (!search_.evaluator().facts().tracks_memory) return true;
+    const Problem& problem = search_.problem();
+    for (const DeviceId device : problem.cluster().ids()) {
+      int64_t left = problem.memory_limit(device);
+      if (left == std::numeric_limits<int64_t>::max()) continue;
+      for (const ParameterId parameter : problem.graph().parameters()) {
+        const bool there = std::ranges::any_of(problem.graph().parameter_consumers(parameter), [&](OpId op) {
+          return Index(op) < count && device_[Index(op)] == device;
+        });
+        if (there) left -= problem.graph().parameter_bytes(parameter);
+      }
+      if (left < 0) return false;
+    }
+    return true;
   }
 
   bool OutOfTime() {
     // Evaluations are asked for at the leaves; here it is about the clock.
-    const bool spent = search_.evaluations_left() > 0 && search_.Done();
+    const bool spent = static_cast<double>(steps_) >= most_steps_ || (search_.evaluations_left() > 0 && search_.Done());
     cut_short_ = cut_short_ || spent;
     return spent;
   }
@@ -208,7 +228,10 @@ class Enumeration {
     const bool fits = search_.has_best() && search_.best_score().fits();
     // A run that takes longer than this costs more than the best, whatever its devices take besides.
     const double below = !fits || whole_ == 0 ? kCannotRun : search_.best_score().value() / whole_;
-    const auto result = orders_.Best(device_, below, [&] { return OutOfTime(); });
+    const auto result = orders_.Best(device_, below, [&] {
+      steps_ += OrderSearch::kStopEach;
+      return OutOfTime();
+    });
     if (orders_.stopped()) cut_short_ = true;
     if (!result) return;
     if (search_.Done()) {
@@ -216,10 +239,11 @@ class Enumeration {
       return;
     }
     const Score score = search_.Evaluate({.device = device_, .sequence = &result->sequence}, "");
-    if (!score.fits()) lost_ = true;
+    if (!score.fits() && WeightsFit(device_.size())) lost_ = true;
   }
 
   Search& search_;
+  const double most_steps_;
   const Units& units_;
   PrefixBound bound_;
   OrderSearch orders_;
@@ -243,7 +267,10 @@ class Enumeration {
 class ExhaustivePlanner : public NamedPlanner {
  public:
   explicit ExhaustivePlanner(const Params& params)
-      : NamedPlanner(params), orders_(params.Text("space") == "order"), limit_(params.Real("limit")) {}
+      : NamedPlanner(params),
+        orders_(params.Text("space") == "order"),
+        limit_(params.Real("limit")),
+        steps_(params.Real("steps")) {}
 
   PlannerFacts facts() const override {
     return {.space = orders_ ? PlannerFacts::Space::kSequence : PlannerFacts::Space::kPlacement,
@@ -276,7 +303,14 @@ class ExhaustivePlanner : public NamedPlanner {
       throw Error("planner {}: {}", name(), *refused);
     Search search(request);
     const Units units(request.problem());
-    Enumeration walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator));
+    Enumeration walk(search, units, ClassesFor(request.evaluator), WithOrders(request.evaluator), steps_);
+    // What is known already rules out much.
+    if (request.start != nullptr) {
+      const auto& sequence = request.start->sequence;
+      const bool in_order = sequence && WithOrders(request.evaluator);
+      search.Evaluate({.device = request.start->device, .sequence = in_order ? &*sequence : nullptr},
+                      "first placement of the search");
+    }
     walk.Place(0);
     // Where nothing was complete in time there still has to be an answer.
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
@@ -305,7 +339,7 @@ class ExhaustivePlanner : public NamedPlanner {
   }
 
   bool orders_;
-  double limit_;
+  double limit_, steps_;
 };
 
 }  // namespace
@@ -325,6 +359,12 @@ void RegisterExhaustive(PlannerCatalog& catalog) {
                        .type = ParameterType::kReal,
                        .default_value = "1e8",
                        .sentence = "it refuses problems with more plans than this",
+                       .least = 1,
+                       .most = 1e18},
+                      {.name = "steps",
+                       .type = ParameterType::kReal,
+                       .default_value = "1e18",
+                       .sentence = "it gives up when it has looked at about so many beginnings of plans",
                        .least = 1,
                        .most = 1e18}}},
       [](const Params& params, const PlannerCatalog&) { return std::make_unique<ExhaustivePlanner>(params); });

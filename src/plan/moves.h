@@ -33,7 +33,8 @@ enum class MoveShape : uint8_t {
   kUrgency,   // nothing moves: an op becomes more or less urgent
   kOvertake,  // nothing moves: an op that the end waits for gets before one that it waited for on its device
 };
-inline constexpr size_t kPlacementShapes = 9, kMoveShapes = 12;  // those that need no priorities, and all
+// Those that need no priorities; those before the ones that move nothing; all.
+inline constexpr size_t kPlacementShapes = 9, kFirstOrderShape = 10, kMoveShapes = 12;
 
 // Draws moves that keep all constraints. Not thread-safe: it has scratch memory.
 class MoveMaker {
@@ -85,9 +86,10 @@ class MoveMaker {
 // Draws shapes as often as they have helped lately: the share of a shape follows its gains per try.
 class ShapeChooser {
  public:
-  // `orders`: also those of searches over the order.
-  explicit ShapeChooser(bool orders = false) {
+  // `orders`: also those of searches over the order. `placements`: those that move an op elsewhere.
+  explicit ShapeChooser(bool orders = false, bool placements = true) {
     if (orders) std::fill(weight_.begin() + kPlacementShapes, weight_.end(), 10);
+    if (!placements) std::fill(weight_.begin(), weight_.begin() + kFirstOrderShape, 0);
   }
 
   MoveShape Draw(Random& random) const;

@@ -156,7 +156,7 @@ double OrderSearch::Start(const State& state, size_t activity) const {
 
 void OrderSearch::Extend(const State& state) {
   if (stopped_) return;
-  if (++nodes_ % 4096 == 0 && (*stop_)()) {
+  if (++nodes_ % kStopEach == 0 && (*stop_)()) {
     stopped_ = true;
     return;
   }

@@ -23,8 +23,9 @@ class OrderSearch {
  public:
   OrderSearch(const Problem& problem, Contention contention, std::optional<DeviceId> io_host);
 
+  static constexpr int64_t kStopEach = 4096;
   // An order whose makespan is the least, and less than `below`; nothing when there is none, or `stop` said so before
-  // one was found. `stop` is asked now and then.
+  // one was found. `stop` is asked after each kStopEach beginnings of orders.
   struct Result {
     Sequence sequence;
     double makespan;

@@ -411,6 +411,53 @@ TEST(Exhaustive, FindsAnOrderThatNoFirstComeRunFinds) {
   EXPECT_EQ(run("heft").score.time, 6);
 }
 
+// Eight ops, each with a weight of which a device holds two: of 65,536 placements 2,520 fit.
+TEST(Exhaustive, LeavesOutPlacementsWhoseWeightsDoNotFit) {
+  Random random(11);
+  GraphBuilder builder("full");
+  OpTimes times{.time = {}, .source = "test"};
+  for (size_t v = 0; v < 8; ++v) {
+    builder.AddOp("", "Op", {});
+    builder.UseParameter(builder.AddParameter(5), v);
+    for (size_t d = 0; d < 4; ++d) times.time.push_back(random.Uniform(1, 1.1));
+  }
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(4)), std::move(times),
+                        {.memory_limits = {10, 10, 10, 10}});
+  const auto evaluator = MakeEvaluator("serial(io=everywhere)", problem);
+  Plan start;
+  for (size_t v = 0; v < 8; ++v) start.device.push_back(MakeId<DeviceId>(v / 2));
+  const PlanResult result =
+      Planners()
+          .MakePlanner("exhaustive")
+          ->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1), .start = &start});
+  EXPECT_TRUE(result.optimal);
+  EXPECT_EQ(result.score.time, SlowBest(problem, *evaluator));
+  EXPECT_LE(result.evaluations, 20);  // else hundreds
+}
+
+TEST(Exhaustive, GivesUpAfterItsSteps) {
+  Random random(9);
+  const Problem problem = RandomProblem(random, {.ops = 12, .devices = 3});
+  const Trial run(problem, "parallel(contention=ports,io=everywhere)");
+  const PlanResult result = run("exhaustive(space=order,limit=1e18,steps=20000)");
+  EXPECT_FALSE(result.optimal);
+  EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
+}
+
+TEST(Exhaustive, BeginsWithWhatIsKnown) {
+  Random random(10);
+  const Problem problem = RandomProblem(random, {.ops = 9, .devices = 2});
+  const auto evaluator = MakeEvaluator("parallel(io=everywhere)", problem);
+  const auto planner = Planners().MakePlanner("exhaustive(space=order,limit=1e18)");
+  const PlanResult from_nothing = planner->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1)});
+  const PlanResult from_it =
+      planner->MakePlan({.evaluator = *evaluator, .budget = {}, .random = Random(1), .start = &from_nothing.plan});
+  EXPECT_TRUE(from_it.optimal);
+  EXPECT_EQ(from_it.score.time, from_nothing.score.time);
+  EXPECT_EQ(from_it.evaluations, 1);
+}
+
 TEST(Exhaustive, RefusesWhatIsTooLarge) {
   const Problem problem = testing::Chain(40, 2);
   const auto planner = Planners().MakePlanner("exhaustive");

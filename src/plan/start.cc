@@ -1,33 +1,55 @@
 #include "plan/start.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/error.h"
 #include "placement/search.h"
 #include "plan/rank.h"
 
 namespace berth {
 
+namespace {
+
+constexpr std::array<const char*, 4> kOrderNames = {"first_come", "rank", "search", "sequence"};
+
+}  // namespace
+
 StartOptions::StartOptions(const Params& params)
     : start(params.Text("start")),
-      by_rank(params.Text("order") != "first_come"),
-      searches_order(params.Text("order") == "search") {}
+      order(static_cast<SearchOrder>(std::ranges::find(kOrderNames, params.Text("order")) - kOrderNames.begin())) {}
+
+PlannerFacts::Space StartOptions::space() const {
+  switch (order) {
+    case SearchOrder::kFirstCome:
+      return PlannerFacts::Space::kPlacement;
+    case SearchOrder::kSequence:
+      return PlannerFacts::Space::kSequence;
+    default:
+      return PlannerFacts::Space::kPriorities;
+  }
+}
 
 std::vector<Parameter> StartOptions::Parameters(bool with_search) {
   std::string sentence = "order of ops in its plans: first_come, none; rank, by the longest path to the end";
-  std::vector<std::string> orders = {"first_come", "rank"};
+  size_t orders = 2;
   if (with_search) {
-    sentence += "; search, by priorities that begin there and are searched too";
-    orders.emplace_back("search");
+    sentence +=
+        "; search, by priorities that begin there and are searched too; sequence, by an order of all ops that is "
+        "searched too, in which a device waits for its next one";
+    orders = kOrderNames.size();
   }
   return {{.name = "start",
            .type = ParameterType::kChoice,
            .default_value = "simple",
-           .sentence = "first placement: simple, the best single device; random, a random one",
-           .choices = {"simple", "random"}},
+           .sentence = "first placement: simple, the best single device; random, a random one; fastest, each op on the "
+                       "device that runs it fastest, even where another planner gives one to begin with",
+           .choices = {"simple", "random", "fastest"}},
           {.name = "order",
            .type = ParameterType::kChoice,
            .default_value = "first_come",
            .sentence = std::move(sentence),
-           .choices = std::move(orders)}};
+           .choices = {kOrderNames.begin(), kOrderNames.begin() + orders}}};
 }
 
 namespace {
@@ -46,14 +68,21 @@ std::vector<double> PrioritiesOf(const Plan& plan) {
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
   const Problem& problem = units.problem();
   Plan plan;
-  if (options.by_rank && search.evaluator().facts().uses_priorities) plan.priority = UpwardRank(problem);
+  if (options.order != SearchOrder::kFirstCome && search.evaluator().facts().uses_priorities)
+    plan.priority = UpwardRank(problem);
   const auto evaluate = [&](std::vector<DeviceId> device, std::string_view cause) {
     plan.device = std::move(device);
     return search.Evaluate(plan.view(), cause);
   };
-  if (given != nullptr) {
+  if (options.start == "fastest") {
+    plan.device.resize(problem.num_ops());
+    for (size_t unit = 0; unit < units.size(); ++unit) units.Put(plan.device, unit, units.fastest(unit));
+    evaluate(units.Legal(plan.device), "on its fastest device");
+  } else if (given != nullptr) {
     evaluate(given->device, "first placement of the search");
-    if (options.searches_order && !plan.priority.empty() && !search.Done()) {
+    if (options.order == SearchOrder::kSequence && given->sequence && !search.Done()) {
+      search.Evaluate(given->view(), "first placement of the search");
+    } else if (options.searches_order() && !plan.priority.empty() && !search.Done()) {
       if (std::vector<double> given_priority = PrioritiesOf(*given); !given_priority.empty()) {
         plan.priority = std::move(given_priority);
         evaluate(given->device, "first placement of the search");
@@ -71,6 +100,7 @@ Plan StartPlan(Search& search, const Units& units, const Plan* given, const Star
   }
   plan.device = search.best().device;
   plan.priority = search.best().priority;
+  plan.sequence = search.best().sequence;
   return plan;
 }
 
