@@ -30,9 +30,6 @@ std::vector<Parameter> StartOptions::Parameters(bool with_search) {
            .choices = std::move(orders)}};
 }
 
-namespace {
-
-// Priorities that keep a plan's order, as far as those of an evaluator can.
 std::vector<double> PrioritiesOf(const Plan& plan) {
   if (!plan.sequence) return plan.priority;
   std::vector<double> priority(plan.device.size());
@@ -40,8 +37,6 @@ std::vector<double> PrioritiesOf(const Plan& plan) {
   for (const OpId op : plan.sequence->ops) priority[Index(op)] = left--;
   return priority;
 }
-
-}  // namespace
 
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
   const Problem& problem = units.problem();

@@ -26,6 +26,9 @@ struct StartOptions {
   }
 };
 
+// Priorities that keep a plan's order, as far as those of an evaluator can; empty where it has none.
+std::vector<double> PrioritiesOf(const Plan& plan);
+
 // Evaluates and returns the plan to begin with: the placement that the request brings; else with start=simple the best
 // of everything on one device (interchangeable devices once), with start=random one drawn evenly. With order=search the
 // request's order is tried beside the ranks.

@@ -115,6 +115,8 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
                                                          {"heft"},
                                                          {"etf"},
                                                          {"annealing(order=rank,hot=0.001)", true},
+                                                         {"brkga", true},
+                                                         {"cross_entropy", true},
                                                          {"auto", true}});
   fmt::print("### Training steps\n\n");
   WriteTable(catalogs, kTraining, "training", columns, options);
@@ -130,6 +132,8 @@ void WriteMemory(const Catalogs& catalogs, const Options& options) {
                                                          {"heft"},
                                                          {"etf"},
                                                          {"annealing(order=rank,hot=0.001)", true},
+                                                         {"brkga", true},
+                                                         {"cross_entropy", true},
                                                          {"auto", true}});
   fmt::print("\n### Training steps where memory binds\n\n");
   WriteHead({"graph, cluster"}, {"GB in all", "bound"}, columns);
