@@ -81,7 +81,7 @@ void Seeds::AddRules(Search& search, const PlanRequest& request, std::vector<Pla
     if (seconds <= 0 || rules_[i]->Refuses(problem, request.evaluator)) continue;
     PlanRequest part = search.Remaining(i + 1, std::max<int64_t>(1, evaluations), seconds);
     part.start = nullptr;
-    if (!searches_order()) part.progress = nullptr;  // of plans that are not kept
+    part.progress = nullptr;  // of plans that may not be kept; they take no time
     try {
       PlanResult result = rules_[i]->MakePlan(part);
       if (result.plan.device.size() == problem.num_ops()) plans.push_back(result.plan);
