@@ -46,6 +46,8 @@ Catalogs::Catalogs() {
   RegisterOneCut(planners);
   RegisterLocalSearch(planners);
   RegisterAnnealing(planners);
+  RegisterBrkga(planners);
+  RegisterCrossEntropy(planners);
   RegisterExhaustive(planners);
   RegisterMinCut(planners);
   RegisterHuman(planners);

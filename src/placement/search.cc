@@ -147,6 +147,9 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
   for (size_t i = 0; i < done; ++i) {
     if (scores[i].failed()) workspace_->failure = std::move(failure[i]);
     Count(scores[i]);
+  }
+  // All are counted by then, so that a noisy best is asked for again only where the budget has room for that.
+  for (size_t i = 0; i < done; ++i) {
     if (IsBest(scores[i], plans[i])) Keep(plans[i], scores[i], cause);
     Tell();
   }

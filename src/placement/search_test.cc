@@ -192,6 +192,7 @@ TEST_F(SearchTest, ScoresManyPlansAsOneAfterAnotherOnAnyNumberOfThreads) {
     Search search({.evaluator = evaluator, .budget = {.evaluations = 31}, .random = Random(1), .threads = threads});
     std::vector<Score> scores(plans.size());
     EXPECT_EQ(search.EvaluateAll(plans, scores, "batch"), 31u);
+    EXPECT_EQ(search.evaluations(), 31) << "what looks best was asked for again beyond the budget";
     EXPECT_TRUE(search.Done());
     EXPECT_EQ(search.failures(), 10);
     EXPECT_EQ(search.best().device, std::vector{DeviceId{0}});

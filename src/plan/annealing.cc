@@ -203,7 +203,8 @@ void RegisterAnnealing(PlannerCatalog& catalog) {
                                         .sentence = "evaluations, where the budget sets no limit",
                                         .least = 1,
                                         .most = 1e12}};
-  for (Parameter& parameter : StartOptions::Parameters(true)) parameters.push_back(std::move(parameter));
+  for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kSequence))
+    parameters.push_back(std::move(parameter));
   catalog.Add({.name = "annealing",
                .sentence = "Simulated annealing with the moves of local_search, cooled over the budget.",
                .source = "Kirkpatrick, Gelatt and Vecchi 1983",

@@ -11,21 +11,12 @@
 #include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
+#include "plan/seeds.h"
 #include "plan/structure.h"
 
 namespace berth {
 namespace {
 
-// Rules and schedules that end by themselves: the start of all searches.
-constexpr const char* kRules[] = {
-    "single",       "human",
-    "heft",         "heft(rank=optimistic)",
-    "mincut",       "heft(clusters=always)",
-    "round_robin",  "heft(rank=critical,clusters=always)",
-    "equal_layers", "etf(clusters=always)",
-    "topo",         "memory_proportional",
-    "first_fit",    "metis",
-};
 // All plans of a kind, from the best of the rules: cuts in two; and of tiny problems all, where that is soon done.
 constexpr const char* kComplete[] = {"exhaustive(space=order,limit=1e18,steps=300000)", "one_cut"};
 // Rounds of searches, each from the best of the round before: cooler than from anywhere, so as not to lose it.
@@ -64,12 +55,11 @@ bool FastestShareTheWork(const Problem& problem) {
 // Never worse than the best of the rules that the budget reaches, and the best single device is the first of these.
 class AutoPlanner : public NamedPlanner {
  public:
-  AutoPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params) {
+  AutoPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params), rules_(MakeRules(catalog)) {
     const auto add = [&](const char* name, std::vector<std::unique_ptr<Planner>>& members) {
       // Some are not in every build, nor in every program's catalog.
       if (catalog.Find(Spec::Parse(name).name) != nullptr) members.push_back(catalog.MakePlanner(name));
     };
-    for (const char* name : kRules) add(name, rules_);
     for (const char* name : kComplete) add(name, complete_);
     for (size_t round = 0; round < kRounds; ++round) {
       for (const char* name : kFine[round]) add(name, fine_[round]);

@@ -92,7 +92,7 @@ void RegisterLocalSearch(PlannerCatalog& catalog) {
                                         .sentence = "restarts, where the budget sets no limit",
                                         .least = 0,
                                         .most = 1e9}};
-  for (Parameter& parameter : StartOptions::Parameters(false)) parameters.push_back(std::move(parameter));
+  for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kRank)) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
                .sentence = "Hill climbing that moves single ops, segments, clusters and branches, with restarts.",
                .source = "-",

@@ -11,14 +11,11 @@
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/rank.h"
+#include "plan/seeds.h"
 
 namespace berth {
 namespace {
 
-// What the search on the largest groups may begin from, where it is given no plan.
-constexpr const char* kRules[] = {
-    "single",       "human", "heft", "heft(clusters=always)", "etf(clusters=always)", "round_robin",
-    "equal_layers", "topo",  "metis"};
 // By level, from the finest on: the larger the groups, the hotter.
 constexpr std::array<const char*, 4> kSearches = {
     "annealing(order=rank,hot=0.001)", "annealing(order=rank,hot=0.002,cold=0.0001)",
@@ -31,11 +28,7 @@ constexpr std::array<const char*, 4> kSearches = {
 class MultilevelPlanner : public NamedPlanner {
  public:
   MultilevelPlanner(const Params& params, const PlannerCatalog& catalog)
-      : NamedPlanner(params), fewest_(static_cast<size_t>(params.Int("groups"))) {
-    for (const char* name : kRules) {
-      // Some are not in every build, nor in every program's catalog.
-      if (catalog.Find(Spec::Parse(name).name) != nullptr) rules_.push_back(catalog.MakePlanner(name));
-    }
+      : NamedPlanner(params), fewest_(static_cast<size_t>(params.Int("groups"))), rules_(MakeRules(catalog)) {
     for (const char* name : kSearches) searches_.push_back(catalog.MakePlanner(name));
   }
 

@@ -14,6 +14,8 @@ void RegisterHeft(PlannerCatalog& catalog);  // heft, etf
 void RegisterOneCut(PlannerCatalog& catalog);
 void RegisterLocalSearch(PlannerCatalog& catalog);
 void RegisterAnnealing(PlannerCatalog& catalog);
+void RegisterBrkga(PlannerCatalog& catalog);
+void RegisterCrossEntropy(PlannerCatalog& catalog);
 void RegisterExhaustive(PlannerCatalog& catalog);
 void RegisterMinCut(PlannerCatalog& catalog);
 void RegisterHuman(PlannerCatalog& catalog);

@@ -30,14 +30,11 @@ PlannerFacts::Space StartOptions::space() const {
   }
 }
 
-std::vector<Parameter> StartOptions::Parameters(bool with_search) {
+std::vector<Parameter> StartOptions::Parameters(SearchOrder last) {
   std::string sentence = "order of ops in its plans: first_come, none; rank, by the longest path to the end";
-  size_t orders = 2;
-  if (with_search) {
-    sentence +=
-        "; search, by priorities that begin there and are searched too; sequence, by an order of all ops that is "
-        "searched too, in which a device waits for its next one";
-    orders = kOrderNames.size();
+  if (last >= SearchOrder::kSearch) sentence += "; search, by priorities that begin there and are searched too";
+  if (last >= SearchOrder::kSequence) {
+    sentence += "; sequence, by an order of all ops that is searched too, in which a device waits for its next one";
   }
   return {{.name = "start",
            .type = ParameterType::kChoice,
@@ -49,12 +46,9 @@ std::vector<Parameter> StartOptions::Parameters(bool with_search) {
            .type = ParameterType::kChoice,
            .default_value = "first_come",
            .sentence = std::move(sentence),
-           .choices = {kOrderNames.begin(), kOrderNames.begin() + orders}}};
+           .choices = {kOrderNames.begin(), kOrderNames.begin() + static_cast<ptrdiff_t>(last) + 1}}};
 }
 
-namespace {
-
-// Priorities that keep a plan's order, as far as those of an evaluator can.
 std::vector<double> PrioritiesOf(const Plan& plan) {
   if (!plan.sequence) return plan.priority;
   std::vector<double> priority(plan.device.size());
@@ -62,8 +56,6 @@ std::vector<double> PrioritiesOf(const Plan& plan) {
   for (const OpId op : plan.sequence->ops) priority[Index(op)] = left--;
   return priority;
 }
-
-}  // namespace
 
 Plan StartPlan(Search& search, const Units& units, const Plan* given, const StartOptions& options) {
   const Problem& problem = units.problem();

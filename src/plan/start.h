@@ -24,13 +24,16 @@ struct StartOptions {
   SearchOrder order;
 
   explicit StartOptions(const Params& params);
-  // Without order=search and order=sequence for planners that have no moves for it.
-  static std::vector<Parameter> Parameters(bool with_search);
+  // With the orders up to `last`: a planner has moves for those.
+  static std::vector<Parameter> Parameters(SearchOrder last);
 
   bool searches_order() const { return order == SearchOrder::kSearch || order == SearchOrder::kSequence; }
   // What the plans of such a planner may carry.
   PlannerFacts::Space space() const;
 };
+
+// Priorities that keep a plan's order, as far as those of an evaluator can; empty where it has none.
+std::vector<double> PrioritiesOf(const Plan& plan);
 
 // Evaluates and returns the plan to begin with: with start=fastest that with each op on its fastest device; else the
 // placement that the request brings; else with start=simple the best of everything on one device (interchangeable

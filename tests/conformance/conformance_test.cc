@@ -97,17 +97,30 @@ std::vector<std::string> Names(const std::vector<std::string>& known, std::vecto
 }
 
 std::vector<std::string> PlannerNames() {
-  return Names(All().planners.Names(),
-               {"single(device=0)",          "random(bias=true)",
-                "heft(rank=optimistic)",     "heft(order=first_come)",
-                "heft(order=priority)",      "heft(order=sequence,insertion=false)",
-                "heft(contention=none)",     "heft(rank=critical)",
-                "heft(clusters=always)",     "etf(clusters=always)",
-                "one_cut(cuts=2)",           "local_search(start=random)",
-                "annealing(start=random)",   "local_search(order=rank)",
-                "annealing(order=rank)",     "annealing(order=search,work=0.5)",
-                "annealing(order=sequence)", "annealing(order=sequence,moves=order,start=fastest)",
-                "exhaustive(space=order)",   "best_of(heft,local_search(restarts=3))"});
+  return Names(All().planners.Names(), {"single(device=0)",
+                                        "random(bias=true)",
+                                        "heft(rank=optimistic)",
+                                        "heft(order=first_come)",
+                                        "heft(order=priority)",
+                                        "heft(order=sequence,insertion=false)",
+                                        "heft(contention=none)",
+                                        "heft(rank=critical)",
+                                        "heft(clusters=always)",
+                                        "etf(clusters=always)",
+                                        "one_cut(cuts=2)",
+                                        "local_search(start=random)",
+                                        "annealing(start=random)",
+                                        "local_search(order=rank)",
+                                        "annealing(order=rank)",
+                                        "annealing(order=search,work=0.5)",
+                                        "annealing(order=sequence)",
+                                        "annealing(order=sequence,moves=order,start=fastest)",
+                                        "brkga(start=random,inherit=keys,moves=0)",
+                                        "brkga(order=first_come)",
+                                        "brkga(start=simple,order=rank)",
+                                        "cross_entropy(start=random,keep=false,order=first_come)",
+                                        "exhaustive(space=order)",
+                                        "best_of(heft,local_search(restarts=3))"});
 }
 
 std::vector<std::string> EvaluatorNames() {

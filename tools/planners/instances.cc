@@ -50,8 +50,12 @@ void WriteCells(const Catalogs& catalogs, const Evaluator& evaluator, double kno
 }  // namespace
 
 void WriteInstances(const Catalogs& catalogs, const std::string& data, const Options& options) {
-  const std::vector<Column> columns =
-      options.ColumnsOr({{"heft"}, {"etf"}, {"annealing(order=search,hot=0.001)", true}, {"auto", true}});
+  const std::vector<Column> columns = options.ColumnsOr({{"heft"},
+                                                         {"etf"},
+                                                         {"annealing(order=search,hot=0.001)", true},
+                                                         {"brkga", true},
+                                                         {"cross_entropy", true},
+                                                         {"auto", true}});
   fmt::print("\n### Planted optima\n\n");
   WriteHead({"instance"}, {"ops", "bound", "optimum"}, columns);
   std::vector<std::filesystem::path> files;

@@ -116,6 +116,8 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
                                                          {"etf"},
                                                          {"annealing(order=rank,hot=0.001)", true},
                                                          {"multilevel", true},
+                                                         {"brkga", true},
+                                                         {"cross_entropy", true},
                                                          {"auto", true}});
   fmt::print("### Training steps\n\n");
   WriteTable(catalogs, kTraining, "training", columns, options);
@@ -132,6 +134,8 @@ void WriteMemory(const Catalogs& catalogs, const Options& options) {
                                                          {"etf"},
                                                          {"annealing(order=rank,hot=0.001)", true},
                                                          {"multilevel", true},
+                                                         {"brkga", true},
+                                                         {"cross_entropy", true},
                                                          {"auto", true}});
   fmt::print("\n### Training steps where memory binds\n\n");
   WriteHead({"graph, cluster"}, {"GB in all", "bound"}, columns);
