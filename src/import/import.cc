@@ -193,7 +193,7 @@ std::string ReadContent(const std::string& path) {
   std::error_code code;
   const bool folder = fs::is_directory(path, code);
   if (folder && KnownByPath(path).empty())
-    throw Error("{}: is a folder; of folders only TensorFlow's SavedModel is a model, which has a {}", path,
+    throw Error("{}: is a directory; of directories only TensorFlow's SavedModel is a model, which has a {}", path,
                 kSavedModel);
   return ReadFile(
       folder ? (fs::path(path) / kSavedModel).string() : path,

@@ -87,7 +87,7 @@ TEST_F(ImportTest, MistakesNameTheRemedy) {
               AllOf(HasSubstr("did you mean 'family'? Name a file"), HasSubstr("to train on many, family")));
   EXPECT_THAT(MessageFor("chain(opps=2)"), HasSubstr("ops"));
   EXPECT_THAT(MessageFor("no/such/file.onnx"), HasSubstr("no such file"));
-  EXPECT_THAT(MessageFor(folder_.string()), HasSubstr("is a folder; of folders only"));
+  EXPECT_THAT(MessageFor(folder_.string()), HasSubstr("is a directory; of directories only"));
   EXPECT_THAT(MessageFor("/dev/zero"), HasSubstr("/dev/zero"));
   EXPECT_THAT(MessageFor(File("empty.onnx", "")), AllOf(HasSubstr("empty.onnx"), HasSubstr("is empty")));
   EXPECT_THAT(MessageFor(File("text.onnx", "this is text")), AllOf(HasSubstr("text.onnx"), HasSubstr("known kind")));

@@ -23,7 +23,5 @@ extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int fla
 
 // Asked whether a folder (TensorFlow's SavedModel) is an IR, OpenVINO reserves as many bytes as it takes the folder to
 // have, 2^63, and goes on when it gets none.
-extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
-  return "allocator_may_return_null=1";
-}
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 #endif

@@ -190,7 +190,7 @@ TEST(Export, RefusesInOneLineWhatNoRuntimeTakes) {
   plan({BERTH_SOURCE_DIR "/samples/piper.json"});
   refused("openvino", "JSON of Piper, which no runtime reads");
   plan({BERTH_SOURCE_DIR "/samples/ir.xml"});
-  refused("onnxruntime", "is OpenVINO's IR, which ONNX Runtime does not read; export it --to openvino");
+  refused("onnxruntime", "is OpenVINO's IR, the .xml, which ONNX Runtime does not read; export it --to openvino");
   if (HasOpenVino()) refused("openvino", "its weights are not there");
   Write(folder / "odd.yaml",
         "name: odd\ndevices:\n  x: {kind: tpu, peak: {f32: 1TFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us}\n");

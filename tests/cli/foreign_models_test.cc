@@ -102,7 +102,7 @@ TEST_F(ForeignModels, ThatAreDamagedOrNoneAreSaidInOneLine) {
   }
   fs::create_directory(folder_ / "nothing");
   ExpectMistake({"inspect", folder_ / "nothing"},
-                "is a folder; of folders only TensorFlow's SavedModel is a model, which has a saved_model.pb");
+                "is a directory; of directories only TensorFlow's SavedModel is a model, which has a saved_model.pb");
 }
 
 // Embeddings of ONNX Runtime's own operator set, for which Berth has no rule.
