@@ -10,13 +10,14 @@ namespace {
 void CheckExportable(const SavedPlan& saved, const std::string& model_file, const std::string& to) {
   const ProblemStrings& strings = saved.setup.strings;
   if (model_file.empty()) {
-    throw Error("export: {} is a formula; only the model of a file can be handed to a runtime (ONNX, OpenVINO's IR)",
-                strings.model);
+    throw Error("export: {} is a formula; only the model of a file can be handed to a runtime", strings.model);
   }
   const ModelContent model = ReadModelContent(model_file, strings.format);
   if (!model.runs) {
-    throw Error("export: {} is {}, which no runtime reads; a plan of an ONNX model or of OpenVINO's IR can be exported",
-                model_file, model.sentence);
+    throw Error(
+        "export: {} is {}, which no runtime reads; plans of ONNX models, OpenVINO's IR and what OpenVINO reads can be "
+        "exported",
+        model_file, model.sentence);
   }
   if (model.format != "onnx" && to == "onnxruntime") {
     throw Error("export: {} is {}, which ONNX Runtime does not read; export it --to openvino", model_file,

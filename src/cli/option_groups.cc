@@ -35,7 +35,7 @@ void AddReading(CLI::App& command, ModelArguments& arguments) {
 void AddModel(CLI::App& command, ModelArguments& arguments) {
   command
       .add_option("model", arguments.model,
-                  "A file (ONNX, Berth's JSON, ...), a model that ships, or a formula: berth list models")
+                  "A file (ONNX, OpenVINO's IR, TensorFlow, ...), a model that ships, or a formula: berth list models")
       ->required()
       ->type_name("MODEL");
   AddReading(command, arguments);
