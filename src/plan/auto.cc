@@ -17,24 +17,27 @@
 namespace berth {
 namespace {
 
-// All plans of a kind, from the best of the rules: cuts in two; and of tiny problems all, where that is soon done.
-constexpr const char* kComplete[] = {"exhaustive(space=order,limit=1e18,steps=300000)", "one_cut"};
+// What is soon done, from the best of the rules: of tiny problems all plans, cuts in two, and searches on whole layers,
+// few moves that are worth much each.
+constexpr const char* kQuick[] = {"exhaustive(space=order,limit=1e18,steps=300000)", "one_cut",
+                                  "on(group=layers,planner=local_search(order=rank))",
+                                  "on(group=layers,planner=local_search)"};
 // Rounds of searches, each from the best of the round before: cooler than from anywhere, so as not to lose it.
 constexpr size_t kRounds = 2;
-using Rounds = std::array<std::array<const char*, 2>, kRounds>;
-constexpr Rounds kFine = {{{"multilevel", "annealing(order=rank,hot=0.001)"},
-                           {"annealing(order=search,hot=0.001)", "annealing(order=rank,hot=0.0003)"}}};
+using Rounds = std::array<std::vector<const char*>, kRounds>;
+const Rounds kFine = {{{"local_search(order=rank)", "multilevel", "annealing(order=rank,hot=0.001)"},
+                       {"annealing(order=search,hot=0.001)", "annealing(order=rank,hot=0.0003)"}}};
 // The same where ops differ in which device is the fastest, and each device is that of its share: then the best plans
 // waste no work, and the order of the ops is all that is left. Devices must wait for ops that come soon, so that it is
 // one of sequences; hot, since wherever it begins the order is wrong.
-constexpr Rounds kOrders = {{{"annealing(order=sequence,moves=order,start=fastest,hot=0.05,cold=0.0001)",
-                              "annealing(order=search,work=30,hot=0.005)"},
-                             {"annealing(order=sequence,moves=order,start=fastest,hot=0.02,cold=0.0001)",
-                              "annealing(order=sequence,moves=order,hot=0.005,cold=0.0001)"}}};
+const Rounds kOrders = {{{"annealing(order=sequence,moves=order,start=fastest,hot=0.05,cold=0.0001)",
+                          "annealing(order=search,work=30,hot=0.005)"},
+                         {"annealing(order=sequence,moves=order,start=fastest,hot=0.02,cold=0.0001)",
+                          "annealing(order=sequence,moves=order,hot=0.005,cold=0.0001)"}}};
 constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
-constexpr double kForRules = 0.4, kForComplete = 0.1;
-constexpr std::array<double, kRounds> kForFine = {0.7, 1};
+constexpr double kForRules = 0.4, kForQuick = 0.1;
+constexpr std::array<double, kRounds> kForFine = {0.6, 1};
 
 // Whether each op on its fastest device is nearly as much work as there must be.
 bool FastestShareTheWork(const Problem& problem) {
@@ -60,7 +63,7 @@ class AutoPlanner : public NamedPlanner {
       // Some are not in every build, nor in every program's catalog.
       if (catalog.Find(Spec::Parse(name).name) != nullptr) members.push_back(catalog.MakePlanner(name));
     };
-    for (const char* name : kComplete) add(name, complete_);
+    for (const char* name : kQuick) add(name, quick_);
     for (size_t round = 0; round < kRounds; ++round) {
       for (const char* name : kFine[round]) add(name, fine_[round]);
       for (const char* name : kOrders[round]) add(name, orders_[round]);
@@ -72,7 +75,7 @@ class AutoPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Run run(request);
     run.Stage(rules_, kForRules);
-    run.Stage(complete_, kForComplete);
+    run.Stage(quick_, kForQuick);
     const EvaluatorFacts& facts = request.evaluator.facts();
     const bool ordered = facts.Is<ParallelFacts>() && facts.uses_priorities && FastestShareTheWork(request.problem());
     for (size_t round = 0; round < kRounds; ++round) {
@@ -192,7 +195,7 @@ class AutoPlanner : public NamedPlanner {
     bool optimal_ = false;
   };
 
-  std::vector<std::unique_ptr<Planner>> rules_, complete_;
+  std::vector<std::unique_ptr<Planner>> rules_, quick_;
   std::array<std::vector<std::unique_ptr<Planner>>, kRounds> fine_, orders_;
 };
 
