@@ -50,8 +50,7 @@ std::vector<Plan> Seeds::Plans(Search& search, const Units& units, const PlanReq
   std::vector<Plan> plans = {StartPlan(search, units, request.start, options_)};
   if (rules_.empty() || units.problem().num_devices() < 2) return plans;
   AddRules(search, request, plans);
-  const std::vector<double> rank = std::move(plans.front().priority);
-  plans.front().priority = rank;
+  const std::vector<double> rank = plans.front().priority;
   for (Plan& plan : plans) {
     std::vector<double> own = searches_order() && !rank.empty() ? PrioritiesOf(plan) : std::vector<double>{};
     plan.priority = own.empty() ? rank : std::move(own);

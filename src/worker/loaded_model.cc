@@ -200,6 +200,12 @@ std::shared_ptr<ov::Model> ReadModelFile(const std::string& path, ov::Core& core
   return core.read_model(path);
 }
 
+void FoldConstants(const std::shared_ptr<ov::Model>& model) {
+  ov::pass::Manager passes;
+  passes.register_pass<ov::pass::ConstantFolding>();
+  passes.run_passes(model);
+}
+
 std::unordered_set<std::string> NamesOf(const ov::Output<ov::Node>& input) {
   std::unordered_set<std::string> names = input.get_names();
   names.insert(input.get_node()->get_friendly_name());
@@ -279,9 +285,7 @@ LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core, const Load
   try {
     loaded.model = ReadModelFile(path, core, options);
     SetSizes(*loaded.model, question.at("inputs"));
-    ov::pass::Manager passes;
-    passes.register_pass<ov::pass::ConstantFolding>();
-    passes.run_passes(loaded.model);
+    FoldConstants(loaded.model);
     if (!options.as_in_file) {
       loaded.weights_filled = FillWeights(*loaded.model);
       loaded.inputs = MakeInputs(*loaded.model);

@@ -42,6 +42,9 @@ struct LoadOptions {
 // As OpenVINO reads the file, an IR without its .bin included. Throws what OpenVINO throws.
 std::shared_ptr<ov::Model> ReadModelFile(const std::string& path, ov::Core& core, const LoadOptions& options = {});
 
+// Computes what depends on no input, so that a model has the same nodes wherever it is read.
+void FoldConstants(const std::shared_ptr<ov::Model>& model);
+
 // What a model's input goes by: its node and its tensor, of TensorFlow's "image:0" also "image".
 std::unordered_set<std::string> NamesOf(const ov::Output<ov::Node>& input);
 // `inputs`: {name: [sizes]}. Sizes that stay open are 1.

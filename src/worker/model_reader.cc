@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <openvino/pass/constant_folding.hpp>
-#include <openvino/pass/manager.hpp>
 #include <openvino/pass/serialize.hpp>
 #include <ostream>
 #include <sstream>
@@ -89,12 +87,6 @@ void SetAskedSizes(ov::Model& model, const nlohmann::json& asked, const nlohmann
   model.reshape(shapes);
 }
 
-void Fold(const std::shared_ptr<ov::Model>& model) {
-  ov::pass::Manager passes;
-  passes.register_pass<ov::pass::ConstantFolding>();
-  passes.run_passes(model);
-}
-
 std::string Version() { return ov::get_openvino_version().buildNumber; }
 
 template <typename Read>
@@ -116,7 +108,7 @@ nlohmann::json ReadAsIr(const nlohmann::json& question, ov::Core& core) {
     const std::shared_ptr<ov::Model> model = ReadModelFile(path, core);
     std::vector<std::string> batches;
     SetAskedSizes(*model, question.at("inputs"), question.at("batch"), batches);
-    Fold(model);
+    FoldConstants(model);
     model->set_friendly_name(std::filesystem::path(path).stem().string());
     for (const std::shared_ptr<ov::Node>& node : model->get_ordered_ops()) {
       for (const ov::Output<ov::Node>& output : node->outputs()) {

@@ -16,14 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
 
-constexpr const char* kTwoCores = R"(name: two
-devices:
-  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [0]}
-  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [1]}
-links:
-  - {latency: 10us, bandwidth: 10GB/s}
-)";
-
 // Of the shell: its exit code, and what it printed in `output`.
 int Shell(const std::string& command, std::string& output) {
   const Folder folder;
@@ -40,8 +32,6 @@ bool PythonHas(const std::string& wheels, const std::string& packages) {
 
 const std::string kOrt = BERTH_ONNXRUNTIME_WHEEL;
 const std::string kOpenVino = std::string(BERTH_OPENVINO_WHEEL) + ":" + BERTH_ONNXRUNTIME_WHEEL;  // numpy is there
-
-bool HasOpenVino() { return fs::exists(fs::path(BERTH_BINARY).parent_path() / "berth-openvino"); }
 
 void ExpectFine(const Outcome& outcome) { ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out; }
 

@@ -18,19 +18,10 @@ namespace fs = std::filesystem;
 
 const std::string kFiles = std::string(BERTH_SOURCE_DIR) + "/tests/data/foreign/";
 
-constexpr const char* kTwoCores = R"(name: two
-devices:
-  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [0]}
-  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [1]}
-links:
-  - {latency: 10us, bandwidth: 10GB/s}
-)";
-
 class ForeignModels : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(fs::path(BERTH_BINARY).parent_path() / "berth-openvino"))
-      GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
+    if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
     Write(cluster_, kTwoCores);
   }
 

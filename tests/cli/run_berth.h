@@ -56,6 +56,19 @@ inline void Write(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
+// Two cores of this machine, as models are run on.
+inline constexpr const char* kTwoCores = R"(name: two
+devices:
+  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [0]}
+  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [1]}
+links:
+  - {latency: 10us, bandwidth: 10GB/s}
+)";
+
+inline bool HasOpenVino() {
+  return std::filesystem::exists(std::filesystem::path(BERTH_BINARY).parent_path() / "berth-openvino");
+}
+
 struct Outcome {
   int code = -1;  // 128 + the signal that ended it
   std::string out, err;

@@ -13,22 +13,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-bool HasOpenVino() {
-  return std::filesystem::exists(std::filesystem::path(BERTH_BINARY).parent_path() / "berth-openvino");
-}
 bool HasTwoCores() { return ::sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
 
 #define NEEDS_OPENVINO()                                                                    \
   if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built"; \
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores"
-
-constexpr const char* kTwoCores = R"(name: two
-devices:
-  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [0]}
-  b: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 20GB/s, op_overhead: 1us, cores: [1]}
-links:
-  - {latency: 10us, bandwidth: 10GB/s}
-)";
 
 void ExpectMistake(const std::vector<std::string>& arguments, const std::string& said) {
   const Outcome outcome = RunBerth(arguments);
