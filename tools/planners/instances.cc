@@ -35,8 +35,7 @@ Setup MakeRow(const Catalogs& catalogs, const std::string& file, const char* eva
 
 void WriteCells(const Catalogs& catalogs, const Evaluator& evaluator, double known, const std::vector<Column>& columns,
                 const Options& options) {
-  for (const Column& column : columns) {
-    const Cell cell = Play(catalogs, evaluator, column, options.BudgetOr(10), 1);
+  for (const Cell& cell : PlayAll(catalogs, evaluator, columns, options.BudgetOr(10), 1)) {
     if (cell.value < 1e300) {
       fmt::print(" {:.6g}, {:+.2f} % ({:.2g} s) |", cell.value, 100 * (cell.value / known - 1), cell.seconds);
     } else {
@@ -50,12 +49,8 @@ void WriteCells(const Catalogs& catalogs, const Evaluator& evaluator, double kno
 }  // namespace
 
 void WriteInstances(const Catalogs& catalogs, const std::string& data, const Options& options) {
-  const std::vector<Column> columns = options.ColumnsOr({{"heft"},
-                                                         {"etf"},
-                                                         {"annealing(order=search,hot=0.001)", true},
-                                                         {"brkga", true},
-                                                         {"cross_entropy", true},
-                                                         {"auto", true}});
+  const std::vector<Column> columns = options.ColumnsOr(
+      {{"heft"}, {"etf"}, {"annealing(order=search,hot=0.001)", true}, {"multilevel", true}, {"auto", true}});
   fmt::print("\n### Planted optima\n\n");
   WriteHead({"instance"}, {"ops", "bound", "optimum"}, columns);
   std::vector<std::filesystem::path> files;

@@ -1,7 +1,7 @@
 // Writes the tables of docs/planners.md to standard output: ./dev bench-planners. Every figure in it is measured here.
 //   usage: planners [--seconds N | --evaluations N] [--only TEXT] [--planners LIST]
 //          planners --why
-// TEXT is part of a row's title, which begins with training, inference, memory or instances.
+// TEXT is part of a row's title, which begins with training, inference, memory, time, large or instances.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -46,6 +46,8 @@ int Run(int argc, char** argv) {
   }
   WritePapers(catalogs, options);
   WriteMemory(catalogs, options);
+  WriteTime(catalogs, options);
+  WriteLarge(catalogs, options);
   const std::string data = BERTH_SHARED_DIR "/data";
   if (std::filesystem::exists(data)) {
     WriteInstances(catalogs, data, options);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "placement/bound.h"
 #include "tools/planners/rows.h"
@@ -15,8 +16,52 @@ struct Row {
   const char* cluster;
 };
 
-// Sizes as in the papers (GDP's table, Placeto's table), as far as the formulas have them.
-constexpr Row kTraining[] = {
+// Sizes as in the papers (GDP's table, Placeto's table), as far as the formulas have them; training and inference.
+constexpr Row kPapers[] = {
+    {"rnnlm(layers=2)", "p100x2"},
+    {"rnnlm(layers=2)", "k80x2"},
+    {"rnnlm(layers=4)", "p100x4"},
+    {"rnnlm(layers=4)", "k80x4"},
+    {"rnnlm(layers=4)", "v100x4"},
+    {"rnnlm(layers=8,steps=40)", "p100x8"},
+    {"rnnlm(layers=8,steps=40)", "k80x8"},
+    {"rnnlm(layers=8,steps=40)", "h100x8"},
+    {"gnmt(layers=2)", "p100x2"},
+    {"gnmt(layers=2)", "k80x2"},
+    {"gnmt(layers=4)", "p100x4"},
+    {"gnmt(layers=4)", "k80x4"},
+    {"gnmt(layers=4)", "v100x4"},
+    {"gnmt(layers=8,steps=40)", "p100x8"},
+    {"gnmt(layers=8,steps=40)", "k80x8"},
+    {"gnmt(layers=8,steps=40)", "h100x8"},
+    {"nmt", "k80x2"},
+    {"nmt", "k80x4"},
+    {"nmt", "p100x4"},
+    {"transformer_xl(layers=2)", "p100x2"},
+    {"transformer_xl(layers=4)", "p100x4"},
+    {"transformer_xl(layers=4)", "v100x4"},
+    {"transformer_xl(layers=8)", "p100x8"},
+    {"transformer_xl(layers=8)", "k80x8"},
+    {"transformer_xl(layers=8)", "h100x8"},
+    {"bert", "v100x4"},
+    {"bert", "h100x8"},
+    {"inception_v3", "p100x2"},
+    {"inception_v3", "k80x2"},
+    {"inception_v3", "k80x4"},
+    {"inception_v3", "v100x4"},
+    {"nasnet", "p100x4"},
+    {"nasnet", "k80x2"},
+    {"nasnet", "k80x4"},
+    {"amoebanet", "p100x4"},
+    {"amoebanet", "v100x4"},
+    {"wavenet(stacks=2)", "p100x2"},
+    {"wavenet", "p100x4"},
+    {"wavenet", "v100x4"},
+};
+// Inference alone: what has no training step of its own, and a machine of a processor and a GPU.
+constexpr Row kOnlyInference[] = {{"lstm_grid", "p100x4"}, {"inception_v3", "cpu_gpu"}, {"nasnet", "cpu_gpu"}};
+// Training where memory binds: one machine for each network, and a slower one.
+constexpr Row kTight[] = {
     {"rnnlm(layers=2)", "p100x2"},
     {"rnnlm(layers=4)", "p100x4"},
     {"rnnlm(layers=8,steps=40)", "p100x8"},
@@ -37,18 +82,24 @@ constexpr Row kTraining[] = {
     {"wavenet(stacks=2)", "p100x2"},
     {"wavenet", "p100x4"},
 };
-constexpr Row kInference[] = {
-    {"rnnlm(layers=8,steps=40)", "p100x8"},
+// Training: what more time is good for.
+constexpr Row kTime[] = {
+    {"rnnlm(layers=4)", "p100x4"},
     {"gnmt(layers=4)", "p100x4"},
     {"gnmt(layers=8,steps=40)", "h100x8"},
-    {"nmt", "p100x4"},
-    {"lstm_grid", "p100x4"},
-    {"transformer_xl(layers=4)", "p100x4"},
-    {"inception_v3", "p100x4"},
-    {"inception_v3", "cpu_gpu"},
-    {"nasnet", "p100x4"},
-    {"wavenet", "p100x4"},
+    {"nmt", "k80x4"},
     {"bert", "v100x4"},
+    {"inception_v3", "k80x4"},
+    {"nasnet", "p100x4"},
+    {"amoebanet", "p100x4"},
+    {"wavenet", "p100x4"},
+};
+// Inference of large graphs on eight devices.
+constexpr Row kLarge[] = {
+    {"lstm_grid(layers=8,steps=10000)", "p100x8"},
+    {"gnmt(layers=8,steps=284)", "p100x8"},
+    {"layered(ops=80000,flops=1e10)", "p100x8"},
+    {"layered(ops=1000000,flops=1e10)", "p100x8"},
 };
 
 Setup MakeRow(const Catalogs& catalogs, const Row& row, const char* mode) {
@@ -78,19 +129,23 @@ void WriteMeans(const std::vector<Column>& columns, const std::vector<std::vecto
   fmt::print("\n");
 }
 
-void WriteTable(const Catalogs& catalogs, std::span<const Row> rows, const char* mode,
-                const std::vector<Column>& columns, const Options& options) {
-  WriteHead({"graph, cluster"}, {"ops", "bound"}, columns);
-  std::vector<std::vector<Cell>> table;
+// "| graph, cluster | ops | bound |": ms per unit of time.
+double WriteTitle(const Row& row, const Setup& setup) {
+  const double ms = setup.problem->seconds_per_unit() * 1e3;
+  fmt::print("| `{}`, {} | {} | {} |", row.model, row.cluster, setup.problem->num_ops(),
+             Number(LowerBound(*setup.evaluator).value() * ms));
+  return ms;
+}
+
+void WriteRows(const Catalogs& catalogs, std::span<const Row> rows, const char* mode,
+               const std::vector<Column>& columns, const Options& options, double seconds,
+               std::vector<std::vector<Cell>>& table) {
   for (const Row& row : rows) {
     if (!Wanted(options, mode, row)) continue;
     const Setup setup = MakeRow(catalogs, row, mode);
-    const double ms = setup.problem->seconds_per_unit() * 1e3;
-    fmt::print("| `{}`, {} | {} | {} |", row.model, row.cluster, setup.problem->num_ops(),
-               Number(LowerBound(*setup.evaluator).value() * ms));
-    table.push_back(WriteCells(catalogs, *setup.evaluator, columns, options.BudgetOr(5), ms));
+    const double ms = WriteTitle(row, setup);
+    table.push_back(WriteCells(catalogs, *setup.evaluator, columns, options.BudgetOr(seconds), ms));
   }
-  WriteMeans(columns, table);
 }
 
 // The same problem with other limits.
@@ -108,6 +163,7 @@ Problem WithLimits(const Problem& problem, std::vector<int64_t> limits) {
 }  // namespace
 
 void WritePapers(const Catalogs& catalogs, const Options& options) {
+  constexpr double kSeconds = 5;
   const std::vector<Column> columns = options.ColumnsOr({{"single"},
                                                          {"human"},
                                                          {"metis"},
@@ -116,13 +172,57 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
                                                          {"etf"},
                                                          {"annealing(order=rank,hot=0.001)", true},
                                                          {"multilevel", true},
-                                                         {"brkga", true},
-                                                         {"cross_entropy", true},
                                                          {"auto", true}});
-  fmt::print("### Training steps\n\n");
-  WriteTable(catalogs, kTraining, "training", columns, options);
-  fmt::print("\n### Inference\n\n");
-  WriteTable(catalogs, kInference, "inference", columns, options);
+  for (const char* mode : {"training", "inference"}) {
+    const bool training = std::string_view(mode) == "training";
+    fmt::print("{}\n\n", training ? "### Training steps" : "\n### Inference");
+    WriteHead({"graph, cluster"}, {"ops", "bound"}, columns);
+    std::vector<std::vector<Cell>> table;
+    WriteRows(catalogs, kPapers, mode, columns, options, kSeconds, table);
+    if (!training) WriteRows(catalogs, kOnlyInference, mode, columns, options, kSeconds, table);
+    WriteMeans(columns, table);
+  }
+}
+
+void WriteTime(const Catalogs& catalogs, const Options& options) {
+  constexpr double kSeconds[] = {1, 10, 60};
+  fmt::print(
+      "\n### What more time is good for\n\n| step of training | bound | 1 s | 10 s | 60 s | 1 s over 60 s |\n"
+      "|---|---:|---:|---:|---:|---:|\n");
+  double sum = 0;
+  int count = 0;
+  for (const Row& row : kTime) {
+    if (!Wanted(options, "time", row)) continue;
+    const Setup setup = MakeRow(catalogs, row, "training");
+    const double ms = setup.problem->seconds_per_unit() * 1e3;
+    fmt::print("| `{}`, {} | {} |", row.model, row.cluster, Number(LowerBound(*setup.evaluator).value() * ms));
+    double first = 0, last = 0;
+    for (const double seconds : kSeconds) {
+      last = Play(catalogs, *setup.evaluator, {"auto", true}, Budget{.seconds = seconds}, ms).value;
+      if (first == 0) first = last;
+      fmt::print(" {} |", Number(last));
+    }
+    fmt::print(" {:.3f} |\n", first / last);
+    std::fflush(stdout);
+    sum += std::log(first / last);
+    ++count;
+  }
+  if (count > 0) fmt::print("| geometric mean | | | | | {:.3f} |\n", std::exp(sum / count));
+}
+
+void WriteLarge(const Catalogs& catalogs, const Options& options) {
+  const std::vector<Column> columns =
+      options.ColumnsOr({{"human"}, {"metis"}, {"heft"}, {"etf"}, {"multilevel", true}, {"auto", true}});
+  fmt::print("\n### Large graphs\n\n");
+  WriteHead({"graph, cluster"}, {"ops", "bound"}, columns);
+  for (const Row& row : kLarge) {
+    if (!Wanted(options, "large", row)) continue;
+    const Setup setup = MakeRow(catalogs, row, "inference");
+    const double ms = WriteTitle(row, setup);
+    // A million ops may take longer.
+    const double seconds = setup.problem->num_ops() > 100'000 ? 30 : 10;
+    WriteCells(catalogs, *setup.evaluator, columns, options.BudgetOr(seconds), ms);
+  }
 }
 
 void WriteMemory(const Catalogs& catalogs, const Options& options) {
@@ -140,7 +240,7 @@ void WriteMemory(const Catalogs& catalogs, const Options& options) {
   fmt::print("\n### Training steps where memory binds\n\n");
   WriteHead({"graph, cluster"}, {"GB in all", "bound"}, columns);
   std::vector<std::vector<Cell>> table;
-  for (const Row& row : kTraining) {
+  for (const Row& row : kTight) {
     if (!Wanted(options, "memory", row)) continue;
     const Setup setup = MakeRow(catalogs, row, "training");
     const PlanResult human = catalogs.planners.MakePlanner("human")->MakePlan(

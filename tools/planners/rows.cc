@@ -5,17 +5,39 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/in_parallel.h"
+
 namespace berth {
 
-Cell Play(const Catalogs& catalogs, const Evaluator& evaluator, const Column& column, const Budget& budget,
-          double unit) {
+Cell Play(const Catalogs& catalogs, const Evaluator& evaluator, const Column& column, const Budget& budget, double unit,
+          int threads) {
   const auto planner = catalogs.planners.MakePlanner(column.planner);
   if (planner->Refuses(evaluator.problem(), evaluator)) return {};
   // Rules end by themselves; the clock is for those that would not.
-  const PlanResult result = planner->MakePlan(
-      {.evaluator = evaluator, .budget = column.searches ? budget : Budget{.seconds = 600}, .random = Random(1)});
+  const PlanResult result = planner->MakePlan({.evaluator = evaluator,
+                                               .budget = column.searches ? budget : Budget{.seconds = 60},
+                                               .random = Random(1),
+                                               .threads = threads});
   const double value = result.score.fits() ? result.score.value() * unit : std::numeric_limits<double>::infinity();
   return {.value = value, .seconds = result.wall_seconds};
+}
+
+std::vector<Cell> PlayAll(const Catalogs& catalogs, const Evaluator& evaluator, const std::vector<Column>& columns,
+                          const Budget& budget, double unit) {
+  std::vector<Cell> cells(columns.size());
+  std::vector<size_t> searches, last;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].searches) {
+      cells[i] = Play(catalogs, evaluator, columns[i], budget, unit);
+    } else {
+      (columns[i].planner == "auto" ? last : searches).push_back(i);
+    }
+  }
+  constexpr int64_t kAtATime = 2;
+  InParallel(static_cast<int64_t>(searches.size()), kAtATime,
+             [&](size_t i) { cells[searches[i]] = Play(catalogs, evaluator, columns[searches[i]], budget, unit, 1); });
+  for (const size_t i : last) cells[i] = Play(catalogs, evaluator, columns[i], budget, unit);
+  return cells;
 }
 
 std::string Number(double value) {
@@ -58,11 +80,10 @@ void WriteHead(const std::vector<std::string>& left, const std::vector<std::stri
 
 std::vector<Cell> WriteCells(const Catalogs& catalogs, const Evaluator& evaluator, const std::vector<Column>& columns,
                              const Budget& budget, double unit) {
-  std::vector<Cell> cells;
+  const std::vector<Cell> cells = PlayAll(catalogs, evaluator, columns, budget, unit);
   double best = std::numeric_limits<double>::infinity();
-  for (const Column& column : columns) {
-    cells.push_back(Play(catalogs, evaluator, column, budget, unit));
-    if (cells.back().value < best) best = cells.back().value;
+  for (const Cell& cell : cells) {
+    if (cell.value < best) best = cell.value;
   }
   for (const Cell& cell : cells) fmt::print(" {} |", Text(cell, cell.value <= best));
   fmt::print("\n");

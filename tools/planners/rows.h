@@ -31,9 +31,14 @@ struct Options {
   std::vector<Column> ColumnsOr(std::vector<Column> own) const { return columns.empty() ? own : columns; }
 };
 
-// The score of the planner's plan times `unit`. Rules end by themselves; searches have the budget.
-Cell Play(const Catalogs& catalogs, const Evaluator& evaluator, const Column& column, const Budget& budget,
-          double unit);
+// The score of the planner's plan times `unit`. Rules end by themselves; searches have the budget, and so many threads
+// (0: one per processor).
+Cell Play(const Catalogs& catalogs, const Evaluator& evaluator, const Column& column, const Budget& budget, double unit,
+          int threads = 0);
+// All columns' cells. Rules run one after another; then searches that have one thread each, two at a time; then `auto`,
+// by itself on all processors.
+std::vector<Cell> PlayAll(const Catalogs& catalogs, const Evaluator& evaluator, const std::vector<Column>& columns,
+                          const Budget& budget, double unit);
 
 // As text, with three digits.
 std::string Number(double value);
@@ -48,9 +53,11 @@ void WriteHead(const std::vector<std::string>& left, const std::vector<std::stri
 std::vector<Cell> WriteCells(const Catalogs& catalogs, const Evaluator& evaluator, const std::vector<Column>& columns,
                              const Budget& budget, double unit);
 
-// Training and inference of the papers' networks, and training where memory binds.
+// Training and inference of the papers' networks, training where memory binds, `auto` with more time, large graphs.
 void WritePapers(const Catalogs& catalogs, const Options& options);
 void WriteMemory(const Catalogs& catalogs, const Options& options);
+void WriteTime(const Catalogs& catalogs, const Options& options);
+void WriteLarge(const Catalogs& catalogs, const Options& options);
 // Instances whose optimum is known, and Moirai's, from the folder of the data sets.
 void WriteInstances(const Catalogs& catalogs, const std::string& data, const Options& options);
 
