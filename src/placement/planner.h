@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/catalog.h"
 #include "base/random.h"
@@ -85,6 +86,15 @@ struct ProvenBound {
   }
 };
 
+// What one member of a portfolio did.
+struct Contribution {
+  std::string planner{};
+  int64_t evaluations = 0;
+  double seconds = 0;
+  Score score{};     // of its own best plan
+  bool led = false;  // that was better than all before it
+};
+
 struct PlanResult {
   Plan plan{};
   Score score{};
@@ -99,6 +109,8 @@ struct PlanResult {
   // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
   // took per step, in the mean over the last update.
   std::optional<double> policy_seconds{}, policy_decisions{};
+  // Portfolios: of each member that found a plan, in the order in which they were asked. The last that led has the plan.
+  std::vector<Contribution> contributions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
 

@@ -200,7 +200,7 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
   return rest;
 }
 
-void Search::Adopt(const PlanResult& result) {
+void Search::Adopt(const PlanResult& result, std::string member) {
   evaluations_ += result.evaluations;
   set_up_ += result.set_up;
   failures_ += result.failures;
@@ -213,10 +213,18 @@ void Search::Adopt(const PlanResult& result) {
   if (result.plan.device.empty() && problem().num_ops() > 0) return;
   // What its worker scored only once.
   Score score = result.score;
-  if (score.runs < 2 ? IsBest(score, result.plan.view()) : !has_best_ || Better(score, best_score_)) {
+  const bool leads = score.runs < 2 ? IsBest(score, result.plan.view()) : !has_best_ || Better(score, best_score_);
+  if (leads) {
     best_ = result.plan;
     best_score_ = score;
     has_best_ = true;
+  }
+  if (!member.empty()) {
+    contributions_.push_back({.planner = std::move(member),
+                              .evaluations = result.evaluations,
+                              .seconds = result.wall_seconds,
+                              .score = score,
+                              .led = leads});
   }
   // Whole batches arrive this way, so that none is left out.
   if (request_.progress) {
@@ -233,7 +241,8 @@ PlanResult Search::Found() const {
           .failure = last_failure_,
           .set_up = set_up_,
           .wall_seconds = seconds(),
-          .bound = bound_};
+          .bound = bound_,
+          .contributions = contributions_};
 }
 
 PlanResult Search::Finish(bool optimal, std::string note) {

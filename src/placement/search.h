@@ -75,7 +75,8 @@ class Search {
   // its own; and what that planner found, adopted (a result without a plan only counts its evaluations).
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
-  void Adopt(const PlanResult& result);
+  // A portfolio names its members, and its result says what each has contributed.
+  void Adopt(const PlanResult& result, std::string member = {});
 
   // For workers: numbers of this search's own, which nobody else gets. A worker's Search over them ends in a result
   // that is adopted here, one worker after another in the order of their leases.
@@ -107,6 +108,7 @@ class Search {
   Stopwatch watch_;
   double last_progress_ = 0;
   std::optional<Score> told_;
+  std::vector<Contribution> contributions_;
   int64_t evaluations_ = 0, next_number_, set_up_ = 0, failures_ = 0;
   std::string last_failure_;
   bool deterministic_;

@@ -121,18 +121,19 @@ class AutoPlanner : public NamedPlanner {
           {.contention = facts.contention(), .io_host = facts.io_host(), .stop = [&] { return search_.Interrupted(); }},
           plan.device);
       if (scheduler.stopped()) return;
-      const Score before = search_.best_score();
+      const PlanRequest request = search_.Remaining(++stream_);
+      Search orders(request);
       plan.priority = scheduler.rank();
-      search_.Evaluate(plan);
+      orders.Evaluate(plan);
       plan.priority.clear();
       plan.sequence = schedule.InOrder();
-      if (!search_.Done()) search_.Evaluate(plan);
-      if (Better(search_.best_score(), before)) winner_ += ", in the order of a schedule";
+      if (!orders.Done()) orders.Evaluate(plan);
+      search_.Adopt(orders.Found(), "its order from a schedule");
     }
 
     PlanResult Finish() {
       if (!search_.has_best()) throw Error("{}", failure_);
-      PlanResult result = search_.Finish(optimal_, fmt::format("the best plan is that of {}", winner_));
+      PlanResult result = search_.Finish(optimal_);
       GiveCauses(request_.problem(), result.plan, "found by search");
       return result;
     }
@@ -183,15 +184,14 @@ class AutoPlanner : public NamedPlanner {
     }
 
     void Adopt(const Planner& member, const PlanResult& result) {
-      if (!search_.has_best() || Better(result.score, search_.best_score())) winner_ = member.name();
-      search_.Adopt(result);
+      search_.Adopt(result, member.name());
       optimal_ = optimal_ || NoPlanIsBetter(member, result, request_.evaluator.facts());
     }
 
     const PlanRequest& request_;
     Search search_;
     uint64_t stream_ = 0;
-    std::string winner_, failure_;
+    std::string failure_;
     bool optimal_ = false;
   };
 

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "placement/grouping.h"
 #include "placement/search.h"
 #include "placement/testing.h"
@@ -128,7 +131,12 @@ TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {
       EXPECT_EQ(more.plan.sequence.has_value(), one.plan.sequence.has_value());
       EXPECT_EQ(more.score.value(), one.score.value());
       EXPECT_EQ(more.evaluations, one.evaluations);
-      EXPECT_EQ(more.note, one.note);
+      ASSERT_EQ(more.contributions.size(), one.contributions.size());
+      for (size_t i = 0; i < one.contributions.size(); ++i) {
+        EXPECT_EQ(more.contributions[i].planner, one.contributions[i].planner);
+        EXPECT_EQ(more.contributions[i].score.value(), one.contributions[i].score.value());
+        EXPECT_EQ(more.contributions[i].led, one.contributions[i].led);
+      }
     }
   }
 }
@@ -154,7 +162,26 @@ TEST_F(Auto, EndsWithAProof) {
   const auto evaluator = evaluators_.Make("serial(io=everywhere)", problem);
   const PlanResult result = Run(*evaluator, "auto", {.evaluations = 5000});
   EXPECT_TRUE(result.optimal);
-  EXPECT_THAT(result.note, ::testing::HasSubstr("mincut"));
+  const Contribution& last = result.contributions.back();
+  EXPECT_THAT(last.planner, ::testing::HasSubstr("mincut"));
+  EXPECT_TRUE(last.led);
+}
+
+TEST_F(Auto, SaysWhatEachMemberContributed) {
+  Random random(4);
+  const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  const PlanResult result = Run(*evaluator, "auto", {.evaluations = 3000});
+  int64_t evaluations = 0;
+  double best = std::numeric_limits<double>::infinity();
+  for (const Contribution& each : result.contributions) {
+    evaluations += each.evaluations;
+    EXPECT_EQ(each.led, each.score.value() < best) << each.planner;
+    best = std::min(best, each.score.value());
+  }
+  EXPECT_EQ(evaluations, result.evaluations);
+  EXPECT_EQ(best, result.score.value());
+  EXPECT_TRUE(result.contributions.front().led);
 }
 
 }  // namespace

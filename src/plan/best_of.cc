@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "placement/search.h"
@@ -39,23 +44,21 @@ class BestOfPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     std::vector<size_t> able;
-    std::string refusals;
+    std::vector<std::string> refusals;
     for (size_t i = 0; i < members_.size(); ++i) {
       const auto refused = members_[i]->Refuses(request.problem(), request.evaluator);
       if (!refused) able.push_back(i);
-      if (refused) refusals += fmt::format("; {} refused: {}", members_[i]->name(), *refused);
+      if (refused) refusals.push_back(fmt::format("{} refused: {}", members_[i]->name(), *refused));
     }
-    std::string winner;
     bool optimal = false;
     for (size_t k = 0; k < able.size() && !search.Done() && !optimal; ++k) {
       Planner& member = *members_[able[k]];
       const PlanRequest part = Share(search, request, able[k], static_cast<int64_t>(able.size() - k));
       const PlanResult result = member.MakePlan(part);
-      if (!search.has_best() || Better(result.score, search.best_score())) winner = member.name();
-      search.Adopt(result);
+      search.Adopt(result, member.name());
       optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
     }
-    return search.Finish(optimal, fmt::format("the best plan is that of {}{}", winner, refusals));
+    return search.Finish(optimal, fmt::format("{}", fmt::join(refusals, "; ")));
   }
 
  private:

@@ -53,6 +53,21 @@ Json DoubtfulJson(const Graph& graph, Certainty certainty) {
 // JSON knows no infinity.
 Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
+// Of a portfolio's members, in the order in which they were asked.
+Json ContributionsJson(const Problem& problem, const Objective& objective,
+                       std::span<const Contribution> contributions) {
+  Json json = Json::array();
+  for (const Contribution& each : contributions) {
+    json.push_back({{"planner", each.planner},
+                    {"evaluations", each.evaluations},
+                    {"wall_seconds", each.seconds},
+                    {"feasible", each.score.fits()},
+                    {"objective_value", FiniteOrNull(ObjectiveNumber(problem, objective, each.score.value()))},
+                    {"led", each.led}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string DumpJson(const Json& json) {
@@ -110,6 +125,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"memory_rule", MemoryRule(evaluator.facts())},
           {"peak_memory_bytes", PeakMemory(problem, report.timeline)},
           {"devices", std::move(devices)},
+          {"contributions", ContributionsJson(problem, objective, report.result.contributions)},
           {"note", report.result.note},
           {"hints", HonestyNotes(problem)},
           {"assignment", Assignment(problem, report.result.plan)}};

@@ -65,6 +65,22 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   return fmt::format("{} over {} alone, the fastest single device{}", Factor(*best / time), name, most);
 }
 
+// "heft 9.57 ms, then local_search 8.31 ms": the members of a portfolio that were ahead one after another, the last few.
+std::string DescribeLeaders(const Problem& problem, const Objective& objective,
+                            std::span<const Contribution> contributions) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> leaders;
+  for (const Contribution& each : contributions) {
+    if (!each.led) continue;
+    const std::string value = each.score.fits() ? ObjectiveText(problem, objective, each.score.value())
+                              : each.score.failed() ? "failed" : "does not fit";
+    leaders.push_back(fmt::format("{} {}", each.planner, value));
+  }
+  const size_t left_out = leaders.size() - std::min(leaders.size(), kShown);
+  leaders.erase(leaders.begin(), leaders.begin() + static_cast<ptrdiff_t>(left_out));
+  return fmt::format("{}{}", left_out > 0 ? "others, then " : "", fmt::join(leaders, ", then "));
+}
+
 }  // namespace
 
 PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound) {
@@ -252,6 +268,9 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text +=
         Field("search", fmt::format("{} in {}, seed {}, budget {}", Counted(report.result.evaluations, "evaluation"),
                                     ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget));
+  }
+  if (!report.result.contributions.empty()) {
+    text += Field("found by", DescribeLeaders(problem, objective, report.result.contributions));
   }
   if (!report.timeline.memory.empty()) text += Field("peak memory", DescribeMemoryRule(evaluator.facts()));
   text += "\n" + DeviceTable(problem, report) + "\n";
