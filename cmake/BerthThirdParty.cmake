@@ -70,6 +70,9 @@ function(berth_optional name)
   endif()
 endfunction()
 
+# A partitioner that papers compare with. Debian's brings forty packages of MPI along: where somebody has installed it.
+berth_optional(scotch HEADER scotch.h LIBRARY scotch)
+
 if(BERTH_TESTS)
   # An independent simulator, which tests/with_simgrid compares with where it is installed.
   berth_optional(simgrid HEADER simgrid/s4u.hpp LIBRARY simgrid)

@@ -65,8 +65,10 @@ TEST(Closest, MindsNoCase) {
 TEST(Catalog, SaysWhatAKnownNameNeedsThatIsNotHere) {
   Catalog<int()> catalog("planner");
   catalog.Add({.name = "heft"}, [](const Params&) { return 1; });
-  catalog.SetMissing({"hsdag"}, "needs libtorch");
+  catalog.AddMissing({.names = {"hsdag"}, .needs = "needs libtorch"});
+  catalog.AddMissing({.names = {"scotch"}, .needs = "needs Scotch"});
   EXPECT_THAT([&] { catalog.Make("hsdag(steps=3)"); }, ::testing::ThrowsMessage<Error>("hsdag needs libtorch"));
+  EXPECT_THAT([&] { catalog.Make("scotch"); }, ::testing::ThrowsMessage<Error>("scotch needs Scotch"));
   EXPECT_THAT([&] { catalog.Make("heff"); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("did you mean 'heft'")));
 }

@@ -117,7 +117,11 @@ class Catalog<Product(Arguments...)> {
     const Spec spec = Spec::Parse(text);
     const Entry* entry = Find(spec.name);
     if (entry == nullptr) {
-      if (std::ranges::find(missing_, spec.name) != missing_.end()) throw Error("{} {}", spec.name, needs_);
+      for (const Missing& missing : missing_) {
+        if (std::ranges::find(missing.names, spec.name) != missing.names.end()) {
+          throw Error("{} {}", spec.name, missing.needs);
+        }
+      }
       ThrowUnknownName(what_, spec.name, Names());
     }
     return entry->factory(Params(spec, entry->info.parameters, what_), std::forward<Arguments>(arguments)...);
@@ -127,11 +131,13 @@ class Catalog<Product(Arguments...)> {
   // needed. `more` is called on any thread, and each time answers with the same catalog, or throws.
   void SetMore(std::function<const Catalog&()> more) { more_ = std::move(more); }
 
-  // Names that are known but not here, and what they need: what an Error says of them.
-  void SetMissing(std::vector<std::string> names, std::string needs) {
-    missing_ = std::move(names);
-    needs_ = std::move(needs);
-  }
+  // Names that are known but not here, and what each of them needs: what an Error says of it.
+  struct Missing {
+    std::vector<std::string> names;
+    std::string needs;
+  };
+  void AddMissing(Missing missing) { missing_.push_back(std::move(missing)); }
+  const std::vector<Missing>& missing() const { return missing_; }
 
   const Entry* Find(std::string_view name) const {
     for (const Entry& entry : entries_) {
@@ -160,8 +166,7 @@ class Catalog<Product(Arguments...)> {
   std::string what_;
   std::vector<Entry> entries_;
   std::function<const Catalog&()> more_;
-  std::vector<std::string> missing_;
-  std::string needs_;
+  std::vector<Missing> missing_;
 };
 
 }  // namespace berth

@@ -53,6 +53,12 @@ Catalogs::Catalogs() {
   RegisterHuman(planners);
   RegisterSimpleRules(planners);
   RegisterMetis(planners);
+#if BERTH_HAS_SCOTCH
+  RegisterScotch(planners);
+#else
+  planners.AddMissing({.names = {"scotch"},
+                       .needs = "needs Scotch, which is not in this build: install libscotch-dev and build again"});
+#endif
   RegisterBestOf(planners);
   RegisterOn(planners, groupings);
   RegisterMultilevel(planners);
@@ -67,7 +73,7 @@ Catalogs::Catalogs() {
       return learned;
     });
   } else {
-    planners.SetMissing({kLearnedPlanners.begin(), kLearnedPlanners.end()}, kNeedsTorch);
+    planners.AddMissing({.names = {kLearnedPlanners.begin(), kLearnedPlanners.end()}, .needs = kNeedsTorch});
   }
 }
 

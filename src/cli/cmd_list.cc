@@ -37,8 +37,10 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
   };
   if (arguments.what == "planners") {
     print(catalogs.planners.Infos());
-    if (!arguments.json && !kCanLearn) {
-      Print(fmt::format("\nNot in this build: {}. Each {}.\n", fmt::join(kLearnedPlanners, ", "), kNeedsTorch));
+    if (arguments.json) return 0;
+    for (const auto& missing : catalogs.planners.missing()) {
+      Print(fmt::format("\nNot in this build: {}. {} {}.\n", fmt::join(missing.names, ", "),
+                        missing.names.size() > 1 ? "Each" : "It", missing.needs));
     }
     return 0;
   }

@@ -1,36 +1,20 @@
 #include <metis.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
-#include "base/error.h"
 #include "placement/search.h"
-#include "plan/causes.h"
-#include "plan/clusters.h"
-#include "plan/contiguous.h"
 #include "plan/named_planner.h"
+#include "plan/partition_graph.h"
 #include "plan/planners.h"
-#include "plan/rank.h"
 
 namespace berth {
 namespace {
 
-// Sums of METIS's weights must stay within its 32-bit numbers.
-constexpr double kMostSum = 5e8;
-
-// Whole numbers in proportion, at least `least` each.
-std::vector<idx_t> Scaled(const std::vector<double>& values, idx_t least) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  std::vector<idx_t> scaled;
-  for (const double value : values) {
-    scaled.push_back(std::max(least, static_cast<idx_t>(sum > 0 ? std::round(value / sum * kMostSum) : 0)));
-  }
-  return scaled;
-}
+static_assert(std::is_same_v<idx_t, int32_t>, "METIS must have been built with indices of 32 bits");
 
 // Multilevel k-way partition (Karypis and Kumar 1998) of the ops that must share a device as one, without the direction
 // of edges: least transfer time is cut, and each device has the share of the work that its speed gives it, and, as a
@@ -53,112 +37,62 @@ class MetisPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
-    const Problem& problem = request.problem();
-    const Units units(problem);
-    const Clusters alone(units);
-    const NetworkGraph graph(alone);
-    std::vector<double> rank;
-    if (request.evaluator.facts().uses_priorities) rank = UpwardRank(problem);
+    const Units units(request.problem());
+    const PartitionGraph graph(units);
+    const std::vector<double> memory_shares = MemoryShares(request.problem(), graph.devices());
+    PartitionTrials trials(search, units);
     for (const idx_t constraints : {1, 2}) {
       for (const double imbalance : {1.03, 1.3}) {
-        Plan plan{.device = units.Legal(graph.Partition(constraints, imbalance))};
-        for (const bool ranked : {false, true}) {
-          if (search.Done() || (ranked && rank.empty())) continue;
-          if (ranked) plan.priority = rank;
-          search.Evaluate(plan.view(), kCause);
-        }
+        if (!search.Done()) trials.Try(Partition(graph, memory_shares, constraints, imbalance));
       }
     }
-    PlanResult result = search.Finish();
-    GiveCauses(problem, result.plan, kCause);
-    return result;
+    return trials.Finish();
   }
 
  private:
-  static constexpr const char* kCause = "in its part of the partition";
-
-  // The units as METIS wants them.
-  class NetworkGraph {
-   public:
-    explicit NetworkGraph(const Clusters& alone) : units_(alone.units()), devices_(DevicesBySpeed(units_.problem())) {
-      const Problem& problem = units_.problem();
-      std::vector<double> time, bytes, tie;
-      first_.push_back(0);
-      for (size_t unit = 0; unit < alone.size(); ++unit) {
-        time.push_back(units_.time(unit, units_.fastest(unit)));
-        bytes.push_back(static_cast<double>(alone.bytes(unit)));
-        for (const Clusters::Tie& other : alone.ties(unit)) {
-          neighbour_.push_back(static_cast<idx_t>(other.cluster));
-          tie.push_back(other.time);
-        }
-        first_.push_back(static_cast<idx_t>(neighbour_.size()));
-      }
-      time_ = Scaled(time, 0);
-      bytes_ = Scaled(bytes, 0);
-      tie_ = Scaled(tie, 1);
-      SetShares(problem);
+  // Those without a limit count as one another.
+  static std::vector<double> MemoryShares(const Problem& problem, const std::vector<DeviceId>& devices) {
+    std::vector<double> shares;
+    double sum = 0;
+    for (const DeviceId device : devices) {
+      const int64_t limit = problem.memory_limit(device);
+      shares.push_back(problem.has_memory_limits() ? static_cast<double>(std::min<int64_t>(limit, 1LL << 50)) : 1);
+      sum += shares.back();
     }
+    // METIS wants a little for each, also for a device without any memory.
+    constexpr double kLeast = 1e-6;
+    for (double& share : shares) share = std::max(kLeast, share / std::max(sum, 1e-300));
+    return shares;
+  }
 
-    // A device per op.
-    std::vector<DeviceId> Partition(idx_t constraints, double imbalance) const {
-      auto count = static_cast<idx_t>(units_.size()), parts = static_cast<idx_t>(devices_.size());
-      std::vector<DeviceId> device(units_.problem().num_ops(), devices_.front());
-      if (count == 0) return device;
-      std::vector<idx_t> weight, part(units_.size(), 0);
-      std::vector<real_t> share;
-      for (size_t unit = 0; unit < units_.size(); ++unit) {
-        weight.push_back(time_[unit]);
-        if (constraints == 2) weight.push_back(bytes_[unit]);
-      }
-      for (size_t i = 0; i < devices_.size(); ++i) {
-        share.push_back(static_cast<real_t>(work_share_[i]));
-        if (constraints == 2) share.push_back(static_cast<real_t>(memory_share_[i]));
-      }
-      std::vector<real_t> balance(static_cast<size_t>(constraints), static_cast<real_t>(imbalance));
-      idx_t options[METIS_NOPTIONS], cut = 0;
-      METIS_SetDefaultOptions(options);
-      options[METIS_OPTION_SEED] = 1;
-      // METIS changes nothing that it is given, but does not say so; it draws from the C library's random numbers.
-      static std::mutex mutex;
-      const std::lock_guard lock(mutex);
-      const int outcome = METIS_PartGraphKway(
-          &count, &constraints, const_cast<idx_t*>(first_.data()), const_cast<idx_t*>(neighbour_.data()), weight.data(),
-          nullptr, const_cast<idx_t*>(tie_.data()), &parts, share.data(), balance.data(), options, &cut, part.data());
-      if (outcome != METIS_OK) return device;
-      for (size_t unit = 0; unit < units_.size(); ++unit) {
-        units_.Put(device, unit, devices_[static_cast<size_t>(part[unit])]);
-      }
-      return device;
+  // A device per op.
+  static std::vector<DeviceId> Partition(const PartitionGraph& graph, const std::vector<double>& memory_shares,
+                                         idx_t constraints, double imbalance) {
+    auto count = static_cast<idx_t>(graph.size()), parts = static_cast<idx_t>(graph.devices().size());
+    if (count == 0) return graph.Placement({});
+    std::vector<idx_t> weight, part(graph.size(), 0);
+    std::vector<real_t> share;
+    for (size_t unit = 0; unit < graph.size(); ++unit) {
+      weight.push_back(graph.times()[unit]);
+      if (constraints == 2) weight.push_back(graph.bytes()[unit]);
     }
-
-   private:
-    void SetShares(const Problem& problem) {
-      double speeds = 0, memories = 0;
-      for (const DeviceId device : devices_) {
-        double time = 0;
-        for (size_t unit = 0; unit < units_.size(); ++unit) {
-          time += units_.can_run(unit, device) ? units_.time(unit, device) : 0;
-        }
-        work_share_.push_back(time > 0 ? 1 / time : 1);
-        speeds += work_share_.back();
-        // Those without a limit count as one another.
-        const int64_t limit = problem.memory_limit(device);
-        memory_share_.push_back(problem.has_memory_limits() ? static_cast<double>(std::min<int64_t>(limit, 1LL << 50))
-                                                            : 1);
-        memories += memory_share_.back();
-      }
-      for (double& share : work_share_) share /= speeds;
-      // METIS wants a little for each, also for a device without any memory.
-      constexpr double kLeast = 1e-6;
-      for (double& share : memory_share_) share = std::max(kLeast, share / std::max(memories, 1e-300));
+    for (size_t i = 0; i < graph.devices().size(); ++i) {
+      share.push_back(static_cast<real_t>(graph.work_shares()[i]));
+      if (constraints == 2) share.push_back(static_cast<real_t>(memory_shares[i]));
     }
-
-    const Units& units_;
-    const std::vector<DeviceId> devices_;  // by part
-    std::vector<idx_t> first_, neighbour_, tie_;
-    std::vector<idx_t> time_, bytes_;  // by unit
-    std::vector<double> work_share_, memory_share_;
-  };
+    std::vector<real_t> balance(static_cast<size_t>(constraints), static_cast<real_t>(imbalance));
+    idx_t options[METIS_NOPTIONS], cut = 0;
+    METIS_SetDefaultOptions(options);
+    options[METIS_OPTION_SEED] = 1;
+    // METIS changes nothing that it is given, but does not say so; it draws from the C library's random numbers.
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    const int outcome = METIS_PartGraphKway(&count, &constraints, const_cast<idx_t*>(graph.firsts().data()),
+                                            const_cast<idx_t*>(graph.neighbours().data()), weight.data(), nullptr,
+                                            const_cast<idx_t*>(graph.ties().data()), &parts, share.data(),
+                                            balance.data(), options, &cut, part.data());
+    return graph.Placement(outcome == METIS_OK ? part : std::vector<idx_t>{});
+  }
 };
 
 }  // namespace

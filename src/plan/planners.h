@@ -22,6 +22,7 @@ void RegisterHuman(PlannerCatalog& catalog);
 void RegisterSimpleRules(PlannerCatalog& catalog);  // memory_proportional, equal_layers, topo, first_fit
 void RegisterBestOf(PlannerCatalog& catalog);
 void RegisterMetis(PlannerCatalog& catalog);
+void RegisterScotch(PlannerCatalog& catalog);  // where BERTH_HAS_SCOTCH
 void RegisterMultilevel(PlannerCatalog& catalog);
 void RegisterAuto(PlannerCatalog& catalog);
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings);

@@ -167,6 +167,7 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
   const std::vector<Column> columns = options.ColumnsOr({{"single"},
                                                          {"human"},
                                                          {"metis"},
+                                                         {"scotch"},
                                                          {"heft(clusters=never)"},
                                                          {"heft"},
                                                          {"etf"},

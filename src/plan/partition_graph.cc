@@ -1,0 +1,83 @@
+#include "plan/partition_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/causes.h"
+#include "plan/contiguous.h"
+#include "plan/rank.h"
+
+namespace berth {
+namespace {
+
+constexpr double kMostSum = 5e8;
+
+// Whole numbers in proportion, at least `least` each.
+std::vector<int32_t> Scaled(const std::vector<double>& values, int32_t least) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  std::vector<int32_t> scaled;
+  for (const double value : values) {
+    scaled.push_back(std::max(least, static_cast<int32_t>(sum > 0 ? std::round(value / sum * kMostSum) : 0)));
+  }
+  return scaled;
+}
+
+}  // namespace
+
+PartitionGraph::PartitionGraph(const Units& units) : units_(units), devices_(DevicesBySpeed(units.problem())) {
+  const Clusters alone(units);
+  std::vector<double> time, bytes, tie;
+  first_.push_back(0);
+  for (size_t unit = 0; unit < alone.size(); ++unit) {
+    time.push_back(units.time(unit, units.fastest(unit)));
+    bytes.push_back(static_cast<double>(alone.bytes(unit)));
+    for (const Clusters::Tie& other : alone.ties(unit)) {
+      neighbour_.push_back(static_cast<int32_t>(other.cluster));
+      tie.push_back(other.time);
+    }
+    first_.push_back(static_cast<int32_t>(neighbour_.size()));
+  }
+  time_ = Scaled(time, 0);
+  bytes_ = Scaled(bytes, 0);
+  tie_ = Scaled(tie, 1);
+  double speeds = 0;
+  for (const DeviceId device : devices_) {
+    double all = 0;
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      all += units.can_run(unit, device) ? units.time(unit, device) : 0;
+    }
+    work_share_.push_back(all > 0 ? 1 / all : 1);
+    speeds += work_share_.back();
+  }
+  for (double& share : work_share_) share /= speeds;
+}
+
+std::vector<DeviceId> PartitionGraph::Placement(std::span<const int32_t> part) const {
+  std::vector<DeviceId> device(units_.problem().num_ops(), devices_.front());
+  for (size_t unit = 0; unit < part.size(); ++unit) {
+    units_.Put(device, unit, devices_[static_cast<size_t>(part[unit])]);
+  }
+  return device;
+}
+
+PartitionTrials::PartitionTrials(Search& search, const Units& units) : search_(search), units_(units) {
+  if (search.evaluator().facts().uses_priorities) rank_ = UpwardRank(units.problem());
+}
+
+void PartitionTrials::Try(const std::vector<DeviceId>& device) {
+  Plan plan{.device = units_.Legal(device)};
+  for (const bool ranked : {false, true}) {
+    if (search_.Done() || (ranked && rank_.empty())) continue;
+    if (ranked) plan.priority = rank_;
+    search_.Evaluate(plan.view(), kCause);
+  }
+}
+
+PlanResult PartitionTrials::Finish() {
+  PlanResult result = search_.Finish();
+  GiveCauses(units_.problem(), result.plan, kCause);
+  return result;
+}
+
+}  // namespace berth
