@@ -212,6 +212,10 @@ OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
     measurement.op_seconds.push_back(op.at(0));
     measurement.kind.emplace_back(kKinds.at(op.at(1).get<size_t>()));
   }
+  for (const nlohmann::json& kernel : answer.at("kernels")) {
+    std::vector<OpId>& ops = measurement.kernels.emplace_back();
+    for (const size_t op : kernel) ops.push_back(MakeId<OpId>(op));
+  }
   return measurement;
 }
 

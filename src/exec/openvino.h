@@ -57,7 +57,8 @@ struct OpMeasurement {
   // By op: "own" a kernel, "shared" with other ops that it names, "joined" to one that does not name it, "none" of it
   // runs, "absent" from the runtime's reading of the model.
   std::vector<std::string> kind{};
-  std::vector<double> totals{};   // of all kernels, by round
+  std::vector<std::vector<OpId>> kernels{};  // ops that ran as one, several each; no op in two
+  std::vector<double> totals{};              // of all kernels, by round
   std::vector<double> seconds{};  // of the same model without counters, by round, in turns with them
   double unassigned = 0;          // the share of the kernels' time that belongs to no op
 };

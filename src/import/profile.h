@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/costs.h"
+#include "placement/op_profile.h"
 
 namespace berth {
 
@@ -22,6 +22,7 @@ struct OpTimeTable {
     Seconds whole{};    // a run of the whole model without counters: the median
     double spread = 0;  // of these: the longest less the shortest, as a share of it
     Seconds kernels{};  // what the counters add up to: the median
+    std::vector<std::vector<std::string>> fused{};  // ops that ran as one kernel, by name; no op in two
   };
   std::string model, cluster, runtime, machine;
   int64_t runs = 0;

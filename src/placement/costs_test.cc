@@ -100,48 +100,5 @@ TEST(Roofline, EveryKindHasAShareOfThePeakForEveryClass) {
   }
 }
 
-TEST(Profile, ReplacesWhatItHasAndScalesTheRest) {
-  const Graph graph = FourOps();
-  const Cluster cluster = Of({SimpleDevice(), SimpleDevice()});
-  OpTimes times = RooflineTimes(graph, cluster);
-  // Twice the predictions of a and b; a node that was folded away does not matter.
-  const OpProfile profile{.path = "p.json", .device = "cpu", .time_by_op = {{"a", {26}}, {"b", {22}}, {"folded", {1}}}};
-  EXPECT_EQ(ApplyProfile(profile, graph, {DeviceId{1}}, times), 2u);
-  EXPECT_THAT(times.time, ElementsAre(13, 26, 11, 22, 0, 0, 13, 26));
-  EXPECT_THAT(times.measured, ElementsAre(0, 1, 0, 1, 0, 0, 0, 0));
-}
-
-TEST(Profile, DoesNotLiftWhatADeviceCannotRun) {
-  const Graph graph = FourOps();
-  Device device = SimpleDevice();
-  device.lacks = {"Conv"};
-  OpTimes times = RooflineTimes(graph, Of({device}));
-  const OpProfile profile{.path = "p.json", .device = "", .time_by_op = {{"a", {26}}, {"c", {3}}}};
-  ApplyProfile(profile, graph, {DeviceId{0}}, times);
-  EXPECT_THAT(times.time, ElementsAre(kCannotRun, 11, 3, 13));
-  EXPECT_THAT(times.measured, ElementsAre(0, 0, 1, 0));
-}
-
-TEST(Profile, MeasuredZerosLeaveNoNaN) {
-  const Graph graph = FourOps();
-  Device device = SimpleDevice();
-  device.lacks = {"Relu"};
-  OpTimes times = RooflineTimes(graph, Of({device}));
-  ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"a", {0}}}}, graph, {DeviceId{0}}, times);
-  for (const double time : times.time) EXPECT_FALSE(std::isnan(time));
-}
-
-TEST(Profile, OfAnotherModelIsRefused) {
-  const Graph graph = FourOps();
-  OpTimes times = RooflineTimes(graph, Of({SimpleDevice()}));
-  try {
-    ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"x", {1}}}}, graph, {DeviceId{0}}, times);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("p.json"));
-    EXPECT_THAT(error.what(), HasSubstr("four"));
-  }
-}
-
 }  // namespace
 }  // namespace berth

@@ -162,7 +162,11 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
   nlohmann::json ops = nlohmann::json::array();
   const std::vector<double> by_op = clock.Seconds();
   for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock.kinds()[op])});
-  return {{"ops", ops}, {"totals", clock.totals()}, {"seconds", seconds}, {"unassigned", clock.Unassigned()}};
+  return {{"ops", ops},
+          {"kernels", clock.OpsOfKernels()},
+          {"totals", clock.totals()},
+          {"seconds", seconds},
+          {"unassigned", clock.Unassigned()}};
 }
 
 }  // namespace berth

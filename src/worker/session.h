@@ -26,8 +26,8 @@ namespace berth {
 // those of the whole model on the first device.
 //
 // {"do": "profile", "device": d, "rounds": n}
-//   -> {"ops": [[seconds, kind] by op], "totals": [by round], "seconds": [by round, without counters], "unassigned":
-//   share}
+//   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round],
+//   "seconds": [by round, without counters], "unassigned": share}
 //
 // {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
 //

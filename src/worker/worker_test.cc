@@ -106,6 +106,17 @@ TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   EXPECT_GT(sum, least * 0.5);
   EXPECT_LT(sum, most * 1.5);
   EXPECT_LT(profile["unassigned"], 0.02);
+  // Of the ops that this question places, a convolution's bias and its activation ran as one.
+  size_t pairs = 0;
+  std::vector<int> seen;
+  for (const json& kernel : profile["kernels"]) {
+    EXPECT_TRUE(std::ranges::is_sorted(kernel)) << kernel;
+    pairs += kernel.size() == 2;
+    for (const int op : kernel) seen.push_back(op);
+  }
+  EXPECT_EQ(pairs, 26u);
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "no op is in two";
 }
 
 TEST(Worker, TellsWhichOpsAreOneKernel) {

@@ -116,6 +116,16 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
                                  "profile(file=" + table + ")", "--planner", "single", "--json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
+  // What OpenVINO ran as one kernel, a convolution with its activation among it, is one for the plan too.
+  const std::string conv = "/features/features.0/Conv", relu = "/features/features.1/Relu";
+  const auto has_both = [&](const nlohmann::json& kernel) {
+    return std::ranges::count(kernel, conv) == 1 && std::ranges::count(kernel, relu) == 1;
+  };
+  for (const auto& device : answer["devices"]) EXPECT_TRUE(std::ranges::any_of(device["fused"], has_both)) << device;
+  const Outcome parting = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
+                                    "profile(file=" + table + ")", "--planner", "round_robin", "--json"});
+  ASSERT_EQ(parting.code, 0) << parting.err;
+  EXPECT_EQ(parting.json()["assignment"][conv], parting.json()["assignment"][relu]);
   const Outcome alone = RunBerth({"profile", "squeezenet1_1", "--runs", "2"});
   EXPECT_EQ(alone.code, 0) << alone.err;
 }
