@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "base/catalog.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -19,12 +22,23 @@ size_t ParseSplit(const std::string& text) {
   return ParseCount("--split cpu:", text.substr(4), 1);
 }
 
+// "f32,bf16".
+std::vector<std::string> ParsePrecisions(const std::string& text) {
+  std::vector<std::string> precisions = SplitList(text);
+  const std::vector<std::string> known(kPrecisionNames.begin(), kPrecisionNames.end());
+  for (const std::string& precision : precisions) {
+    if (std::ranges::count(known, precision) == 0) ThrowUnknownName("precision", precision, known);
+  }
+  return precisions;
+}
+
 }  // namespace
 
 int DetectCluster(const DetectArguments& arguments) {
   CheckWritable(arguments.output);
   const DetectOptions options = {.cores = UsableCores(),
                                  .split = ParseSplit(arguments.split),
+                                 .precisions = ParsePrecisions(arguments.precision),
                                  .memory = MemoryBytes(),
                                  .seconds = arguments.quick ? kQuickSeconds : kSeconds};
   const Cluster cluster = [&] {

@@ -11,6 +11,8 @@ namespace berth {
 struct DetectOptions {
   std::vector<int> cores{};  // of the processor, that may be used
   size_t split = 1;          // into how many devices they are divided
+  // Of the processor's devices, one each; one alone is that of all; none: f32.
+  std::vector<std::string> precisions{};
   double memory = 0;         // bytes of the machine's, 0: not known
   double seconds = 50;       // how long it may measure in all, about
 };

@@ -43,11 +43,12 @@ struct Measurement {
   std::string error{};            // why there is none; else empty
   std::vector<double> seconds{};  // by round
   double stolen = 0;              // the share of the time in which another process had the cores
+  std::string precision{};        // the least exact of the devices that took part
   size_t subgraphs = 0;
   // Of the round in the middle; empty where the runtime does not tell them.
   std::vector<MeasuredPart> parts{};
   std::vector<MeasuredTransfer> transfers{};
-  std::optional<OutputComparison> outputs{};  // beside the model on the first device alone, where that was asked
+  std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked
 };
 
 // Seconds by op, from OpenVINO's counters.
@@ -123,6 +124,9 @@ class OpenVino {
 // long as the run. An op of which nothing is left at run time takes no time.
 Timeline MakeMeasuredTimeline(const Problem& problem, std::span<const DeviceId> device, const Measurement& measurement,
                               std::span<const double> op_seconds = {});
+
+// A device as berth-openvino is asked about it: name, runs_on, cores, precision. Throws Error as RunsOn does.
+nlohmann::json RuntimeDeviceJson(const Device& device);
 
 // What device files call a device, as a runtime does: its `runs_on`, or by its kind. Throws Error where neither tells.
 std::string RunsOn(const Device& device);

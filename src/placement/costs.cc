@@ -33,7 +33,7 @@ constexpr ClassShares kUnknownKind = {0.4, 0.4, 0.03, 0.05, 0.03, 0.05, 0.15, 0.
 // One device's part of the roofline, looked up instead of computed: per op only two divisions remain.
 struct Roof {
   std::array<std::array<double, kOpClasses>, kDataTypes> flops_per_second;
-  double bytes_per_second;
+  std::array<double, kDataTypes> bytes_per_second;  // of the model's bytes
   double overhead;
   std::vector<uint8_t> runs;  // by op type
 };
@@ -58,12 +58,15 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");
 
   Roof roof{.flops_per_second = {},
-            .bytes_per_second = device.memory_bandwidth.value,
+            .bytes_per_second = {},
             .overhead = device.op_overhead.value,
             .runs = {}};
   for (size_t type = 0; type < kDataTypes; ++type) {
-    const auto own = device.peak.find(kDataTypeNames[type]);
+    const bool narrowed = type == static_cast<size_t>(DataType::kF32) && device.precision != "f32";
+    const auto own = device.peak.find(narrowed ? std::string_view(device.precision) : kDataTypeNames[type]);
     const double peak = own != device.peak.end() ? own->second.value : f32->second.value;
+    // f16 and bf16 have half the bytes of the f32 that they stand for.
+    roof.bytes_per_second[type] = device.memory_bandwidth.value * (narrowed ? 2 : 1);
     for (size_t c = 0; c < kOpClasses; ++c)
       roof.flops_per_second[type][c] = peak * Share(device, static_cast<OpClass>(c));
   }
@@ -81,7 +84,7 @@ double TimeUnder(const Roof& roof, const OpWork& work) {
   const double rate = RateOf(roof, work);
   // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
   const double compute = work.flops == 0 ? 0 : work.flops / rate;
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[static_cast<size_t>(work.data_type)]);
 }
 
 // A kernel's bytes: each tensor, input and parameter once, and nothing of what stays inside.
@@ -116,7 +119,8 @@ double TimeUnder(const Roof& roof, const Graph& graph, std::span<const OpId> ops
   }
   const double bytes = BytesOf(graph, ops);
   if (compute == 0 && bytes == 0) return 0;
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+  const auto type = static_cast<size_t>(graph.work(ops.front()).data_type);
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[type]);
 }
 
 }  // namespace

@@ -61,6 +61,18 @@ TEST(Roofline, UsesTheRateOfTheType) {
   EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 1.1, 0, 4));
 }
 
+TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
+  Device device = SimpleDevice();
+  device.peak["bf16"] = {.value = 400};
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 11, 0, 13)) << "it computes in f32";
+  device.precision = "bf16";
+  // a: 600 / (400 * 0.5) = 3 s against 50 / 10 = 5 s; b: 50 / 10; d is f16, which keeps its own rate.
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(6, 6, 0, 13));
+  // One whose peak is not known computes at the rate of f32.
+  device.peak.erase("bf16");
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 6, 0, 13));
+}
+
 TEST(Roofline, FallsBackOnTheKindsEfficiency) {
   Device device = SimpleDevice();
   device.efficiency.clear();
