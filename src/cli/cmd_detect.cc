@@ -36,11 +36,19 @@ std::vector<std::string> ParsePrecisions(const std::string& text) {
 
 int DetectCluster(const DetectArguments& arguments) {
   CheckWritable(arguments.output);
-  const DetectOptions options = {.cores = UsableCores(),
-                                 .split = ParseSplit(arguments.split),
+  const size_t split = ParseSplit(arguments.split);
+  const DetectOptions options = {.cores = CoresFor(split),
+                                 .split = split,
                                  .precisions = ParsePrecisions(arguments.precision),
                                  .memory = MemoryBytes(),
                                  .seconds = arguments.quick ? kQuickSeconds : kSeconds};
+  const size_t physical = OnePerPhysicalCore(options.cores).size();
+  if (split > physical && split <= options.cores.size()) {
+    Warn(fmt::format(
+        "--split cpu:{}: there are {}, so devices are threads of one core: each is measured alone, and is slower while "
+        "the other computes",
+        split, Counted(static_cast<int64_t>(physical), "physical core")));
+  }
   const Cluster cluster = [&] {
     ProgressLine progress;
     progress.Show(fmt::format("measuring, about {:.0f} s", options.seconds));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "exec/openvino.h"
@@ -106,6 +108,18 @@ void SetRates(const nlohmann::json& answer, Device& device) {
 }
 
 }  // namespace
+
+std::vector<int> OnePerPhysicalCore(const std::vector<int>& cores, const std::string& folder) {
+  std::vector<int> first;
+  std::set<std::string> seen;
+  for (const int core : cores) {
+    // "0,4": the same text for all threads of a core.
+    std::string threads;
+    std::ifstream file(fmt::format("{}/cpu{}/topology/thread_siblings_list", folder, core));
+    if (!std::getline(file, threads) || seen.insert(threads).second) first.push_back(core);
+  }
+  return first;
+}
 
 Cluster DetectMachine(const DetectOptions& options) {
   if (options.split < 1 || options.split > options.cores.size()) {

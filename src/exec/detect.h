@@ -17,6 +17,11 @@ struct DetectOptions {
   double seconds = 50;       // how long it may measure in all, about
 };
 
+// Of these cores one per physical one, the first thread of each, as the kernel tells them apart in `folder`; all of those
+// of which it says nothing.
+std::vector<int> OnePerPhysicalCore(const std::vector<int>& cores,
+                                    const std::string& folder = "/sys/devices/system/cpu");
+
 // This machine as a cluster: every device that OpenVINO finds, and the processor's cores as one device or, of equal
 // size, several. Each number says how it was measured and how far repeated measurements were apart. Throws Error where
 // OpenVINO is not here.
