@@ -182,8 +182,8 @@ void ReadPrecision(const YamlFields& fields, Device& device) {
   const std::string& text = YamlText(field->value, place, "f32, f16 or bf16");
   if (std::ranges::count(kPrecisions, text) == 0) {
     const std::string_view closest = Closest(text, kPrecisions);
-    throw place.Fail(fmt::format("'{}'{}; {}", text, closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest),
-                                 expected));
+    throw place.Fail(
+        fmt::format("'{}'{}; {}", text, closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), expected));
   }
   device.precision = text;
 }

@@ -90,7 +90,8 @@ void SetRates(const nlohmann::json& answer, Device& device) {
   for (const auto& [precision, rates] : answer.at("rates").items()) {
     const std::vector<double> products = Numbers(rates, "matmul_flops"), convolutions = Numbers(rates, "conv_flops");
     const bool product = Median(products) >= Median(convolutions);
-    device.peak[precision] = Measured(product ? products : convolutions, product ? "products of matrices" : "convolutions");
+    device.peak[precision] =
+        Measured(product ? products : convolutions, product ? "products of matrices" : "convolutions");
   }
   const nlohmann::json& own = answer.at("rates").at(device.precision);
   const std::vector<double> matmul = Numbers(own, "matmul_flops"), conv = Numbers(own, "conv_flops");

@@ -13,12 +13,12 @@ struct DetectOptions {
   size_t split = 1;          // into how many devices they are divided
   // Of the processor's devices, one each; one alone is that of all; none: f32.
   std::vector<std::string> precisions{};
-  double memory = 0;         // bytes of the machine's, 0: not known
-  double seconds = 50;       // how long it may measure in all, about
+  double memory = 0;    // bytes of the machine's, 0: not known
+  double seconds = 50;  // how long it may measure in all, about
 };
 
-// Of these cores one per physical one, the first thread of each, as the kernel tells them apart in `folder`; all of those
-// of which it says nothing.
+// Of these cores one per physical one, the first thread of each, as the kernel tells them apart in `folder`; all of
+// those of which it says nothing.
 std::vector<int> OnePerPhysicalCore(const std::vector<int>& cores,
                                     const std::string& folder = "/sys/devices/system/cpu");
 

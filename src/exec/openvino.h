@@ -60,8 +60,8 @@ struct OpMeasurement {
   std::vector<std::string> kind{};
   std::vector<std::vector<OpId>> kernels{};  // ops that ran as one, several each; no op in two
   std::vector<double> totals{};              // of all kernels, by round
-  std::vector<double> seconds{};  // of the same model without counters, by round, in turns with them
-  double unassigned = 0;          // the share of the kernels' time that belongs to no op
+  std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
+  double unassigned = 0;                     // the share of the kernels' time that belongs to no op
 };
 
 // What a runtime executes as one.

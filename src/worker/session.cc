@@ -97,9 +97,8 @@ ov::element::Type WorkerSession::PrecisionOfWay(const nlohmann::json& way) const
   if (how == "auto") return ov::element::f32;
   if (how == "alone") return devices_.at(way.at("device").get<size_t>()).precision;
   if (how == "default" || how == "threads") return CoarsestPrecision(devices_);
-  const std::set<size_t> used(way.at("device").begin(), way.at("device").end());
   std::vector<RuntimeDevice> devices;
-  for (const size_t device : used) devices.push_back(devices_.at(device));
+  for (const size_t device : way.at("device").get<std::set<size_t>>()) devices.push_back(devices_.at(device));
   return CoarsestPrecision(devices);
 }
 
