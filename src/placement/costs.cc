@@ -57,10 +57,7 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");
   if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");
 
-  Roof roof{.flops_per_second = {},
-            .bytes_per_second = {},
-            .overhead = device.op_overhead.value,
-            .runs = {}};
+  Roof roof{.flops_per_second = {}, .bytes_per_second = {}, .overhead = device.op_overhead.value, .runs = {}};
   for (size_t type = 0; type < kDataTypes; ++type) {
     const bool narrowed = type == static_cast<size_t>(DataType::kF32) && device.precision != "f32";
     const auto own = device.peak.find(narrowed ? std::string_view(device.precision) : kDataTypeNames[type]);

@@ -56,6 +56,10 @@ Cluster Machines(std::vector<Device> devices) {
   return Cluster("few", std::move(devices), std::vector<Link>(count * count, {.bandwidth = {.value = 1e9}}));
 }
 
+std::vector<std::vector<std::string>> OneKernel(const std::string& first, const std::string& second) {
+  return {std::vector<std::string>{first, second}};
+}
+
 TEST(Profile, ReplacesWhatItHasAndScalesTheRest) {
   const Graph graph = ProfiledOps();
   const Cluster cluster = Machines({ProfiledDevice(), ProfiledDevice()});
@@ -114,7 +118,7 @@ TEST(Profile, WhatRanAsOneIsOneKernelWhosePartsTakeWhatTheyTakeAlone) {
   const OpProfile profile{.path = "p.json",
                           .device = "d1",
                           .time_by_op = {{"conv", {6}}, {"relu", {2}}, {"conv2", {7}}},
-                          .fused = {{{"conv", "relu"}}}};
+                          .fused = OneKernel("conv", "relu")};
   ApplyProfile(profile, *graph, *cluster, {DeviceId{1}}, times);
   EXPECT_THAT(times.measured, ElementsAre(0, 1, 0, 1, 0, 1));
   // On the device that was not measured the ops are predicted as they were, and are one kernel too.
@@ -122,8 +126,8 @@ TEST(Profile, WhatRanAsOneIsOneKernelWhosePartsTakeWhatTheyTakeAlone) {
   ASSERT_EQ(times.kernels.size(), 1u);
   EXPECT_THAT(times.kernels[0].ops, ElementsAre(OpId{0}, OpId{1}));
   const double ratio = 8 / kWhole;
-  EXPECT_THAT(times.kernels[0].apart, ElementsAre(kConvAlone, DoubleEq(kConvAlone * ratio), kReluAlone,
-                                                  DoubleEq(kReluAlone * ratio)));
+  EXPECT_THAT(times.kernels[0].apart,
+              ElementsAre(kConvAlone, DoubleEq(kConvAlone * ratio), kReluAlone, DoubleEq(kReluAlone * ratio)));
 
   const Problem whole(graph, cluster, times);
   double sum = 0;
@@ -155,9 +159,9 @@ TEST(Profile, WhatRanAsOneOnAnyDeviceStaysTogetherOnAll) {
   const Cluster cluster = Machines({ProfiledDevice(), ProfiledDevice()});
   OpTimes times = RooflineTimes(graph, cluster);
   const std::map<std::string, Seconds, std::less<>> measured = {{"conv", {6}}, {"relu", {2}}, {"conv2", {7}}};
-  ApplyProfile({.path = "p.json", .device = "d0", .time_by_op = measured, .fused = {{{"conv", "relu"}}}}, graph, cluster,
-               {DeviceId{0}}, times);
-  ApplyProfile({.path = "p.json", .device = "d1", .time_by_op = measured, .fused = {{{"relu", "conv2"}}}}, graph,
+  ApplyProfile({.path = "p.json", .device = "d0", .time_by_op = measured, .fused = OneKernel("conv", "relu")}, graph,
+               cluster, {DeviceId{0}}, times);
+  ApplyProfile({.path = "p.json", .device = "d1", .time_by_op = measured, .fused = OneKernel("relu", "conv2")}, graph,
                cluster, {DeviceId{1}}, times);
   EXPECT_THAT(times.time, ElementsAre(15, 15, 0, 0, 0, 0));
   ASSERT_EQ(times.kernels.size(), 1u);
@@ -171,12 +175,13 @@ TEST(Profile, WhatRanAsOneOnAnyDeviceStaysTogetherOnAll) {
 TEST(Profile, ScalesWhatItLacksByWholeKernels) {
   const Graph graph = ConvReluConv();
   const Cluster cluster = Machines({ProfiledDevice()});
-  OpTimes times = RooflineTimes(graph, cluster, KernelsOf(OpProfile{.path = "", .device = "", .time_by_op = {}}, graph));
+  OpTimes times =
+      RooflineTimes(graph, cluster, KernelsOf(OpProfile{.path = "", .device = "", .time_by_op = {}}, graph));
   // The kernel took half of what it is predicted to take; conv2 was not measured.
   const OpProfile profile{.path = "p.json",
                           .device = "d0",
                           .time_by_op = {{"conv", {kWhole / 4}}, {"relu", {kWhole / 4}}},
-                          .fused = {{{"conv", "relu"}}}};
+                          .fused = OneKernel("conv", "relu")};
   ApplyProfile(profile, graph, cluster, {DeviceId{0}}, times);
   EXPECT_THAT(times.time, ElementsAre(kWhole / 2, 0, DoubleEq(kConvAlone / 2)));
   EXPECT_THAT(times.measured, ElementsAre(1, 1, 0));

@@ -101,8 +101,10 @@ TEST(Worker, ComputesInThePrecisionOfEachDevice) {
     WorkerSession session;
     const json opened = session.Answer(question);
     if (std::ranges::count(has, capability) == 0) {
-      EXPECT_EQ(opened["error"], fmt::format("device b: precision {} is none of CPU's on this machine; leave it out for "
-                                             "f32", precision));
+      EXPECT_EQ(opened["error"],
+                fmt::format("device b: precision {} is none of CPU's on this machine; leave it out for "
+                            "f32",
+                            precision));
       continue;
     }
     ASSERT_FALSE(opened.contains("error")) << opened.dump();
@@ -220,12 +222,9 @@ TEST(Worker, WritesAnIrThatSaysForEachNodeWhereItRuns) {
   std::vector<int> half(ops);
   for (size_t op = 0; op < ops; ++op) half[op] = op < ops / 2 ? 0 : 1;
   // Neither need be here.
-  question["devices"] = {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", {100'000}}, {"plugin", "CPU"}},
-                         {{"name", "b"},
-                          {"runs_on", "GPU"},
-                          {"cores", json::array()},
-                          {"plugin", "GPU.7"},
-                          {"precision", "f16"}}};
+  question["devices"] = {
+      {{"name", "a"}, {"runs_on", "CPU"}, {"cores", {100'000}}, {"plugin", "CPU"}},
+      {{"name", "b"}, {"runs_on", "GPU"}, {"cores", json::array()}, {"plugin", "GPU.7"}, {"precision", "f16"}}};
   const std::string xml = ::testing::TempDir() + "/berth_worker_ir.xml";
   question.update({{"do", "write_ir"}, {"device", half}, {"to", xml}});
   const json answer = WorkerSession().Answer(question);
