@@ -1,4 +1,5 @@
 // Models that ship, split and run: what comes out must be what the whole model gives.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,14 +156,14 @@ TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   EXPECT_LT(sum, most * 1.5);
   EXPECT_LT(profile["unassigned"], 0.02);
   // Of the ops that this question places, a convolution's bias and its activation ran as one.
-  size_t pairs = 0;
+  EXPECT_GE(profile["kernels"].size(), 26u);
   std::vector<int> seen;
   for (const json& kernel : profile["kernels"]) {
-    EXPECT_TRUE(std::ranges::is_sorted(kernel)) << kernel;
-    pairs += kernel.size() == 2;
-    for (const int op : kernel) seen.push_back(op);
+    const auto ops_of_kernel = kernel.get<std::vector<int>>();
+    EXPECT_GE(ops_of_kernel.size(), 2u);
+    EXPECT_TRUE(std::ranges::is_sorted(ops_of_kernel)) << kernel;
+    seen.insert(seen.end(), ops_of_kernel.begin(), ops_of_kernel.end());
   }
-  EXPECT_EQ(pairs, 26u);
   std::ranges::sort(seen);
   EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "no op is in two";
 }
