@@ -172,7 +172,8 @@ struct ClusterArguments {
 
 struct DetectArguments {
   std::string output;
-  std::string split;  // "cpu:2"; empty: as the machine is
+  std::string split;      // "cpu:2"; empty: as the machine is
+  std::string precision;  // "f32,bf16", of the processor's devices; empty: f32
   bool quick = false;
   bool json = false;
 };

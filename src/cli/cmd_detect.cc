@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "base/catalog.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -19,14 +22,33 @@ size_t ParseSplit(const std::string& text) {
   return ParseCount("--split cpu:", text.substr(4), 1);
 }
 
+// "f32,bf16".
+std::vector<std::string> ParsePrecisions(const std::string& text) {
+  std::vector<std::string> precisions = SplitList(text);
+  const std::vector<std::string> known(kPrecisionNames.begin(), kPrecisionNames.end());
+  for (const std::string& precision : precisions) {
+    if (std::ranges::count(known, precision) == 0) ThrowUnknownName("precision", precision, known);
+  }
+  return precisions;
+}
+
 }  // namespace
 
 int DetectCluster(const DetectArguments& arguments) {
   CheckWritable(arguments.output);
-  const DetectOptions options = {.cores = UsableCores(),
-                                 .split = ParseSplit(arguments.split),
+  const size_t split = ParseSplit(arguments.split);
+  const DetectOptions options = {.cores = CoresFor(split),
+                                 .split = split,
+                                 .precisions = ParsePrecisions(arguments.precision),
                                  .memory = MemoryBytes(),
                                  .seconds = arguments.quick ? kQuickSeconds : kSeconds};
+  const size_t physical = OnePerPhysicalCore(options.cores).size();
+  if (split > physical && split <= options.cores.size()) {
+    Warn(fmt::format(
+        "--split cpu:{}: there are {}, so devices are threads of one core: each is measured alone, and is slower while "
+        "the other computes",
+        split, Counted(static_cast<int64_t>(physical), "physical core")));
+  }
   const Cluster cluster = [&] {
     ProgressLine progress;
     progress.Show(fmt::format("measuring, about {:.0f} s", options.seconds));

@@ -93,6 +93,7 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
                                {"measured_interval", {interval.low, interval.high}},
                                {"kernel_seconds", column.kernels.value},
                                {"unassigned_share", measurements[i].unassigned},
+                               {"fused", column.fused},
                                {"ops", ops}});
   }
   Print(DumpJson(json));

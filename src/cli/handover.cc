@@ -105,6 +105,15 @@ Handover HandToOnnxRuntime(const SavedPlan& saved, const std::string& model_file
   if (split.has_stored_weights()) handover.files.emplace_back(kWeights);
   WriteFile(folder / "manifest.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   WriteFile(folder / "run.py", OnnxRuntimePython(Title(saved)));
+  std::vector<std::string> narrow;
+  for (const Handover::User& user : handover.devices) {
+    const std::string& precision = cluster.device(cluster.Find(user.device)).precision;
+    if (precision != "f32") narrow.push_back(fmt::format("{} ({})", Legible(user.device), precision));
+  }
+  if (!narrow.empty()) {
+    handover.notes.push_back(fmt::format(
+        "ONNX Runtime computes in the model's own types; the precision of {} is left out.", JoinAnd(narrow)));
+  }
   if (split.ops_within_others() > 0) {
     handover.notes.push_back(
         fmt::format("{} ops are in bodies of control flow, which are not divided: each body is where its first op is.",

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/units.h"
+#include "exec/detect.h"
 
 namespace berth {
 
@@ -32,6 +33,12 @@ std::vector<int> UsableCores() {
   }
   if (cores.empty()) cores.push_back(0);
   return cores;
+}
+
+std::vector<int> CoresFor(size_t split) {
+  std::vector<int> cores = UsableCores();
+  std::vector<int> physical = OnePerPhysicalCore(cores);
+  return split > 1 && split <= physical.size() ? physical : cores;
 }
 
 double MemoryBytes() {

@@ -87,9 +87,11 @@ std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
 
 std::string OutputLine(const Measurement& measured) {
   const OutputComparison& outputs = *measured.outputs;
-  std::string text =
-      fmt::format("{} those of the first device alone: they differ by {:.1e} of the largest value, {:.0e} is allowed",
-                  outputs.equal ? "equal to" : "NOT equal to", outputs.largest_difference, outputs.tolerance);
+  const bool in_f32 = measured.precision == "f32";
+  std::string text = fmt::format(
+      "{} those of the first device alone{}: they differ by {:.1e} of the largest value, {:.0e} is allowed{}",
+      outputs.equal ? "equal to" : "NOT equal to", in_f32 ? "" : " in f32", outputs.largest_difference,
+      outputs.tolerance, in_f32 ? "" : fmt::format(" where something is computed in {}", measured.precision));
   if (outputs.finite < 1) text += fmt::format("; {} of the values are not finite", Percent(1 - outputs.finite));
   return text;
 }
@@ -158,7 +160,11 @@ MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, c
   }
   std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .compare = true, .limit = 1800});
   run.plan.measured = std::move(measured.front());
-  for (size_t i = 0; i < run.others.size(); ++i) run.others[i].measured = std::move(measured[i + 1]);
+  for (size_t i = 0; i < run.others.size(); ++i) {
+    RunRow& row = run.others[i];
+    row.measured = std::move(measured[i + 1]);
+    if (row.measured.error.empty() && row.measured.precision != "f32") row.name += " in " + row.measured.precision;
+  }
   if (!run.plan.measured.error.empty()) return run;
   std::vector<double> op_seconds;
   if (hetero) op_seconds = runtime.ProfileHetero(device, {.rounds = 5, .limit = 1800}).op_seconds;
@@ -223,6 +229,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
       json["measured_interval"] = {interval.low, interval.high};
     }
     json["failed_because"] = failed ? Json(measured.error) : Json();
+    json["precision"] = failed ? Json() : Json(measured.precision);
     return json;
   };
   Json json = {{"model", saved.setup.strings.model},

@@ -124,12 +124,17 @@ void MeasuringCommands::AddDetect(CLI::App& command) {
   command.add_option("-o,--output", detect_.output, "Write the device file")->type_name("FILE");
   command.add_option("--split", detect_.split, "Divide the processor's cores into so many devices, like cpu:2")
       ->type_name("cpu:N");
+  command
+      .add_option("--precision", detect_.precision,
+                  "In what the processor's devices compute, one each or one for all: f32, f16 or bf16 (default: f32)")
+      ->type_name("TYPE,...");
   command.add_flag("--quick", detect_.quick, "Measure for about ten seconds instead of up to a minute");
   AddJson(command, detect_.json);
   command.footer(
       "Examples:\n"
       "  berth cluster detect -o here.yaml\n"
-      "  berth cluster detect --split cpu:2 --quick -o here.yaml");
+      "  berth cluster detect --split cpu:2 --quick -o here.yaml\n"
+      "  berth cluster detect --split cpu:2 --precision f32,bf16 -o mixed.yaml");
 }
 
 }  // namespace berth

@@ -30,6 +30,10 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
     if (kind == "absent") continue;  // for a cost model to predict
     column.rows.push_back({std::string(problem.graph().op_name(op)), Seconds{measurement.op_seconds[Index(op)]}, kind});
   }
+  for (const std::vector<OpId>& kernel : measurement.kernels) {
+    std::vector<std::string>& names = column.fused.emplace_back();
+    for (const OpId op : kernel) names.emplace_back(problem.graph().op_name(op));
+  }
   return column;
 }
 

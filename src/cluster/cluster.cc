@@ -62,6 +62,7 @@ uint64_t HashOf(const Device& device) {
   hasher.Add(device.part_overhead.value);
   AddRates(device.cut_read, hasher);
   AddRates(device.cut_write, hasher);
+  if (device.precision != "f32") hasher.Add(device.precision);
   hasher.Add(device.watts_idle.value).Add(device.watts_busy.value);
   return hasher.value();
 }

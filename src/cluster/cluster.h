@@ -18,6 +18,9 @@ namespace berth {
 enum class Provenance : uint8_t { kGuess, kVendor, kMeasured };
 inline constexpr std::array<std::string_view, 3> kProvenanceNames = {"guess", "vendor", "measured"};
 
+// In what a device may compute what a model has in f32.
+inline constexpr std::array<std::string_view, 3> kPrecisionNames = {"f32", "f16", "bf16"};
+
 struct Quantity {
   double value = 0;
   Provenance provenance = Provenance::kGuess;
@@ -42,6 +45,8 @@ struct Device {
   std::map<std::string, Quantity, std::less<>> cut_write{};  // bytes per second by class of the op that writes
   Quantity watts_idle{};
   Quantity watts_busy{};
+  // One of kPrecisionNames: in what it computes what a model has in f32. It enters scores by the peak of this type.
+  std::string precision = "f32";
   // Where its ops are executed when a plan is run; they enter no score of a simulator.
   std::string runs_on{};     // a runtime's name of it: CPU, GPU, GPU.1, NPU; empty: by its kind
   std::vector<int> cores{};  // of a processor, ascending: those that are this device; empty: all

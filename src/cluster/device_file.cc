@@ -18,6 +18,7 @@ constexpr size_t kMaxDevices = 1024;  // as many as any preset makes
 constexpr size_t kMaxNameLength = 64;
 
 const std::vector<std::string> kDataTypeKeys = {"f32", "f16", "bf16", "i8", "f64"};
+const std::vector<std::string> kPrecisions = {kPrecisionNames.begin(), kPrecisionNames.end()};
 const std::vector<std::string> kOpClassKeys = {"matmul",    "conv",          "elementwise", "normalization",
                                                "reduction", "data_movement", "recurrent",   "other"};
 
@@ -173,6 +174,20 @@ void AddCores(const std::string& text, const YamlPlace& place, std::vector<int>&
   }
 }
 
+void ReadPrecision(const YamlFields& fields, Device& device) {
+  const YamlField* field = fields.Find("precision");
+  if (field == nullptr) return;
+  const YamlPlace place = fields.PlaceOf(*field);
+  const std::string expected = fmt::format("expected one of {}", fmt::join(kPrecisions, ", "));
+  const std::string& text = YamlText(field->value, place, "f32, f16 or bf16");
+  if (std::ranges::count(kPrecisions, text) == 0) {
+    const std::string_view closest = Closest(text, kPrecisions);
+    throw place.Fail(
+        fmt::format("'{}'{}; {}", text, closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), expected));
+  }
+  device.precision = text;
+}
+
 void ReadWhereItRuns(const YamlFields& fields, Device& device) {
   constexpr std::string_view kRuntime = "a runtime's name of the device, like CPU, GPU or GPU.1";
   if (const YamlField* field = fields.Find("runs_on")) {
@@ -218,6 +233,7 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
     device.watts_idle = quantity(entries, "idle", Watts);
     device.watts_busy = quantity(entries, "busy", Watts);
   }
+  ReadPrecision(fields, device);
   ReadWhereItRuns(fields, device);
   return device;
 }
@@ -259,7 +275,7 @@ class DeviceFile {
       const YamlFields numbers(
           entry.value, {&path_, entry.line, entry.key},
           {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency", "part_overhead",
-           "cut_read", "cut_write", "supports", "lacks", "watts", "runs_on", "cores", "provenance"});
+           "cut_read", "cut_write", "supports", "lacks", "watts", "precision", "runs_on", "cores", "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
       if (count.value_or(1) > 1 && !device.cores.empty()) {

@@ -212,6 +212,32 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
   }
 }
 
+TEST(DeviceFile, SaysInWhatADeviceComputes) {
+  const std::string two = R"(name: two
+devices:
+  a: {kind: cpu, peak: {f32: 1TFLOP/s, bf16: 4TFLOP/s}, memory_bandwidth: 1GB/s}
+  b: {kind: cpu, peak: {f32: 1TFLOP/s, bf16: 4TFLOP/s}, memory_bandwidth: 1GB/s, precision: bf16}
+  c: {kind: cpu, peak: {f32: 1TFLOP/s, bf16: 4TFLOP/s}, memory_bandwidth: 1GB/s, precision: f32}
+links:
+  - {latency: 20us, bandwidth: 12GB/s}
+)";
+  const Cluster cluster = ParseCluster(two, "two.yaml");
+  EXPECT_EQ(cluster.device(DeviceId{0}).precision, "f32");
+  EXPECT_EQ(cluster.device(DeviceId{1}).precision, "bf16");
+  // What makes results differ makes devices differ.
+  EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{1});
+  EXPECT_EQ(cluster.class_of(DeviceId{2}), DeviceId{0});
+  const Cluster again = ParseCluster(WriteCluster(cluster), "again.yaml");
+  EXPECT_EQ(again.device(DeviceId{1}).precision, "bf16");
+  EXPECT_EQ(again.fingerprint(), cluster.fingerprint());
+  EXPECT_NE(ParseCluster(With("precision: bf16", "precision: f32", two), "f32.yaml").fingerprint(),
+            cluster.fingerprint());
+  EXPECT_EQ(Mistake(With("precision: bf16", "precision: bf61", two)),
+            "box.yaml:4: precision of b: 'bf61' (did you mean bf16?); expected one of f32, f16, bf16");
+  EXPECT_EQ(Mistake(With("precision: bf16", "precision: i8", two)),
+            "box.yaml:4: precision of b: 'i8'; expected one of f32, f16, bf16");
+}
+
 TEST(DeviceFile, SaysWhereADeviceRuns) {
   const std::string two = R"(name: two
 devices:

@@ -121,6 +121,7 @@ class DeviceText {
     List("supports", device.supports);
     List("lacks", device.lacks);
     Map("watts", {{"idle", device.watts_idle}, {"busy", device.watts_busy}}, PlainText);
+    if (device.precision != "f32") Line("precision", Scalar(device.precision));
     if (!device.runs_on.empty()) Line("runs_on", Scalar(device.runs_on));
     std::vector<std::string> cores;
     for (const int core : device.cores) cores.push_back(std::to_string(core));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "exec/openvino.h"
@@ -67,6 +69,9 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
     for (size_t i = 0; i < options.split; ++i) {
       Device part = device;
       if (options.split > 1) part.name = fmt::format("cpu{}", i);
+      if (!options.precisions.empty()) {
+        part.precision = options.precisions[options.precisions.size() == 1 ? 0 : i];
+      }
       const auto first = options.cores.begin() + static_cast<std::ptrdiff_t>(i * each);
       part.cores.assign(first, first + static_cast<std::ptrdiff_t>(each));
       // They share one memory; each may fill its part of it.
@@ -80,12 +85,17 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
   return devices;
 }
 
-// The peak is the best that any op reached; efficiencies are what each class reached of it.
+// The peak is the best that any op reached; efficiencies are what each class reached of it in the device's precision.
 void SetRates(const nlohmann::json& answer, Device& device) {
-  const std::vector<double> matmul = Numbers(answer, "matmul_flops"), conv = Numbers(answer, "conv_flops");
-  const bool product = Median(matmul) >= Median(conv);
-  device.peak["f32"] = Measured(product ? matmul : conv, product ? "products of matrices" : "convolutions");
-  const double peak = device.peak["f32"].value;
+  for (const auto& [precision, rates] : answer.at("rates").items()) {
+    const std::vector<double> products = Numbers(rates, "matmul_flops"), convolutions = Numbers(rates, "conv_flops");
+    const bool product = Median(products) >= Median(convolutions);
+    device.peak[precision] =
+        Measured(product ? products : convolutions, product ? "products of matrices" : "convolutions");
+  }
+  const nlohmann::json& own = answer.at("rates").at(device.precision);
+  const std::vector<double> matmul = Numbers(own, "matmul_flops"), conv = Numbers(own, "conv_flops");
+  const double peak = device.peak[device.precision].value;
   const auto share = [&](std::vector<double> rates, const char* how) {
     for (double& rate : rates) rate /= peak;
     Quantity quantity = Measured(rates, how);
@@ -100,17 +110,34 @@ void SetRates(const nlohmann::json& answer, Device& device) {
 
 }  // namespace
 
+std::vector<int> OnePerPhysicalCore(const std::vector<int>& cores, const std::string& folder) {
+  std::vector<int> first;
+  std::set<std::string> seen;
+  for (const int core : cores) {
+    // "0,4": the same text for all threads of a core.
+    std::string threads;
+    std::ifstream file(fmt::format("{}/cpu{}/topology/thread_siblings_list", folder, core));
+    if (!std::getline(file, threads) || seen.insert(threads).second) first.push_back(core);
+  }
+  return first;
+}
+
 Cluster DetectMachine(const DetectOptions& options) {
   if (options.split < 1 || options.split > options.cores.size()) {
     throw Error("--split cpu:{}: this process may use {}; give each device at least one", options.split,
                 Counted(static_cast<int64_t>(options.cores.size()), "core"));
+  }
+  if (options.precisions.size() > 1 && options.precisions.size() != options.split) {
+    throw Error("--precision {}: {} for {}; give one for each, or one for all", fmt::join(options.precisions, ","),
+                Counted(static_cast<int64_t>(options.precisions.size()), "precision"),
+                Counted(static_cast<int64_t>(options.split), "device"));
   }
   WorkerProcess worker(OpenVinoProgram());
   const nlohmann::json found = AskFor(worker, {{"do", "devices"}});
   std::vector<Device> devices = FindDevices(found.at("devices"), options);
   nlohmann::json list = nlohmann::json::array();
   for (const Device& device : devices) {
-    list.push_back({{"name", device.name}, {"runs_on", device.runs_on}, {"cores", device.cores}});
+    list.push_back(RuntimeDeviceJson(device));
   }
   const nlohmann::json answer = AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}});
   for (size_t i = 0; i < devices.size(); ++i) SetRates(answer.at("devices").at(i), devices[i]);

@@ -11,9 +11,16 @@ namespace berth {
 struct DetectOptions {
   std::vector<int> cores{};  // of the processor, that may be used
   size_t split = 1;          // into how many devices they are divided
-  double memory = 0;         // bytes of the machine's, 0: not known
-  double seconds = 50;       // how long it may measure in all, about
+  // Of the processor's devices, one each; one alone is that of all; none: f32.
+  std::vector<std::string> precisions{};
+  double memory = 0;    // bytes of the machine's, 0: not known
+  double seconds = 50;  // how long it may measure in all, about
 };
+
+// Of these cores one per physical one, the first thread of each, as the kernel tells them apart in `folder`; all of
+// those of which it says nothing.
+std::vector<int> OnePerPhysicalCore(const std::vector<int>& cores,
+                                    const std::string& folder = "/sys/devices/system/cpu");
 
 // This machine as a cluster: every device that OpenVINO finds, and the processor's cores as one device or, of equal
 // size, several. Each number says how it was measured and how far repeated measurements were apart. Throws Error where

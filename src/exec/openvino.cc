@@ -40,8 +40,7 @@ nlohmann::json InputsOf(const Graph& graph) {
 nlohmann::json DevicesOf(const Cluster& cluster) {
   nlohmann::json devices = nlohmann::json::array();
   for (const DeviceId id : cluster.ids()) {
-    const Device& device = cluster.device(id);
-    devices.push_back({{"name", device.name}, {"runs_on", RunsOn(device)}, {"cores", device.cores}});
+    devices.push_back(RuntimeDeviceJson(cluster.device(id)));
   }
   return devices;
 }
@@ -53,6 +52,10 @@ std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
 }
 
 }  // namespace
+
+nlohmann::json RuntimeDeviceJson(const Device& device) {
+  return {{"name", device.name}, {"runs_on", RunsOn(device)}, {"cores", device.cores}, {"precision", device.precision}};
+}
 
 std::string RunsOn(const Device& device) {
   if (!device.runs_on.empty()) return device.runs_on;
@@ -140,7 +143,8 @@ std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Op
 Measurement OpenVino::Read(const nlohmann::json& answer) const {
   if (answer.contains("error")) return {.error = answer.at("error")};
   const Graph& graph = problem_.graph();
-  Measurement measurement{.seconds = answer.at("seconds"), .subgraphs = answer.at("subgraphs")};
+  Measurement measurement{
+      .seconds = answer.at("seconds"), .precision = answer.at("precision"), .subgraphs = answer.at("subgraphs")};
   const auto stolen = answer.at("stolen").get<std::vector<double>>();
   const double total = std::accumulate(measurement.seconds.begin(), measurement.seconds.end(), 0.0);
   if (total > 0) measurement.stolen = std::accumulate(stolen.begin(), stolen.end(), 0.0) / total;
@@ -211,6 +215,10 @@ OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
   for (const nlohmann::json& op : answer.at("ops")) {
     measurement.op_seconds.push_back(op.at(0));
     measurement.kind.emplace_back(kKinds.at(op.at(1).get<size_t>()));
+  }
+  for (const nlohmann::json& kernel : answer.at("kernels")) {
+    std::vector<OpId>& ops = measurement.kernels.emplace_back();
+    for (const size_t op : kernel) ops.push_back(MakeId<OpId>(op));
   }
   return measurement;
 }

@@ -43,11 +43,12 @@ struct Measurement {
   std::string error{};            // why there is none; else empty
   std::vector<double> seconds{};  // by round
   double stolen = 0;              // the share of the time in which another process had the cores
+  std::string precision{};        // the least exact of the devices that took part
   size_t subgraphs = 0;
   // Of the round in the middle; empty where the runtime does not tell them.
   std::vector<MeasuredPart> parts{};
   std::vector<MeasuredTransfer> transfers{};
-  std::optional<OutputComparison> outputs{};  // beside the model on the first device alone, where that was asked
+  std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked
 };
 
 // Seconds by op, from OpenVINO's counters.
@@ -57,9 +58,10 @@ struct OpMeasurement {
   // By op: "own" a kernel, "shared" with other ops that it names, "joined" to one that does not name it, "none" of it
   // runs, "absent" from the runtime's reading of the model.
   std::vector<std::string> kind{};
-  std::vector<double> totals{};   // of all kernels, by round
-  std::vector<double> seconds{};  // of the same model without counters, by round, in turns with them
-  double unassigned = 0;          // the share of the kernels' time that belongs to no op
+  std::vector<std::vector<OpId>> kernels{};  // ops that ran as one, several each; no op in two
+  std::vector<double> totals{};              // of all kernels, by round
+  std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
+  double unassigned = 0;                     // the share of the kernels' time that belongs to no op
 };
 
 // What a runtime executes as one.
@@ -122,6 +124,9 @@ class OpenVino {
 // long as the run. An op of which nothing is left at run time takes no time.
 Timeline MakeMeasuredTimeline(const Problem& problem, std::span<const DeviceId> device, const Measurement& measurement,
                               std::span<const double> op_seconds = {});
+
+// A device as berth-openvino is asked about it: name, runs_on, cores, precision. Throws Error as RunsOn does.
+nlohmann::json RuntimeDeviceJson(const Device& device);
 
 // What device files call a device, as a runtime does: its `runs_on`, or by its kind. Throws Error where neither tells.
 std::string RunsOn(const Device& device);

@@ -39,8 +39,8 @@ WrittenIr WriteOpenVinoIr(const Problem& problem, std::span<const DeviceId> devi
   WrittenIr written{.devices = UsedDevices(problem.cluster(), device)};
   nlohmann::json devices = nlohmann::json::array(), places = nlohmann::json::array();
   for (const IrDevice& one : written.devices) {
-    const Device& of = problem.cluster().device(one.device);
-    devices.push_back({{"name", of.name}, {"runs_on", RunsOn(of)}, {"cores", of.cores}, {"plugin", one.plugin}});
+    devices.push_back(RuntimeDeviceJson(problem.cluster().device(one.device)));
+    devices.back()["plugin"] = one.plugin;
   }
   for (const DeviceId id : device) {
     const auto at = std::ranges::find(written.devices, id, &IrDevice::device);

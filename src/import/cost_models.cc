@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "import/profile.h"
 #include "placement/fusion.h"
+#include "placement/op_profile.h"
 
 namespace berth {
 namespace {
+
+constexpr const char* kRoofline = "roofline";
 
 // The devices that a pattern fits by name or, where it fits no name, by kind: the rule of device files.
 std::vector<DeviceId> DevicesThatFit(std::string_view pattern, const Cluster& cluster) {
@@ -47,30 +51,41 @@ std::vector<DeviceId> ProfiledDevices(const std::string& text, const OpProfile& 
   return devices;
 }
 
+using AppliedProfiles = std::vector<std::pair<const OpProfile*, std::vector<DeviceId>>>;
+
+// What predicts where the profiles say nothing: a roofline that nothing more is said of takes for kernels what they do.
+OpTimes RestTimes(const std::string& rest, const AppliedProfiles& profiles, const CostCatalog& catalog,
+                  const Graph& graph, const Cluster& cluster) {
+  if (rest != kRoofline) return catalog.MakeTimes(rest, graph, cluster);
+  Grouping kernels = KernelsOf(*profiles.front().first, graph);
+  for (const auto& [profile, devices] : profiles) kernels = Joined(graph, kernels, KernelsOf(*profile, graph));
+  return RooflineTimes(graph, cluster, kernels);
+}
+
 OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Graph& graph, const Cluster& cluster) {
   const std::string& path = params.Text("file");
   if (path.empty()) throw Error("profile: no file: write profile(file=cpu.json)");
   const std::vector<OpProfile> profiles =
       ReadProfile(ReadFile(path, {.what = "profile", .most_bytes = int64_t{4} << 30}), path);
-  OpTimes times = catalog.MakeTimes(params.Text("rest"), graph, cluster);
   const std::string& devices = params.Text("devices");
   if (profiles.size() > 1 && !devices.empty()) {
     throw Error("profile: {} has times of {} devices, each by its name; leave devices={} out", path, profiles.size(),
                 devices);
   }
-  bool applied = false;
+  AppliedProfiles applied;
   for (const OpProfile& profile : profiles) {
     // A cluster may lack some of the devices that were measured, not all of them.
     if (profiles.size() > 1 && DevicesThatFit(profile.device, cluster).empty()) continue;
-    ApplyProfile(profile, graph, ProfiledDevices(devices, profile, cluster), times);
-    applied = true;
+    applied.emplace_back(&profile, ProfiledDevices(devices, profile, cluster));
   }
-  if (!applied) {
+  if (applied.empty()) {
     std::vector<std::string> names;
     for (const OpProfile& profile : profiles) names.push_back(profile.device);
     throw Error("profile: {} has times of {}; none is a device of cluster {}", path, fmt::join(names, ", "),
                 cluster.name());
   }
+  OpTimes times = RestTimes(params.Text("rest"), applied, catalog, graph, cluster);
+  for (const auto& [profile, on] : applied) ApplyProfile(*profile, graph, cluster, on, times);
   times.source = params.canonical();
   return times;
 }
@@ -111,7 +126,7 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
 
 void RegisterCostModels(CostCatalog& catalog) {
   catalog.Add(
-      {.name = "roofline",
+      {.name = kRoofline,
        .sentence = "predicts: FLOPs or bytes at the device's rates, whichever takes longer, and an overhead per op",
        .source = "Williams, Waterman and Patterson 2009",
        .parameters = {{.name = "fusion",
@@ -143,8 +158,9 @@ void RegisterCostModels(CostCatalog& catalog) {
                        .sentence = "whose times these are, names or kinds; nothing: the kind that the file names"},
                       {.name = "rest",
                        .type = ParameterType::kSpec,
-                       .default_value = "roofline(fusion=none)",
-                       .sentence = "the cost model for other devices and for ops that the file lacks"}}},
+                       .default_value = kRoofline,
+                       .sentence = "the cost model for other devices and for ops that the file lacks; the roofline has "
+                                   "the file's kernels unless it says which"}}},
       ProfileTimes);
   catalog.Add(
       {.name = "calibrated",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ constexpr std::string_view kKernelSuffix = "_kernel_time";
 constexpr std::string_view kProviderSuffix = "ExecutionProvider";
 constexpr int64_t kTableVersion = 1;
 constexpr double kLongest = 1e15;  // microseconds: thirty years
+// ONNX Runtime names what it fuses by names of its own: an op that has a time ran by itself.
+const std::vector<std::vector<std::string>> kNothingFused;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -45,7 +48,7 @@ std::string MostCommon(const std::map<std::string, size_t>& counts) {
 OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
   JsonObject file(json, path);
   const nlohmann::json& nodes = file.List("nodes");
-  OpProfile profile{.path = path, .device = {}, .time_by_op = {}};
+  OpProfile profile{.path = path, .device = {}, .time_by_op = {}, .fused = kNothingFused};
   std::map<std::string, size_t> kinds;
   for (size_t i = 0; i < nodes.size(); ++i) {
     JsonObject node(nodes[i], path, fmt::format("nodes[{}]", i));
@@ -59,6 +62,27 @@ OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
   }
   profile.device = MostCommon(kinds);
   return profile;
+}
+
+// Lists of names.
+std::vector<std::vector<std::string>> ReadFused(JsonObject& device, const OpProfile& profile) {
+  std::vector<std::vector<std::string>> fused;
+  std::set<std::string, std::less<>> seen;
+  for (const nlohmann::json& kernel : device.List("fused")) {
+    const std::string place = fmt::format("[{}]", fused.size());
+    const auto is_name = [](const nlohmann::json& name) { return name.is_string(); };
+    if (!kernel.is_array() || kernel.size() < 2 || !std::ranges::all_of(kernel, is_name)) {
+      throw device.Mistake("fused" + place, "is no list of two or more names");
+    }
+    std::vector<std::string>& names = fused.emplace_back();
+    for (const nlohmann::json& entry : kernel) {
+      const auto& name = names.emplace_back(entry.get<std::string>());
+      if (!profile.time_by_op.contains(name) || !seen.insert(name).second) {
+        throw device.Mistake("fused" + place, fmt::format("'{}'; expected names of nodes, each once", name));
+      }
+    }
+  }
+  return fused;
 }
 
 std::vector<OpProfile> ReadTable(const nlohmann::json& json, const std::string& path) {
@@ -84,6 +108,7 @@ std::vector<OpProfile> ReadTable(const nlohmann::json& json, const std::string& 
       }
     }
     if (profile.time_by_op.empty()) throw device.Mistake("nodes", "is empty; expected the times of some ops");
+    if (device.Has("fused")) profile.fused = ReadFused(device, profile);
     profiles.push_back(std::move(profile));
   }
   if (profiles.empty()) throw file.Mistake("devices", "is empty; expected a device with its times");
@@ -97,7 +122,7 @@ class TraceReader {
   OpProfile Read() {
     FindRuns();
     for (size_t i = 0; i < events_.size(); ++i) ReadEvent(i);
-    OpProfile profile{.path = path_, .device = MostCommon(kinds_), .time_by_op = {}};
+    OpProfile profile{.path = path_, .device = MostCommon(kinds_), .time_by_op = {}, .fused = kNothingFused};
     for (const auto& [name, by_run] : microseconds_) {
       std::vector<double> values;
       for (const auto& [run, sum] : by_run) {
@@ -180,6 +205,7 @@ std::string WriteProfile(const OpTimeTable& table) {
                                {"whole_us", column.whole.value * 1e6},
                                {"spread", column.spread},
                                {"kernels_us", column.kernels.value * 1e6},
+                               {"fused", column.fused},
                                {"nodes", std::move(nodes)}});
   }
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';

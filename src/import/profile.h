@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/costs.h"
+#include "placement/op_profile.h"
 
 namespace berth {
 
@@ -19,9 +19,10 @@ struct OpTimeTable {
   struct Column {
     std::string device;
     std::vector<Row> rows;
-    Seconds whole{};    // a run of the whole model without counters: the median
-    double spread = 0;  // of these: the longest less the shortest, as a share of it
-    Seconds kernels{};  // what the counters add up to: the median
+    Seconds whole{};                                // a run of the whole model without counters: the median
+    double spread = 0;                              // of these: the longest less the shortest, as a share of it
+    Seconds kernels{};                              // what the counters add up to: the median
+    std::vector<std::vector<std::string>> fused{};  // ops that ran as one kernel, by name; no op in two
   };
   std::string model, cluster, runtime, machine;
   int64_t runs = 0;

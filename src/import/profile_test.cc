@@ -43,14 +43,18 @@ OpProfile ReadOne(std::string_view content, const std::string& path) {
 
 TEST(ReadProfile, ReadsWhatWriteProfileWroteDeviceByDevice) {
   OpTimeTable table{.model = "m", .cluster = "here", .runtime = "r", .machine = "x", .runs = 3};
-  table.columns.push_back({.device = "cpu0", .rows = {{"a", Seconds{12.5e-6}, "own"}, {"b", Seconds{0}, "shared"}}});
+  table.columns.push_back({.device = "cpu0",
+                           .rows = {{"a", Seconds{12.5e-6}, "shared"}, {"b", Seconds{0}, "shared"}},
+                           .fused = {{"a", "b"}}});
   table.columns.push_back({.device = "cpu1", .rows = {{"a", Seconds{1e-3}, "own"}}});
   const std::vector<OpProfile> profiles = ReadProfile(WriteProfile(table), "p.json");
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(profiles[0].device, "cpu0");
   EXPECT_DOUBLE_EQ(profiles[0].time_by_op.at("a").value, 12.5e-6);
   EXPECT_EQ(profiles[0].time_by_op.at("b").value, 0);
+  EXPECT_EQ(profiles[0].fused, (std::vector<std::vector<std::string>>{{"a", "b"}}));
   EXPECT_EQ(profiles[1].device, "cpu1");
+  EXPECT_EQ(profiles[1].fused, std::vector<std::vector<std::string>>()) << "nothing, and it says so";
   EXPECT_DOUBLE_EQ(profiles[1].time_by_op.at("a").value, 1e-3);
 }
 
@@ -63,6 +67,17 @@ TEST(ReadProfile, NamesThePlaceOfAMistakeInATable) {
             "p.json: devices[0].nodes: is empty; expected the times of some ops");
   EXPECT_THAT(Mistake(R"({"berth-profile": 1, "devices": [{"device": "cpu", "nodes": [{"name": "a", "us": -1}]}]})"),
               StartsWith("p.json: devices[0].nodes[0].us"));
+  const auto fused = [](const std::string& kernels) {
+    return Mistake(R"({"berth-profile": 1, "devices": [{"device": "cpu", "fused": )" + kernels +
+                   R"(, "nodes": [{"name": "a", "us": 1}, {"name": "b", "us": 1}]}]})");
+  };
+  EXPECT_EQ(fused(R"([["a", "b"]])"), "no error");
+  EXPECT_THAT(fused("7"), StartsWith("p.json: devices[0].fused"));
+  EXPECT_EQ(fused(R"([["a"]])"), "p.json: devices[0].fused[0]: is no list of two or more names");
+  EXPECT_EQ(fused(R"([["a", 7]])"), "p.json: devices[0].fused[0]: is no list of two or more names");
+  EXPECT_EQ(fused(R"([["a", "b"], ["c", "d"]])"),
+            "p.json: devices[0].fused[1]: 'c'; expected names of nodes, each once");
+  EXPECT_EQ(fused(R"([["a", "a"]])"), "p.json: devices[0].fused[0]: 'a'; expected names of nodes, each once");
 }
 
 TEST(ReadProfile, TakesMediansOfASummary) {

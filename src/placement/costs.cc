@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <utility>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -33,7 +33,7 @@ constexpr ClassShares kUnknownKind = {0.4, 0.4, 0.03, 0.05, 0.03, 0.05, 0.15, 0.
 // One device's part of the roofline, looked up instead of computed: per op only two divisions remain.
 struct Roof {
   std::array<std::array<double, kOpClasses>, kDataTypes> flops_per_second;
-  double bytes_per_second;
+  std::array<double, kDataTypes> bytes_per_second;  // of the model's bytes
   double overhead;
   std::vector<uint8_t> runs;  // by op type
 };
@@ -57,13 +57,13 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");
   if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");
 
-  Roof roof{.flops_per_second = {},
-            .bytes_per_second = device.memory_bandwidth.value,
-            .overhead = device.op_overhead.value,
-            .runs = {}};
+  Roof roof{.flops_per_second = {}, .bytes_per_second = {}, .overhead = device.op_overhead.value, .runs = {}};
   for (size_t type = 0; type < kDataTypes; ++type) {
-    const auto own = device.peak.find(kDataTypeNames[type]);
+    const bool narrowed = type == static_cast<size_t>(DataType::kF32) && device.precision != "f32";
+    const auto own = device.peak.find(narrowed ? std::string_view(device.precision) : kDataTypeNames[type]);
     const double peak = own != device.peak.end() ? own->second.value : f32->second.value;
+    // f16 and bf16 have half the bytes of the f32 that they stand for.
+    roof.bytes_per_second[type] = device.memory_bandwidth.value * (narrowed ? 2 : 1);
     for (size_t c = 0; c < kOpClasses; ++c)
       roof.flops_per_second[type][c] = peak * Share(device, static_cast<OpClass>(c));
   }
@@ -81,7 +81,7 @@ double TimeUnder(const Roof& roof, const OpWork& work) {
   const double rate = RateOf(roof, work);
   // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
   const double compute = work.flops == 0 ? 0 : work.flops / rate;
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[static_cast<size_t>(work.data_type)]);
 }
 
 // A kernel's bytes: each tensor, input and parameter once, and nothing of what stays inside.
@@ -116,7 +116,8 @@ double TimeUnder(const Roof& roof, const Graph& graph, std::span<const OpId> ops
   }
   const double bytes = BytesOf(graph, ops);
   if (compute == 0 && bytes == 0) return 0;
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second);
+  const auto type = static_cast<size_t>(graph.work(ops.front()).data_type);
+  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[type]);
 }
 
 }  // namespace
@@ -161,7 +162,7 @@ OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster, const Grouping
       const double* const row = times.time.data() + Index(op) * devices;
       kernel.apart.insert(kernel.apart.end(), row, row + devices);
     }
-    const OpId head = *std::ranges::max_element(ops, {}, [&](OpId op) { return graph.work(op).flops; });
+    const OpId head = HeadOf(graph, ops);
     for (const DeviceId id : cluster.ids()) {
       const auto time = [&](OpId op) -> double& { return times.time[Index(op) * devices + Index(id)]; };
       const bool runs = std::ranges::all_of(ops, [&](OpId op) { return time(op) < kCannotRun; });
@@ -173,11 +174,50 @@ OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster, const Grouping
   return times;
 }
 
+OpId HeadOf(const Graph& graph, std::span<const OpId> kernel) {
+  return *std::ranges::max_element(kernel, {}, [&](OpId op) { return graph.work(op).flops; });
+}
+
 void SplitKernel(const Kernel& kernel, size_t devices, OpTimes& times) {
   for (size_t i = 0; i < kernel.ops.size(); ++i) {
     for (size_t device = 0; device < devices; ++device) {
       double& time = times.time[Index(kernel.ops[i]) * devices + device];
       if (time < kCannotRun) time = kernel.apart[i * devices + device];
+    }
+  }
+}
+
+void JoinKernels(const Graph& graph, const Grouping& groups, OpTimes& times) {
+  if (graph.num_ops() == 0) return;
+  const size_t devices = times.time.size() / graph.num_ops();
+  std::vector<int32_t> label(graph.num_ops());
+  std::iota(label.begin(), label.end(), 0);
+  std::vector<double> apart = times.time;
+  for (const Kernel& kernel : times.kernels) {
+    for (size_t i = 0; i < kernel.ops.size(); ++i) {
+      label[Index(kernel.ops[i])] = static_cast<int32_t>(kernel.ops.front());
+      std::copy_n(kernel.apart.begin() + static_cast<std::ptrdiff_t>(i * devices), devices,
+                  apart.begin() + static_cast<std::ptrdiff_t>(Index(kernel.ops[i]) * devices));
+    }
+  }
+  times.kernels.clear();
+  const Grouping joined = Joined(graph, Grouping(graph, label), groups);
+  for (const GroupId group : joined.groups()) {
+    const std::span<const OpId> ops = joined.ops_of(group);
+    if (ops.size() < 2) continue;
+    Kernel& kernel = times.kernels.emplace_back(Kernel{.ops = {ops.begin(), ops.end()}, .apart = {}});
+    for (const OpId op : ops) {
+      const double* const row = apart.data() + Index(op) * devices;
+      kernel.apart.insert(kernel.apart.end(), row, row + devices);
+    }
+    const OpId head = HeadOf(graph, ops);
+    for (size_t device = 0; device < devices; ++device) {
+      const auto time = [&](OpId op) -> double& { return times.time[Index(op) * devices + device]; };
+      double whole = 0;
+      for (const OpId op : ops) whole += time(op);
+      if (!(whole < kCannotRun)) continue;
+      for (const OpId op : ops) time(op) = 0;
+      time(head) = whole;
     }
   }
 }
@@ -191,51 +231,6 @@ void SplitKernels(std::span<const DeviceId> placement, size_t devices, OpTimes& 
     SplitKernel(kernel, devices, times);
     return true;
   });
-}
-
-size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const std::vector<DeviceId>& devices,
-                    OpTimes& times) {
-  std::vector<std::pair<OpId, double>> found;
-  for (const OpId op : graph.ops()) {
-    const auto entry = profile.time_by_op.find(graph.op_name(op));
-    if (entry != profile.time_by_op.end()) found.emplace_back(op, entry->second.value);
-  }
-  if (found.empty()) {
-    throw Error("{}: none of its {} is an op of {}: is it a profile of another model?", profile.path,
-                Counted(static_cast<int64_t>(profile.time_by_op.size()), "op"), graph.name());
-  }
-
-  const size_t num_devices = graph.num_ops() == 0 ? 0 : times.time.size() / graph.num_ops();
-  if (times.measured.empty()) times.measured.assign(times.time.size(), 0);
-  for (const DeviceId device : devices) {
-    const auto at = [&](OpId op) { return Index(op) * num_devices + Index(device); };
-    std::vector<double> ratios;
-    for (const auto& [op, seconds] : found) {
-      const double predicted = times.time[at(op)];
-      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(seconds / predicted);
-    }
-    double scale = 1;
-    if (!ratios.empty()) {
-      const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-      std::ranges::nth_element(ratios, middle);
-      scale = *middle;
-    }
-    for (const OpId op : graph.ops()) {
-      if (times.time[at(op)] < kCannotRun) times.time[at(op)] *= scale;
-    }
-    for (const auto& [op, seconds] : found) {
-      if (times.time[at(op)] == kCannotRun) continue;
-      times.time[at(op)] = seconds;
-      times.measured[at(op)] = 1;
-    }
-    // A profile's times are those of the run that it was taken of, whatever that fused.
-    for (Kernel& kernel : times.kernels) {
-      for (size_t i = 0; i < kernel.ops.size(); ++i) {
-        kernel.apart[i * num_devices + Index(device)] = times.time[at(kernel.ops[i])];
-      }
-    }
-  }
-  return found.size();
 }
 
 }  // namespace berth

@@ -61,6 +61,18 @@ TEST(Roofline, UsesTheRateOfTheType) {
   EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 1.1, 0, 4));
 }
 
+TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
+  Device device = SimpleDevice();
+  device.peak["bf16"] = {.value = 400};
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 11, 0, 13)) << "it computes in f32";
+  device.precision = "bf16";
+  // a: 600 / (400 * 0.5) = 3 s against 50 / 10 = 5 s; b: 50 / 10; d is f16, which keeps its own rate.
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(6, 6, 0, 13));
+  // One whose peak is not known computes at the rate of f32.
+  device.peak.erase("bf16");
+  EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 6, 0, 13));
+}
+
 TEST(Roofline, FallsBackOnTheKindsEfficiency) {
   Device device = SimpleDevice();
   device.efficiency.clear();
@@ -97,49 +109,6 @@ TEST(Roofline, EveryKindHasAShareOfThePeakForEveryClass) {
       const double share = DefaultEfficiency(kind, static_cast<OpClass>(c));
       EXPECT_TRUE(share > 0 && share <= 1) << kind << " " << kOpClassNames[c];
     }
-  }
-}
-
-TEST(Profile, ReplacesWhatItHasAndScalesTheRest) {
-  const Graph graph = FourOps();
-  const Cluster cluster = Of({SimpleDevice(), SimpleDevice()});
-  OpTimes times = RooflineTimes(graph, cluster);
-  // Twice the predictions of a and b; a node that was folded away does not matter.
-  const OpProfile profile{.path = "p.json", .device = "cpu", .time_by_op = {{"a", {26}}, {"b", {22}}, {"folded", {1}}}};
-  EXPECT_EQ(ApplyProfile(profile, graph, {DeviceId{1}}, times), 2u);
-  EXPECT_THAT(times.time, ElementsAre(13, 26, 11, 22, 0, 0, 13, 26));
-  EXPECT_THAT(times.measured, ElementsAre(0, 1, 0, 1, 0, 0, 0, 0));
-}
-
-TEST(Profile, DoesNotLiftWhatADeviceCannotRun) {
-  const Graph graph = FourOps();
-  Device device = SimpleDevice();
-  device.lacks = {"Conv"};
-  OpTimes times = RooflineTimes(graph, Of({device}));
-  const OpProfile profile{.path = "p.json", .device = "", .time_by_op = {{"a", {26}}, {"c", {3}}}};
-  ApplyProfile(profile, graph, {DeviceId{0}}, times);
-  EXPECT_THAT(times.time, ElementsAre(kCannotRun, 11, 3, 13));
-  EXPECT_THAT(times.measured, ElementsAre(0, 0, 1, 0));
-}
-
-TEST(Profile, MeasuredZerosLeaveNoNaN) {
-  const Graph graph = FourOps();
-  Device device = SimpleDevice();
-  device.lacks = {"Relu"};
-  OpTimes times = RooflineTimes(graph, Of({device}));
-  ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"a", {0}}}}, graph, {DeviceId{0}}, times);
-  for (const double time : times.time) EXPECT_FALSE(std::isnan(time));
-}
-
-TEST(Profile, OfAnotherModelIsRefused) {
-  const Graph graph = FourOps();
-  OpTimes times = RooflineTimes(graph, Of({SimpleDevice()}));
-  try {
-    ApplyProfile({.path = "p.json", .device = "", .time_by_op = {{"x", {1}}}}, graph, {DeviceId{0}}, times);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("p.json"));
-    EXPECT_THAT(error.what(), HasSubstr("four"));
   }
 }
 

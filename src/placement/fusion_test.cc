@@ -270,5 +270,20 @@ TEST(Kernels, APlacementThatPartsOnePaysForIt) {
   EXPECT_EQ(times.time, RooflineTimes(graph, cluster).time);
 }
 
+TEST(Kernels, JoinedOnesTakeTheSumOfWhatTheirsTake) {
+  const Graph graph = ConvAndTwo();
+  OpTimes times{.time = {1, 2, 10, 20, 100, kCannotRun}, .measured = {}, .kernels = {}, .source = "test"};
+  JoinKernels(graph, Grouping(graph, std::vector<int32_t>{7, 7, 8}), times);
+  EXPECT_THAT(times.time, ElementsAre(11, 22, 0, 0, 100, kCannotRun));
+  ASSERT_EQ(times.kernels.size(), 1u);
+  EXPECT_THAT(times.kernels[0].apart, ElementsAre(1, 2, 10, 20));
+  // One that shares an op with it is the same kernel; a device that lacks one of its ops runs none of it whole.
+  JoinKernels(graph, Grouping(graph, std::vector<int32_t>{0, 1, 1}), times);
+  EXPECT_THAT(times.time, ElementsAre(111, 22, 0, 0, 0, kCannotRun));
+  ASSERT_EQ(times.kernels.size(), 1u);
+  EXPECT_THAT(times.kernels[0].ops, ElementsAre(OpId{0}, OpId{1}, OpId{2}));
+  EXPECT_THAT(times.kernels[0].apart, ElementsAre(1, 2, 10, 20, 100, kCannotRun));
+}
+
 }  // namespace
 }  // namespace berth

@@ -48,6 +48,16 @@ Grouping::Grouping(const Graph& graph, std::span<const int32_t> label) : group_o
   for (const OpId op : graph.ops()) ops_[next[Index(group_of_[Index(op)])]++] = op;
 }
 
+Grouping Joined(const Graph& graph, const Grouping& a, const Grouping& b) {
+  Sets sets(graph.num_ops());
+  for (const Grouping* grouping : {&a, &b}) {
+    for (const OpId op : graph.ops()) sets.Join(grouping->ops_of(grouping->group_of(op)).front(), op);
+  }
+  std::vector<int32_t> label;
+  for (const OpId op : graph.ops()) label.push_back(sets.Find(op));
+  return Grouping(graph, label);
+}
+
 Grouping JoinColocated(const Problem& problem, std::vector<int32_t> label) {
   // Labels are any numbers; groups are counted from 0.
   const Grouping given(problem.graph(), label);

@@ -35,6 +35,8 @@ class Grouping {
   std::vector<OpId> ops_;
 };
 
+// The groups of both, those that share an op made one.
+Grouping Joined(const Graph& graph, const Grouping& a, const Grouping& b);
 // The groups of `label`, as above, with those made one that the problem's colocate constraints tie together.
 Grouping JoinColocated(const Problem& problem, std::vector<int32_t> label);
 // Ops that must share a device are a group, every other op is one of its own.

@@ -36,6 +36,9 @@ std::string DeviceRows(const Cluster& cluster) {
   for (const std::string& type : types) columns.push_back({type, kRight, type == "f32" ? 0 : 5});
   columns.insert(columns.end(),
                  {{"bandwidth", kRight}, {"per op", kRight, 1}, {"idle", kRight, 3}, {"busy", kRight, 3}});
+  const auto in_f32 = [&](DeviceId id) { return cluster.device(id).precision == "f32"; };
+  const bool says_precision = !std::ranges::all_of(cluster.ids(), in_f32);
+  if (says_precision) columns.push_back({"f32 in"});
   columns.push_back({"ops", kLeft, 2});
   Table table(std::move(columns));
   for (const DeviceId id : cluster.ids()) {
@@ -52,6 +55,7 @@ std::string DeviceRows(const Cluster& cluster) {
     row.push_back(Marked(ToString(Seconds{device.op_overhead.value}), device.op_overhead));
     row.push_back(Rate(device.watts_idle, "W"));
     row.push_back(Rate(device.watts_busy, "W"));
+    if (says_precision) row.push_back(device.precision);
     row.push_back((device.supports.empty() ? "all" : "only " + Names(device.supports)) +
                   (device.lacks.empty() ? "" : " but " + Names(device.lacks)));
     table.Add(std::move(row));

@@ -309,6 +309,7 @@ Json ClusterJson(const Cluster& cluster) {
     devices.push_back({{"name", device.name},
                        {"kind", device.kind},
                        {"memory_bytes", device.memory ? QuantityJson(*device.memory) : Json()},
+                       {"precision", device.precision},
                        {"peak_flops_per_second", std::move(peak)},
                        {"memory_bandwidth_bytes_per_second", QuantityJson(device.memory_bandwidth)},
                        {"op_overhead_seconds", QuantityJson(device.op_overhead)},

@@ -111,22 +111,34 @@ Probe TinyOps(ov::Core& core, const RuntimeDevice& device, size_t count) {
 }
 
 nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double seconds) {
-  std::vector<double> matmul, conv, bandwidth, overhead;
+  RuntimeDevice exact = device;
+  exact.precision = ov::element::f32;
+  std::vector<RuntimeDevice> precisions = {device};
+  if (device.precision != exact.precision) precisions.push_back(exact);
+  std::vector<double> bandwidth, overhead;
+  nlohmann::json rates = nlohmann::json::object();
   RunPinned(device.cores, [&] {
-    double matmul_flops = 0, conv_flops = 0;
-    Probe products = Products(core, device, matmul_flops);
-    Probe convolutions = Convolutions(core, device, conv_flops);
-    Probe elementwise = Elementwise(core, device);
+    const double each = seconds / (static_cast<double>(3 + 2 * precisions.size()) * kRepetitions);
+    for (const RuntimeDevice& one : precisions) {
+      double matmul_flops = 0, conv_flops = 0;
+      Probe products = Products(core, one, matmul_flops);
+      Probe convolutions = Convolutions(core, one, conv_flops);
+      std::vector<double> matmul, conv;
+      for (size_t i = 0; i < kRepetitions; ++i) {
+        matmul.push_back(matmul_flops / products.Seconds(each));
+        conv.push_back(conv_flops / convolutions.Seconds(each));
+      }
+      rates[one.precision.get_type_name()] = {{"matmul_flops", matmul}, {"conv_flops", conv}};
+    }
+    // In f32, since the model's inputs and outputs are: what turns them into another type is no elementwise op.
+    Probe elementwise = Elementwise(core, exact);
     Probe many = TinyOps(core, device, kTinyOps), one = TinyOps(core, device, 1);
-    const double each = seconds / (5 * kRepetitions);
     for (size_t i = 0; i < kRepetitions; ++i) {
-      matmul.push_back(matmul_flops / products.Seconds(each));
-      conv.push_back(conv_flops / convolutions.Seconds(each));
       bandwidth.push_back(2 * 4.0 * static_cast<double>(kBigTensor) / elementwise.Seconds(each));
       overhead.push_back(std::max(1e-9, (many.Seconds(each) - one.Seconds(each)) / (kTinyOps - 1)));
     }
   });
-  return {{"matmul_flops", matmul}, {"conv_flops", conv}, {"bandwidth", bandwidth}, {"op_overhead", overhead}};
+  return {{"rates", rates}, {"bandwidth", bandwidth}, {"op_overhead", overhead}};
 }
 
 // From a thread pinned to `from` to one pinned to `to`, as the parts of a plan hand tensors over: a flag that the other

@@ -26,6 +26,16 @@ const cpu_set_t& AllCores() {
 
 constexpr const char* kCpuLibrary = "openvino_intel_cpu_plugin";
 
+// OpenVINO takes a precision that the processor lacks, and computes in another.
+void CheckPrecision(const RuntimeDevice& device, ov::Core& core) {
+  if (device.precision == ov::element::f32) return;
+  const std::vector<std::string> has = core.get_property(device.runs_on, ov::device::capabilities);
+  const std::string wanted = device.precision == ov::element::bf16 ? "BF16" : "FP16";
+  if (std::ranges::count(has, wanted) > 0) return;
+  throw Error("device {}: precision {} is none of {}'s on this machine; leave it out for f32", device.name,
+              device.precision.get_type_name(), device.runs_on);
+}
+
 }  // namespace
 
 std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core) {
@@ -36,6 +46,7 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
                          .runs_on = entry.at("runs_on"),
                          .cores = entry.at("cores").get<std::vector<int>>(),
                          .plugin = {}};
+    device.precision = PrecisionOf(entry);
     const auto here = [&](const std::string& one) {
       return one == device.runs_on || one.starts_with(device.runs_on + ".");
     };
@@ -45,6 +56,7 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
           "detect` finds",
           device.name, device.runs_on, fmt::join(available, ", "));
     }
+    CheckPrecision(device, core);
     for (const int one : device.cores) {
       if (one < 0 || one >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(one), &AllCores())) {
         throw Error("device {}: core {} is none that this process may use", device.name, one);
@@ -78,8 +90,29 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
   return devices;
 }
 
+ov::element::Type PrecisionOf(const nlohmann::json& device) {
+  const std::string name = device.value("precision", "f32");
+  for (const ov::element::Type type : {ov::element::f32, ov::element::f16, ov::element::bf16}) {
+    if (type.get_type_name() == name) return type;
+  }
+  throw Error("device {}: precision '{}'; expected f32, f16 or bf16", device.at("name").get<std::string>(), name);
+}
+
+double UnitRoundoff(ov::element::Type precision) {
+  // Of 24, 11 and 8 bits.
+  return precision == ov::element::bf16 ? 0x1p-8 : precision == ov::element::f16 ? 0x1p-11 : 0x1p-24;
+}
+
+ov::element::Type CoarsestPrecision(const std::vector<RuntimeDevice>& devices) {
+  ov::element::Type coarsest = ov::element::f32;
+  for (const RuntimeDevice& device : devices) {
+    if (UnitRoundoff(device.precision) > UnitRoundoff(coarsest)) coarsest = device.precision;
+  }
+  return coarsest;
+}
+
 ov::AnyMap Settings(const RuntimeDevice& device) {
-  ov::AnyMap settings{ov::hint::inference_precision(ov::element::f32)};
+  ov::AnyMap settings{ov::hint::inference_precision(device.precision)};
   if (!device.is_cpu() || device.cores.empty()) return settings;
   settings.insert(ov::inference_num_threads(static_cast<int>(device.cores.size())));
   settings.insert(ov::hint::enable_cpu_pinning(false));

@@ -14,17 +14,27 @@ struct RuntimeDevice {
   std::string runs_on;     // OpenVINO's: CPU, GPU, GPU.1, NPU
   std::vector<int> cores;  // of a CPU, whose threads are pinned to them
   std::string plugin;      // under which it is known here: a second device of one CPU has a name of its own
+  ov::element::Type precision = ov::element::f32;  // in which it computes what the model has in f32
 
   bool is_cpu() const { return runs_on == "CPU"; }
 };
 
-// [{"name": "cpu0", "runs_on": "CPU", "cores": [0]}, ...]. Registers the further names of the CPU. Throws Error for
-// what this machine lacks.
+// [{"name": "cpu0", "runs_on": "CPU", "cores": [0], "precision": "bf16"}, ...]; without a precision f32. Registers the
+// further names of the CPU. Throws Error for what this machine lacks.
 std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core);
 
-// How a model, or a part of one, is compiled for a device: in f32, since others are faster and give other results; on a
-// CPU of one core without any thread of OpenVINO's, so that the thread that calls is the one that computes.
+// Of an entry of that list; throws Error for one that no device has.
+ov::element::Type PrecisionOf(const nlohmann::json& device);
+
+// How a model, or a part of one, is compiled for a device: in its precision, since OpenVINO would choose one by itself
+// and others give other results; on a CPU of one core without any thread of OpenVINO's, so that the thread that calls
+// is the one that computes.
 ov::AnyMap Settings(const RuntimeDevice& device);
+
+// By how much a value that is rounded to this type may be off, as a share of it: half the distance between two numbers.
+double UnitRoundoff(ov::element::Type precision);
+// The least exact of these devices' precisions; f32 of none.
+ov::element::Type CoarsestPrecision(const std::vector<RuntimeDevice>& devices);
 
 // Lets the calling thread run on these cores only; threads that it starts inherit that. All that the process was
 // started with where there are none.

@@ -34,7 +34,8 @@ nlohmann::json WriteIr(const nlohmann::json& question, ov::Core& core) {
     devices.push_back({.name = entry.at("name"),
                        .runs_on = entry.at("runs_on"),
                        .cores = entry.at("cores").get<std::vector<int>>(),
-                       .plugin = entry.at("plugin")});
+                       .plugin = entry.at("plugin"),
+                       .precision = PrecisionOf(entry)});
     nlohmann::json settings = nlohmann::json::object();
     for (const auto& [key, value] : Settings(devices.back())) settings[key] = value.as<std::string>();
     described.push_back({{"plugin", devices.back().plugin}, {"settings", settings}});

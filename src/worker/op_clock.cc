@@ -95,6 +95,17 @@ void OpClock::Join(const LoadedModel& model, const std::vector<int32_t>& kernel_
       kernels_[static_cast<size_t>(kernel)].ops.push_back(static_cast<int32_t>(op));
     }
   }
+  // What a reader or a pass put in between says nothing of an op that has a kernel by its own name.
+  std::vector<std::set<int32_t>> own_kernels(model.ops);
+  for (size_t node = 0; node < model.nodes.size(); ++node) {
+    if (kernel_of_node[node] >= 0 && model.named[node]) {
+      own_kernels[static_cast<size_t>(model.op_of[node])].insert(kernel_of_node[node]);
+    }
+  }
+  for (size_t op = 0; op < model.ops; ++op) {
+    if (own_kernels[op].empty()) own_kernels[op] = kernels_of_op[op];
+  }
+  GatherOps(own_kernels);
   for (const Kernel& kernel : kernels_) {
     for (const int32_t op : kernel.ops) {
       OpTimeKind& kind = kinds_[static_cast<size_t>(op)];
@@ -105,6 +116,30 @@ void OpClock::Join(const LoadedModel& model, const std::vector<int32_t>& kernel_
         kind = OpTimeKind::kOwn;
       }
     }
+  }
+}
+
+void OpClock::GatherOps(const std::vector<std::set<int32_t>>& kernels_of_op) {
+  std::vector<size_t> first(kernels_.size());  // of the kernels that an op joins; the first one is its own
+  std::iota(first.begin(), first.end(), size_t{0});
+  const auto find = [&](size_t kernel) {
+    while (first[kernel] != kernel) kernel = first[kernel];
+    return kernel;
+  };
+  for (const std::set<int32_t>& kernels : kernels_of_op) {
+    for (const int32_t kernel : kernels) {
+      const size_t a = find(static_cast<size_t>(kernel)), b = find(static_cast<size_t>(*kernels.begin()));
+      first[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  std::map<size_t, std::vector<int32_t>> ops;
+  for (size_t op = 0; op < kernels_of_op.size(); ++op) {
+    if (!kernels_of_op[op].empty()) {
+      ops[find(static_cast<size_t>(*kernels_of_op[op].begin()))].push_back(static_cast<int32_t>(op));
+    }
+  }
+  for (auto& [kernel, together] : ops) {
+    if (together.size() > 1) ops_of_kernels_.push_back(std::move(together));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <openvino/openvino.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class OpClock {
   // median.
   std::vector<double> Seconds() const;
   const std::vector<OpTimeKind>& kinds() const { return kinds_; }
+  // Which ops ran as one, several each, ascending: those of a kernel, and all kernels that one op has.
+  const std::vector<std::vector<int32_t>>& OpsOfKernels() const { return ops_of_kernels_; }
   // Of all kernels, by run.
   const std::vector<double>& totals() const { return totals_; }
   // The share of the time in kernels that belong to no op at all.
@@ -46,11 +49,13 @@ class OpClock {
     std::vector<double> seconds;  // by run
   };
   void Join(const LoadedModel& model, const std::vector<int32_t>& kernel_of_node);
+  void GatherOps(const std::vector<std::set<int32_t>>& kernels_of_op);
 
   std::vector<double> weights_;
   std::vector<Kernel> kernels_;
   std::map<std::string, size_t> kernel_of_name_;
   std::vector<OpTimeKind> kinds_;
+  std::vector<std::vector<int32_t>> ops_of_kernels_;
   std::vector<double> totals_;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "worker/devices.h"
+
 namespace berth {
 namespace {
 
@@ -35,7 +37,12 @@ void Compare(const ov::Tensor& expected, const ov::Tensor& output, Difference& d
 
 }  // namespace
 
-nlohmann::json CompareOutputs(const std::vector<ov::Tensor>& expected, const std::vector<ov::Tensor>& outputs) {
+double OutputTolerance(ov::element::Type precision) {
+  return precision == ov::element::f32 ? 1e-4 : 16 * UnitRoundoff(precision);
+}
+
+nlohmann::json CompareOutputs(const std::vector<ov::Tensor>& expected, const std::vector<ov::Tensor>& outputs,
+                              double tolerance) {
   Difference difference;
   size_t compared = 0;
   for (size_t i = 0; i < expected.size() && i < outputs.size(); ++i) {
@@ -56,9 +63,9 @@ nlohmann::json CompareOutputs(const std::vector<ov::Tensor>& expected, const std
       if (std::memcmp(expected[i].data(), outputs[i].data(), expected[i].get_byte_size()) != 0) difference.largest = 1;
     }
   }
-  return {{"equal", compared > 0 && difference.largest <= kOutputTolerance},
+  return {{"equal", compared > 0 && difference.largest <= tolerance},
           {"largest_difference", difference.largest},
-          {"tolerance", kOutputTolerance},
+          {"tolerance", tolerance},
           {"compared", compared},
           {"finite", difference.count > 0 ? difference.finite / difference.count : 0.0}};
 }

@@ -117,7 +117,8 @@ std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& cor
         std::vector<int>{}, false);
   }
   BERTH_CHECK(how == "threads");
-  RuntimeDevice all{.name = "all", .runs_on = "CPU", .cores = {}, .plugin = "CPU"};
+  RuntimeDevice all{
+      .name = "all", .runs_on = "CPU", .cores = {}, .plugin = "CPU", .precision = CoarsestPrecision(devices)};
   for (const RuntimeDevice& device : devices) {
     if (device.is_cpu()) all.cores.insert(all.cores.end(), device.cores.begin(), device.cores.end());
   }

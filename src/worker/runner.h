@@ -58,8 +58,8 @@ std::unique_ptr<WholeRunner> RunAlone(const LoadedModel& model, ov::Core& core, 
                                       bool counters = false);
 
 // The whole model as OpenVINO places it by itself: `how` is "default" (HETERO over all devices, without affinities),
-// "auto" (its AUTO plugin, `first` before all others) or "threads" (all cores of all CPU devices as one, with as many
-// threads).
+// "auto" (its AUTO plugin, `first` before all others, in f32) or "threads" (all cores of all CPU devices as one, with
+// as many threads, in the least exact of the devices' precisions).
 std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& core,
                                          const std::vector<RuntimeDevice>& devices, const std::string& how,
                                          const std::string& first);

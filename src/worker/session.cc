@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "worker/detect.h"
@@ -91,13 +92,25 @@ std::unique_ptr<Runner> WorkerSession::Make(const nlohmann::json& way) {
   return RunByItself(*model_, core_, devices_, how, way.value("first", ""));
 }
 
-nlohmann::json WorkerSession::Compare(const std::vector<ov::Tensor>& outputs) {
+ov::element::Type WorkerSession::PrecisionOfWay(const nlohmann::json& way) const {
+  const std::string how = way.at("how");
+  if (how == "auto") return ov::element::f32;
+  if (how == "alone") return devices_.at(way.at("device").get<size_t>()).precision;
+  if (how == "default" || how == "threads") return CoarsestPrecision(devices_);
+  std::vector<RuntimeDevice> devices;
+  for (const size_t device : way.at("device").get<std::set<size_t>>()) devices.push_back(devices_.at(device));
+  return CoarsestPrecision(devices);
+}
+
+nlohmann::json WorkerSession::Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision) {
   if (reference_.empty()) {
-    const auto whole = RunAlone(*model_, core_, devices_.front());
+    RuntimeDevice exact = devices_.front();
+    exact.precision = ov::element::f32;
+    const auto whole = RunAlone(*model_, core_, exact);
     whole->Run();
     reference_ = Kept(whole->Outputs());
   }
-  return CompareOutputs(reference_, outputs);
+  return CompareOutputs(reference_, outputs, OutputTolerance(precision));
 }
 
 nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
@@ -122,7 +135,9 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
       runners[way] = Make(ways[way]);
       runners[way]->Run();
       answers[way] = runners[way]->Describe();
-      if (question.value("compare", false)) answers[way]["outputs"] = Compare(runners[way]->Outputs());
+      const ov::element::Type precision = PrecisionOfWay(ways[way]);
+      answers[way]["precision"] = precision.get_type_name();
+      if (question.value("compare", false)) answers[way]["outputs"] = Compare(runners[way]->Outputs(), precision);
     });
   }
   for (size_t round = 0; round < rounds; ++round) {
@@ -162,7 +177,11 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
   nlohmann::json ops = nlohmann::json::array();
   const std::vector<double> by_op = clock.Seconds();
   for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock.kinds()[op])});
-  return {{"ops", ops}, {"totals", clock.totals()}, {"seconds", seconds}, {"unassigned", clock.Unassigned()}};
+  return {{"ops", ops},
+          {"kernels", clock.OpsOfKernels()},
+          {"totals", clock.totals()},
+          {"seconds", seconds},
+          {"unassigned", clock.Unassigned()}};
 }
 
 }  // namespace berth

@@ -13,21 +13,22 @@
 namespace berth {
 
 // {"do": "open", "model": path, "inputs": {name: sizes}, "ops": [{"name": n, "tensors": [names], "flops": f}],
-//  "devices": [{"name": n, "runs_on": "CPU", "cores": [0]}]}
+//  "devices": [{"name": n, "runs_on": "CPU", "cores": [0], "precision": "f32"}]}
 //   -> {"ops": n, "ops_found": n, "ops_missing": [the first few], "weights_filled": n, "version": OpenVINO's}
 //
 // {"do": "run", "ways": [way, ...], "rounds": n, "compare": bool}, a way being {"how": "parallel" or "hetero",
 // "device":
 //  [by op]}, {"how": "alone", "device": d}, {"how": "default"}, {"how": "auto", "first": "CPU"} or {"how": "threads"}
-//   -> {"ways": [{"seconds": [by round], "stolen": [by round], "subgraphs": n, "parts": [...], "part_runs": [[begin,
+//   -> {"ways": [{"seconds": [by round], "stolen": [by round], "precision": the least exact of those that it uses,
+//  "subgraphs": n, "parts": [...], "part_runs": [[begin,
 //   end]
 //  by part, of the run in the middle], "transfers": [...], "outputs": {...}} or {"error": why}]}
 // The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
-// those of the whole model on the first device.
+// those of the whole model on the first device in f32.
 //
 // {"do": "profile", "device": d, "rounds": n}
-//   -> {"ops": [[seconds, kind] by op], "totals": [by round], "seconds": [by round, without counters], "unassigned":
-//   share}
+//   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round],
+//   "seconds": [by round, without counters], "unassigned": share}
 //
 // {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
 //
@@ -50,7 +51,8 @@ class WorkerSession {
   nlohmann::json Open(const nlohmann::json& question);
   nlohmann::json Run(const nlohmann::json& question);
   nlohmann::json Profile(const nlohmann::json& question);
-  nlohmann::json Compare(const std::vector<ov::Tensor>& outputs);
+  ov::element::Type PrecisionOfWay(const nlohmann::json& way) const;
+  nlohmann::json Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision);
 
   std::unique_ptr<Runner> Make(const nlohmann::json& way);
 

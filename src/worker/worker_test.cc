@@ -1,4 +1,5 @@
 // Models that ship, split and run: what comes out must be what the whole model gives.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +91,54 @@ TEST(Worker, GivesTheSameOutputsHoweverAModelIsSplit) {
   }
 }
 
+TEST(Worker, ComputesInThePrecisionOfEachDevice) {
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+  ov::Core core;
+  const auto has = core.get_property("CPU", ov::device::capabilities);
+  json question = OpenSqueezenet(core);
+  for (const auto& [precision, capability] : {std::pair("bf16", "BF16"), std::pair("f16", "FP16")}) {
+    SCOPED_TRACE(precision);
+    question["devices"][1]["precision"] = precision;
+    WorkerSession session;
+    const json opened = session.Answer(question);
+    if (std::ranges::count(has, capability) == 0) {
+      EXPECT_EQ(opened["error"],
+                fmt::format("device b: precision {} is none of CPU's on this machine; leave it out for "
+                            "f32",
+                            precision));
+      continue;
+    }
+    ASSERT_FALSE(opened.contains("error")) << opened.dump();
+    const size_t ops = opened["ops"];
+    std::vector<int> half(ops), first(ops, 0);
+    for (size_t op = 0; op < ops; ++op) half[op] = op < ops / 2 ? 0 : 1;
+    const json answer = session.Answer({{"do", "run"},
+                                        {"ways",
+                                         {{{"how", "alone"}, {"device", 0}},
+                                          {{"how", "parallel"}, {"device", first}},
+                                          {{"how", "alone"}, {"device", 1}},
+                                          {{"how", "parallel"}, {"device", half}},
+                                          {{"how", "hetero"}, {"device", half}},
+                                          {{"how", "threads"}}}},
+                                        {"rounds", 1},
+                                        {"compare", true}});
+    ASSERT_TRUE(answer.contains("ways")) << answer.dump();
+    for (size_t way = 0; way < 6; ++way) {
+      const json& one = answer["ways"][way];
+      ASSERT_FALSE(one.contains("error")) << one.dump();
+      const json& outputs = one["outputs"];
+      EXPECT_TRUE(outputs["equal"]) << way << ": " << outputs.dump();
+      EXPECT_EQ(one["precision"], way < 2 ? "f32" : precision) << way;
+      if (way < 2) {
+        EXPECT_EQ(outputs["tolerance"], 1e-4);
+      } else {
+        EXPECT_GT(outputs["tolerance"], 1e-3);
+        EXPECT_GT(outputs["largest_difference"], 1e-5) << way << ": it was computed in f32";
+      }
+    }
+  }
+}
+
 TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
   ov::Core core;
@@ -106,6 +155,17 @@ TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   EXPECT_GT(sum, least * 0.5);
   EXPECT_LT(sum, most * 1.5);
   EXPECT_LT(profile["unassigned"], 0.02);
+  // Of the ops that this question places, a convolution's bias and its activation ran as one.
+  EXPECT_GE(profile["kernels"].size(), 26u);
+  std::vector<int> seen;
+  for (const json& kernel : profile["kernels"]) {
+    const auto ops_of_kernel = kernel.get<std::vector<int>>();
+    EXPECT_GE(ops_of_kernel.size(), 2u);
+    EXPECT_TRUE(std::ranges::is_sorted(ops_of_kernel)) << kernel;
+    seen.insert(seen.end(), ops_of_kernel.begin(), ops_of_kernel.end());
+  }
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "no op is in two";
 }
 
 TEST(Worker, TellsWhichOpsAreOneKernel) {
@@ -143,6 +203,8 @@ TEST(Worker, SaysInOneLineWhatIsWrong) {
   EXPECT_THAT(error(question), HasSubstr("devices a and b both have core 0"));
   question["devices"] = Devices({0}, {});
   EXPECT_THAT(error(question), HasSubstr("device b: a second device that runs on CPU"));
+  question["devices"][0]["precision"] = "bf61";
+  EXPECT_THAT(error(question), HasSubstr("device a: precision 'bf61'; expected f32, f16 or bf16"));
   question["devices"] = Devices({100'000}, {});
   EXPECT_THAT(error(question), HasSubstr("core 100000 is none that this process may use"));
   question["devices"] = Devices({0}, {}).get<std::vector<json>>();
@@ -161,8 +223,9 @@ TEST(Worker, WritesAnIrThatSaysForEachNodeWhereItRuns) {
   std::vector<int> half(ops);
   for (size_t op = 0; op < ops; ++op) half[op] = op < ops / 2 ? 0 : 1;
   // Neither need be here.
-  question["devices"] = {{{"name", "a"}, {"runs_on", "CPU"}, {"cores", {100'000}}, {"plugin", "CPU"}},
-                         {{"name", "b"}, {"runs_on", "GPU"}, {"cores", json::array()}, {"plugin", "GPU.7"}}};
+  question["devices"] = {
+      {{"name", "a"}, {"runs_on", "CPU"}, {"cores", {100'000}}, {"plugin", "CPU"}},
+      {{"name", "b"}, {"runs_on", "GPU"}, {"cores", json::array()}, {"plugin", "GPU.7"}, {"precision", "f16"}}};
   const std::string xml = ::testing::TempDir() + "/berth_worker_ir.xml";
   question.update({{"do", "write_ir"}, {"device", half}, {"to", xml}});
   const json answer = WorkerSession().Answer(question);
@@ -170,7 +233,8 @@ TEST(Worker, WritesAnIrThatSaysForEachNodeWhereItRuns) {
   EXPECT_EQ(answer["ops_found"], ops);
   EXPECT_EQ(answer["devices"][0]["settings"]["INFERENCE_NUM_THREADS"], "1");
   EXPECT_EQ(answer["devices"][0]["settings"]["NUM_STREAMS"], "0");
-  EXPECT_EQ(answer["devices"][1]["settings"]["INFERENCE_PRECISION_HINT"], "f32");
+  EXPECT_EQ(answer["devices"][0]["settings"]["INFERENCE_PRECISION_HINT"], "f32");
+  EXPECT_EQ(answer["devices"][1]["settings"]["INFERENCE_PRECISION_HINT"], "f16");
   const auto model = core.read_model(xml);
   std::map<std::string, size_t> nodes_on;
   for (const auto& node : model->get_ordered_ops()) {
@@ -196,13 +260,19 @@ TEST(CompareOutputs, TellsRoundingFromADifference) {
     return made;
   };
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(CompareOutputs({tensor({1, 2})}, {tensor({1.00001f, 2})})["equal"]);
-  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1.01f, 2})})["equal"]);
-  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, 2, 3})})["equal"]);
-  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, inf})})["equal"]);
-  EXPECT_TRUE(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})})["equal"]);
-  EXPECT_EQ(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})})["finite"], 0.5);
-  EXPECT_FALSE(CompareOutputs({}, {})["equal"]) << "nothing was compared";
+  const double f32 = OutputTolerance(ov::element::f32), bf16 = OutputTolerance(ov::element::bf16);
+  EXPECT_TRUE(CompareOutputs({tensor({1, 2})}, {tensor({1.00001f, 2})}, f32)["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1.01f, 2})}, f32)["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, 2, 3})}, f32)["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, inf})}, bf16)["equal"]);
+  EXPECT_TRUE(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})}, f32)["equal"]);
+  EXPECT_EQ(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})}, f32)["finite"], 0.5);
+  EXPECT_FALSE(CompareOutputs({}, {}, bf16)["equal"]) << "nothing was compared";
+  // 8 bits round to 1 in 256; another tensor is off by as much as its values are large.
+  EXPECT_EQ(bf16, 16.0 / 256);
+  EXPECT_EQ(OutputTolerance(ov::element::f16), 16.0 / 2048);
+  EXPECT_TRUE(CompareOutputs({tensor({1, 2})}, {tensor({1.1f, 2})}, bf16)["equal"]);
+  EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({2, 1})}, bf16)["equal"]);
 }
 
 }  // namespace

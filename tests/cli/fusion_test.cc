@@ -87,6 +87,56 @@ TEST(Fusion, AnOlderPlanMeansTheCostsThatItWasMadeWith) {
   EXPECT_EQ(again.json().at("score_seconds"), apart);
 }
 
+// A profile in which every op of the model takes 10 us on both devices; `fused` is what it says of kernels.
+void WriteFlatProfile(const std::string& path, const std::string& fused) {
+  json file = {{"berth-profile", 1}, {"devices", json::array()}};
+  const json plan = Plan({"--planner", "single"}).json();
+  for (const char* device : {"cpu", "gpu"}) {
+    json one = {{"device", device}, {"nodes", json::array()}};
+    if (!fused.empty()) one["fused"] = json::parse(fused);
+    for (const auto& [op, on] : plan.at("assignment").items()) one["nodes"].push_back({{"name", op}, {"us", 10}});
+    file["devices"].push_back(one);
+  }
+  std::ofstream(path) << file;
+}
+
+TEST(Fusion, WhatAProfileMeasuredAsOneKernelIsNotPartedForFree) {
+  const Folder folder;
+  const std::string path = (folder.path() / "profile.json").string(), costs = "profile(file=" + path + ")";
+  WriteFlatProfile(path, json({{kConv, kRelu}}).dump());
+  const auto plan = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--costs", costs, "--evaluator", "parallel(io=everywhere)"});
+    return Plan(std::move(options)).json();
+  };
+  const json whole = plan({"--planner", "single(device=cpu)"});
+  EXPECT_NEAR(whole.at("score_seconds").get<double>(), 10e-6 * 65, 1e-12) << "as measured";
+  EXPECT_THAT(whole.at("hints").dump(), HasSubstr("2 ops are 1 kernel"));
+  const json random = plan({"--planner", "round_robin"});
+  EXPECT_EQ(random.at("assignment").at(kConv), random.at("assignment").at(kRelu));
+
+  // Who has it parted pays: for the two launches, and for the tensor that is written and read.
+  const std::string pin_conv = std::string(kConv) + "=cpu", pin_relu = std::string(kRelu) + "=gpu";
+  const std::string saved = (folder.path() / "plan.json").string();
+  const json pinned = plan({"--pin", pin_conv, "--pin", pin_relu, "-o", saved});
+  EXPECT_THAT(pinned.at("hints").dump(), HasSubstr("The constraints part 1 more, whose ops are timed apart."));
+  const Outcome parted = RunBerth({"simulate", "--plan", saved, "--json"});
+  ASSERT_EQ(parted.code, 0) << parted.err;
+  double seconds = 0;
+  for (const json& op : parted.json().at("ops")) {
+    if (op.at("name") != kConv && op.at("name") != kRelu) continue;
+    const double took = op.at("end_seconds").get<double>() - op.at("start_seconds").get<double>();
+    EXPECT_GT(took, 0) << op;
+    seconds += took;
+  }
+  EXPECT_GT(seconds, 1.05 * 20e-6);
+
+  // A profile that does not say what ran as one has the kernels of the rules; one that says nothing did has none.
+  WriteFlatProfile(path, "");
+  EXPECT_THAT(plan({"--planner", "single"}).at("hints").dump(), HasSubstr("52 ops are 26 kernels"));
+  WriteFlatProfile(path, "[]");
+  EXPECT_THAT(plan({"--planner", "single"}).at("hints").dump(), ::testing::Not(HasSubstr("kernel")));
+}
+
 TEST(Fusion, ExplainMovesAKernelAsAWhole) {
   const Folder folder;
   const std::string path = (folder.path() / "plan.json").string();

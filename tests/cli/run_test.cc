@@ -63,6 +63,31 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
   EXPECT_THAT(page.out, HasSubstr("equal to those of the first device alone"));
 }
 
+TEST(Run, InAnotherPrecisionAllowsTheDifferenceThatItsRoundingMakes) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  std::string two = kTwoCores;
+  two.replace(two.find("cores: [1]"), 10, "cores: [1], precision: bf16");
+  Write(folder / "two.yaml", two);
+  ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "round_robin", "-o",
+                      folder / "plan.json"})
+                .code,
+            0);
+  const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "2", "--json"});
+  if (run.err.find("precision bf16 is none of CPU's") != std::string::npos) GTEST_SKIP() << run.err;
+  ASSERT_EQ(run.code, 0) << run.err << run.out;
+  const nlohmann::json answer = run.json();
+  EXPECT_EQ(answer["precision"], "bf16");
+  EXPECT_EQ(answer["outputs_equal"], true);
+  EXPECT_EQ(answer["output_tolerance"], 16.0 / 256);
+  EXPECT_GT(answer["output_difference"], 1e-5) << "b computed in f32";
+  ASSERT_EQ(answer["others"].size(), 3u);
+  EXPECT_EQ(answer["others"][0]["precision"], "f32");
+  EXPECT_EQ(answer["others"][1]["name"], "b alone in bf16");
+  const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "1"});
+  EXPECT_THAT(page.out, HasSubstr("is allowed where something is computed in bf16")) << page.err;
+}
+
 TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
   NEEDS_OPENVINO();
   const Folder folder;
@@ -98,6 +123,8 @@ TEST(Run, NamesWhatIsMissingInOneLine) {
                 "OpenVINO runs inference");
   ExpectMistake({"cluster", "detect", "--split", "gpu:2"}, "expected cpu: and a number");
   ExpectMistake({"cluster", "detect", "--split", "cpu:100000"}, "this process may use");
+  ExpectMistake({"cluster", "detect", "--precision", "bf61"}, "did you mean 'bf16'?");
+  ExpectMistake({"cluster", "detect", "--precision", "f32,bf16"}, "2 precisions for 1 device");
 }
 
 TEST(Profile, GivesPlanTheTimesOfEachDevice) {
@@ -116,6 +143,17 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
                                  "profile(file=" + table + ")", "--planner", "single", "--json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
+  // What OpenVINO ran as one kernel, a convolution with its activation among it, is one for the plan too.
+  const std::string conv = "/features/features.3/squeeze/Conv",
+                    relu = "/features/features.3/squeeze_activation/Relu";
+  const auto has_both = [&](const nlohmann::json& kernel) {
+    return std::ranges::count(kernel, conv) == 1 && std::ranges::count(kernel, relu) == 1;
+  };
+  for (const auto& device : answer["devices"]) EXPECT_TRUE(std::ranges::any_of(device["fused"], has_both)) << device;
+  const Outcome parting = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
+                                    "profile(file=" + table + ")", "--planner", "round_robin", "--json"});
+  ASSERT_EQ(parting.code, 0) << parting.err;
+  EXPECT_EQ(parting.json()["assignment"][conv], parting.json()["assignment"][relu]);
   const Outcome alone = RunBerth({"profile", "squeezenet1_1", "--runs", "2"});
   EXPECT_EQ(alone.code, 0) << alone.err;
 }
@@ -192,6 +230,30 @@ TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
   ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "one.yaml", "-o", folder / "p.json"}, "one device");
   ExpectMistake({"tune", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
   ExpectMistake({"calibrate", "chain(ops=4)", "--cluster", folder / "two.yaml"}, "only the model of a file can be run");
+}
+
+TEST(Detect, MeasuresEachDeviceInThePrecisionThatItIsAskedFor) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  const std::string file = folder / "mixed.yaml";
+  const Outcome detect =
+      RunBerth({"cluster", "detect", "--split", "cpu:2", "--precision", "f32,bf16", "--quick", "-o", file});
+  if (detect.err.find("precision bf16 is none of CPU's") != std::string::npos) {
+    EXPECT_EQ(detect.code, 2);
+    EXPECT_EQ(std::ranges::count(detect.err, '\n'), 1);
+    GTEST_SKIP() << detect.err;
+  }
+  ASSERT_EQ(detect.code, 0) << detect.err;
+  EXPECT_THAT(detect.out, HasSubstr("f32 in"));
+  const nlohmann::json devices = RunBerth({"cluster", "show", file, "--json"}).json()["devices"];
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0]["precision"], "f32");
+  EXPECT_FALSE(devices[0]["peak_flops_per_second"].contains("bf16"));
+  EXPECT_EQ(devices[1]["precision"], "bf16");
+  EXPECT_EQ(devices[1]["peak_flops_per_second"]["bf16"]["provenance"], "measured");
+  EXPECT_EQ(devices[1]["peak_flops_per_second"]["f32"]["provenance"], "measured");
+  EXPECT_NE(devices[1]["peak_flops_per_second"]["bf16"]["value"], devices[1]["peak_flops_per_second"]["f32"]["value"]);
+  EXPECT_EQ(devices[1]["interchangeable_with"], "cpu1");
 }
 
 TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {

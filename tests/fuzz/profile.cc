@@ -24,12 +24,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         const Problem& problem = fuzz::SmallProblem();
         OpTimes times = fuzz::TimesOf(problem);
+        const std::vector<DeviceId> devices = {MakeId<DeviceId>(0), MakeId<DeviceId>(1)};
         fuzz::Survives(
-            path,
-            [&] { return ApplyProfile(profile, problem.graph(), {MakeId<DeviceId>(0), MakeId<DeviceId>(1)}, times); },
+            path, [&] { return ApplyProfile(profile, problem.graph(), problem.cluster(), devices, times); },
             [&](size_t found) {
               FUZZ_CHECK(found > 0 && found <= problem.num_ops());
               for (const double time : times.time) FUZZ_CHECK(time >= 0 && time < kCannotRun, "an op takes {}", time);
+              for (const Kernel& kernel : times.kernels) {
+                for (const double time : kernel.apart) FUZZ_CHECK(time >= 0, "apart an op takes {}", time);
+              }
             });
       });
   return 0;

@@ -34,6 +34,8 @@ inline const Problem& SmallProblem() {
     for (size_t d = 0; d < devices.size(); ++d) {
       devices[d].name = d == 0 ? "cpu" : d == 1 ? "gpu0" : "gpu1";
       devices[d].kind = d == 0 ? "cpu" : "gpu";
+      devices[d].peak["f32"] = {.value = 1e12};
+      devices[d].memory_bandwidth = {.value = 1e11};
       if (d > 0) devices[d].memory = Quantity{.value = 4e9};
     }
     std::vector<Link> links(9, Link{.latency = {.value = 1e-5}, .bandwidth = {.value = 1e10}});
