@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/catalog.h"
 #include "base/random.h"
@@ -85,6 +86,19 @@ struct ProvenBound {
   }
 };
 
+// What a learned planner did beside its plan, in seconds; the costs of training with their penalty for memory.
+struct Learned {
+  struct Update {
+    int64_t evaluations;  // of the search, up to and with this update
+    double drawn;         // the least cost of what the policy has drawn so far; infinity where all failed
+    double mean;          // of this update's draws that did not fail
+  };
+  std::vector<Update> updates{};  // the whole ones
+  // The least cost of what was scored and not drawn: single devices first, and what episodes began with.
+  std::optional<double> starts{};
+  std::optional<double> likeliest{};  // what the policy's own answer takes, without a search among samples
+};
+
 struct PlanResult {
   Plan plan{};
   Score score{};
@@ -96,10 +110,8 @@ struct PlanResult {
   double wall_seconds = 0;
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
-  // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
-  // took per step, in the mean over the last update.
-  std::optional<double> policy_seconds{}, policy_decisions{};
-  std::string note{};  // one line for the report: what the planner found out, or why it stopped
+  std::optional<Learned> learned{};    // of learned planners
+  std::string note{};                  // one line for the report: what the planner found out, or why it stopped
 };
 
 // Of a planner that has answered under a budget.
