@@ -18,6 +18,9 @@ struct CurvePoint {
   int64_t evaluations = 0;  // up to and with this update
   double mean_cost = 0;     // seconds; of this update's placements that did not fail
   double best_cost = 0;     // seconds; of this update's placements
+  // Seconds; the best of what this update's episodes began with, where that was scored: nothing that the policy drew.
+  // Not in the file.
+  double start_cost = std::numeric_limits<double>::infinity();
   // The geometric mean of this update's costs, each over the time of its graph's ops one after another, all on their
   // fastest devices (where another objective than time is given, over the graph's first cost): comparable over graphs
   // of any size. NaN where all failed.

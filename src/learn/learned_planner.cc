@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "learn/learner.h"
+#include "learn/scoring.h"
 #include "placement/search.h"
 #include "placement/units.h"
 
@@ -24,7 +28,12 @@ class LearnedPlanner : public Planner {
     PlanRequest bounded = request;
     if (request.budget.endless()) bounded.budget.evaluations = method_.default_evaluations;
     Search search(bounded);
-    if (method_.seeded) ScoreSingles(search);
+    Learned learned;
+    if (method_.seeded) {
+      ScoreSingles(search);
+      Lower(learned.starts, CostOf(request.problem(), search.best_score(), method_.scoring.memory_penalty) *
+                                request.problem().seconds_per_unit());
+    }
 
     Learner learner(method_, {&search}, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget.
@@ -49,6 +58,11 @@ class LearnedPlanner : public Planner {
       }
       last = *point;
       curve.push_back(last);
+      Lower(learned.starts, last.start_cost);
+      const double before =
+          learned.updates.empty() ? std::numeric_limits<double>::infinity() : learned.updates.back().drawn;
+      learned.updates.push_back(
+          {.evaluations = search.evaluations(), .drawn = std::min(before, last.best_cost), .mean = last.mean_cost});
       if (last.diverged) {
         note = fmt::format("training diverged in update {}: a smaller learning_rate may help; ", last.update);
         break;
@@ -61,18 +75,19 @@ class LearnedPlanner : public Planner {
     if (const std::string collapse = DescribeCollapse(curve, learner.planned_updates()); !collapse.empty()) {
       note += "; " + collapse;
     }
-    std::optional<double> policy_seconds;
     if (!search.Done()) {
       // Without a plan it must not be stopped.
       const Learner::Answer answer =
           learner.Greedy(0, search.evaluations_left(), search.has_best() ? stop : StopCheck());
       const Score& score = answer.result.score;
       const std::string failure = answer.result.failure.empty() ? "it was stopped" : answer.result.failure;
-      if (!answer.result.plan.device.empty()) policy_seconds = score.value() * request.problem().seconds_per_unit();
+      if (!answer.result.plan.device.empty()) {
+        learned.likeliest = score.value() * request.problem().seconds_per_unit();
+      }
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
-                          !policy_seconds ? "has no score: " + failure
-                          : score.fits()  ? "takes " + ToString(Seconds{*policy_seconds})
-                                          : "does not fit");
+                          !learned.likeliest ? "has no score: " + failure
+                          : score.fits()     ? "takes " + ToString(Seconds{*learned.likeliest})
+                                             : "does not fit");
       if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), failure);
     }
     if (!search.has_best()) {
@@ -80,12 +95,15 @@ class LearnedPlanner : public Planner {
                   search.failures() > 0 ? search.last_failure() : "the time was over before the first");
     }
     PlanResult result = search.Finish(false, note);
-    result.policy_seconds = policy_seconds;
-    if (last.update > 0) result.policy_decisions = last.groups;
+    result.learned = std::move(learned);
     return result;
   }
 
  private:
+  static void Lower(std::optional<double>& least, double cost) {
+    if (std::isfinite(cost)) least = std::min(least.value_or(cost), cost);
+  }
+
   // Each device alone, ops that it cannot run where they are fastest.
   static void ScoreSingles(Search& search) {
     const Units units(search.problem());

@@ -26,6 +26,17 @@ std::vector<LearnCase> MakeCases(const std::vector<Search*>& searches, const Pol
   return cases;
 }
 
+// Per decision: what the surprise at draws is in the mean.
+double EntropyOfDraws(std::span<const Play> plays) {
+  double sum = 0, decisions = 0;
+  for (const Play& play : plays) {
+    for (const auto& episode : play.episodes) {
+      for (const float log_prob : episode->log_prob) sum -= log_prob, ++decisions;
+    }
+  }
+  return sum / std::max(decisions, 1.0);
+}
+
 }  // namespace
 
 Learner::Learner(const Method& method, const std::vector<Search*>& searches, const Random& random,
@@ -108,6 +119,8 @@ void Learner::CollectCosts(std::span<const Play> plays, CurvePoint& point) {
         logarithms += std::log(cost / Scale(play.index));
         ++asked;
       }
+      // NaN where nobody asked.
+      if (episode->start_cost * unit < point.start_cost) point.start_cost = episode->start_cost * unit;
       point.groups += episode->decisions_per_step();
       ++episodes;
     }
@@ -194,6 +207,11 @@ void Learner::AddReplays(std::vector<Play>& plays) const {
 
 bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, CurvePoint& point,
                       const StopCheck& stop) {
+  // An untrained twin learns nothing, and needs no gradient for that.
+  if (method_.learner.learning_rate.first == 0 && method_.learner.learning_rate.last == 0) {
+    point.entropy = EntropyOfDraws(plays);
+    return true;
+  }
   enum class Step : uint8_t { kDone, kDiverged, kStopped };
   Gradient gradient;
   // `at`: the share of the round's planned updates, from 0 to 1.

@@ -387,6 +387,70 @@ TEST_F(LearnerTest, RefusesACheckpointWhoseContentIsFalse) {
   EXPECT_THAT(error([](Checkpoint& c) { c.tensors.pop_back(); }), HasSubstr("tensors"));
 }
 
+// By the number of an evaluation: single devices are fastest, then the policy's answer; what it draws gets better for a
+// while.
+TEST_F(LearnerTest, TellsWhatWasDrawnFromWhatItBeganWithAndFromItsAnswer) {
+  const Problem problem = FastSecond(6);
+  constexpr int kBudget = 81;
+  for (const bool seeded : {true, false}) {
+    int calls = 0;
+    const testing::FakeEvaluator evaluator(problem, [&](const PlanView&) {
+      const int call = ++calls;
+      Score score;
+      score.time = seeded && call <= 2 ? 1 : call == kBudget ? 5 : call <= 40 ? 100 - call : 100;
+      return score;
+    });
+    Method method = Named("tabular");
+    method.seeded = seeded;
+    const PlanResult result = MakeLearnedPlanner(method)->MakePlan(
+        {.evaluator = evaluator, .budget = {.evaluations = kBudget}, .random = Random(1)});
+    EXPECT_EQ(result.score.time, seeded ? 1 : 5);
+    ASSERT_TRUE(result.learned.has_value());
+    const Learned& learned = *result.learned;
+    EXPECT_EQ(learned.starts, seeded ? std::optional(1.0) : std::nullopt);
+    EXPECT_EQ(learned.likeliest, 5);
+    ASSERT_GT(learned.updates.size(), 1);
+    const Learned::Update &first = learned.updates.front(), &last = learned.updates.back();
+    EXPECT_EQ(first.drawn, 100 - static_cast<double>(first.evaluations));
+    EXPECT_GT(first.mean, first.drawn);
+    EXPECT_EQ(last.drawn, 60);
+    EXPECT_EQ(last.mean, 100);
+    EXPECT_EQ(last.evaluations, kBudget - 1);
+  }
+}
+
+TEST_F(LearnerTest, TellsWhatEpisodesBeganWith) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  testing::OpenLearner learner(SmallPlaceto({.start = PlacetoOptions::Start::kFirst, .rounds = 2}), {*evaluator},
+                               Random(1), 2);
+  EXPECT_EQ(learner.Update(1'000'000, 1)->start_cost, 12) << "all on the slow device";
+  testing::OpenLearner without(SmallHsdag(""), {*evaluator}, Random(1), 2);
+  EXPECT_EQ(without.Update(1'000'000, 1)->start_cost, std::numeric_limits<double>::infinity());
+}
+
+// With a rate of 0 no gradient is needed: what is drawn is what a rate draws that changes nothing.
+TEST_F(LearnerTest, AnUntrainedTwinDrawsWhatARateOfNextToNothingDraws) {
+  const Problem problem = FastSecond(8);
+  const auto evaluator = Parallel(problem);
+  for (const char* const name :
+       {"hsdag(hidden=8,imagined=3,{})", "hsdag(mode=paper,hidden=8,{})", "placeto(rounds=2,{})", "rnn(hidden=8,{})",
+        "tabular({})", "gdp(hidden=8,heads=1,inner=16,layers=1,restart_every=3,{})"}) {
+    const auto curve = [&](const char* rate) {
+      testing::OpenLearner learner(Named(fmt::format(fmt::runtime(name), rate)), {*evaluator}, Random(1), 6);
+      std::vector<std::pair<double, double>> points;
+      for (int i = 0; i < 6; ++i) {
+        const CurvePoint point = *learner.Update(1'000'000, 1);
+        points.emplace_back(point.mean_cost, point.best_cost);
+        EXPECT_GT(point.entropy, 0) << name;
+      }
+      points.emplace_back(learner.Greedy(0).cost, 0);
+      return points;
+    };
+    EXPECT_EQ(curve("learning_rate=0"), curve("learning_rate=1e-30")) << name;
+  }
+}
+
 TEST_F(LearnerTest, SaysWhenThePolicyHasCollapsed) {
   const Problem problem = FastSecond(5);
   const auto evaluator = Parallel(problem);

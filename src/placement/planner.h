@@ -95,6 +95,19 @@ struct Contribution {
   bool led = false;  // that was better than all before it
 };
 
+// What a learned planner did beside its plan, in seconds; the costs of training with their penalty for memory.
+struct Learned {
+  struct Update {
+    int64_t evaluations;  // of the search, up to and with this update
+    double drawn;         // the least cost of what the policy has drawn so far; infinity where all failed
+    double mean;          // of this update's draws that did not fail
+  };
+  std::vector<Update> updates{};  // the whole ones
+  // The least cost of what was scored and not drawn: single devices first, and what episodes began with.
+  std::optional<double> starts{};
+  std::optional<double> likeliest{};  // what the policy's own answer takes, without a search among samples
+};
+
 struct PlanResult {
   Plan plan{};
   Score score{};
@@ -106,9 +119,7 @@ struct PlanResult {
   double wall_seconds = 0;
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
-  // Learned planners: what the policy's own answer takes, without a search among samples; and how many decisions it
-  // took per step, in the mean over the last update.
-  std::optional<double> policy_seconds{}, policy_decisions{};
+  std::optional<Learned> learned{};    // of learned planners
   // Portfolios: of each member that found a plan, in the order in which they were asked. The last that led has the plan.
   std::vector<Contribution> contributions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped

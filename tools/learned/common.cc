@@ -1,6 +1,7 @@
 #include "tools/learned/common.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,30 +14,38 @@
 
 namespace berth::learned {
 
+namespace {
+
+// Of a processor that this thread has used, however busy the machine is.
+double ProcessorSeconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
-             uint64_t seed, double near) {
+             uint64_t seed, int64_t threads) {
   Outcome outcome;
-  std::vector<std::pair<int64_t, double>> improvements;  // evaluations so far, seconds
   const double unit = setup.problem->seconds_per_unit();
+  const double before = ProcessorSeconds();
   const PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
       {.evaluator = *setup.evaluator,
        .budget = {.evaluations = evaluations},
        .random = Random(seed),
-       .progress = [&](const Progress& progress) {
-         improvements.emplace_back(progress.evaluations, progress.best.value() * unit);
-         if (outcome.near_evaluations == 0 && progress.best.fits() && progress.best.value() * unit <= near) {
-           outcome.near_evaluations = progress.evaluations;
-         }
-       }});
-  outcome.seconds = result.score.value() * unit;
-  // The policy's own answer is what a learned planner scores last.
-  for (const auto& [count, seconds] : improvements) {
-    if (result.policy_seconds && count < result.evaluations) outcome.drawn = seconds;
-  }
-  outcome.policy = result.policy_seconds;
-  outcome.decisions = result.policy_decisions;
+       .progress =
+           [&](const Progress& progress) {
+             const double seconds = progress.best.value() * unit;
+             if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().second)) return;
+             outcome.improvements.emplace_back(progress.evaluations, seconds);
+           },
+       .threads = threads});
+  outcome.processor = ProcessorSeconds() - before;
   outcome.wall = result.wall_seconds;
-  if (outcome.near_evaluations == 0 && outcome.seconds <= near) outcome.near_evaluations = result.evaluations;
+  outcome.found = result.score.value() * unit;
+  outcome.evaluations = result.evaluations;
+  outcome.learned = result.learned;
   return outcome;
 }
 
@@ -44,13 +53,6 @@ double Mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
-}
-
-double Deviation(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - mean) * (value - mean);
-  return values.size() < 2 ? 0 : std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
 void Jobs::Run() {

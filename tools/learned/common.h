@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/catalogs.h"
@@ -14,17 +15,17 @@ namespace berth::learned {
 
 // What one planner did on one problem with one seed.
 struct Outcome {
-  double seconds = 0;              // of the best placement
-  std::optional<double> policy{};  // of the policy's likeliest placement
-  std::optional<double> drawn{};   // of the best that its policy drew, where nothing else was scored before its answer
-  int64_t near_evaluations = 0;    // until within 1 % of the optimum; 0: never
-  std::optional<double> decisions{};  // per placement, at the end of learning
+  double found = 0;  // seconds, of the best placement that was scored, whoever brought it up
+  int64_t evaluations = 0;
+  std::optional<Learned> learned{};
+  std::vector<std::pair<int64_t, double>> improvements{};  // after how many evaluations, to how many seconds
+  double processor = 0;                                    // seconds of the thread that asked
   double wall = 0;
 };
 
-// `near`: seconds; what counts as near the optimum, or 0.
+// `threads`: 0 for as many as there are cores; no result depends on it.
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
-             uint64_t seed, double near = 0);
+             uint64_t seed, int64_t threads = 1);
 
 // Placeto's published form, with what its authors say must be tuned: rewards that do not depend on the graph's size,
 // and an entropy bonus that ends.
@@ -32,7 +33,6 @@ inline constexpr const char* kTuned =
     "mode=paper,reward=log,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,learning_rate_end=0.0003";
 
 double Mean(const std::vector<double>& values);
-double Deviation(const std::vector<double>& values);
 
 // Runs jobs on all processors, in any order; each writes to a place of its own.
 class Jobs {
@@ -51,6 +51,8 @@ struct Part {
   void (*write)(const Catalogs& catalogs, bool quick, const std::string& pictures);
 };
 void WriteHsdag(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteHsdagOthers(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHsdagAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "exec/statistics.h"
 #include "tools/learned/common.h"
 #include "tools/learned/rows.h"
 
@@ -18,7 +19,7 @@ namespace berth::learned {
 namespace {
 
 // The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
-std::string WithInterval(const std::vector<double>& ratio) {
+std::string MeanWithInterval(const std::vector<double>& ratio) {
   const auto mean = [](const std::vector<double>& values) {
     double sum = 0;
     for (const double value : values) sum += std::log(value);
@@ -41,82 +42,80 @@ std::string WithInterval(const std::vector<double>& ratio) {
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
   const int graphs = quick ? 2 : 10;
   const int64_t evaluations = quick ? 161 : 8001;
-  std::vector<Comparison> tables;
+  std::vector<Table> tables;
   for (int g = 1; g <= graphs; ++g) {
     const std::string model = fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g);
-    tables.push_back({model,
-                      MakePorts(catalogs, model, "k80x2", false),
-                      {{"optimum", "exhaustive", 1, 4'000'000},
-                       {"random", "random", 1, evaluations},
-                       {"hill climbing", "local_search", 1, evaluations},
-                       {"untrained: `learning_rate=0`", "gdp(learning_rate=0)", 1, evaluations},
-                       {"as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations},
-                       {"no attention: `layers=0`", "gdp(layers=0)", 1, evaluations},
-                       {"no order: `order=shuffled`", "gdp(order=shuffled)", 1, evaluations},
-                       {"no memory: `memory=0`", "gdp(memory=0)", 1, evaluations},
-                       {"may draw again: `distinct=false`", "gdp(distinct=false)", 1, evaluations},
-                       {"one round: `restart_every=0`", "gdp(restart_every=0)", 1, evaluations},
-                       {"none of the three", "gdp(memory=0,distinct=false,restart_every=0)", 1, evaluations},
-                       {"each op by itself: `coupled=false`", "gdp(coupled=false)", 1, evaluations},
-                       {"any names: `symmetric=false`", "gdp(symmetric=false)", 1, evaluations},
-                       {"**gdp**", "gdp", 1, evaluations}}});
+    Table& table = tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "k80x2", false)});
+    table.Add({.title = "optimum", .planner = "exhaustive", .evaluations = 4'000'000});
+    AddRules(table, 1, evaluations);
+    AddSearches(table, 1, evaluations, "**gdp**");
+    AddLearned(table, "as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations);
+    for (const auto& [title, planner] : std::vector<std::pair<const char*, const char*>>{
+             {"no attention: `layers=0`", "gdp(layers=0)"},
+             {"no order: `order=shuffled`", "gdp(order=shuffled)"},
+             {"no memory: `memory=0`", "gdp(memory=0)"},
+             {"may draw again: `distinct=false`", "gdp(distinct=false)"},
+             {"one round: `restart_every=0`", "gdp(restart_every=0)"},
+             {"none of the three", "gdp(memory=0,distinct=false,restart_every=0)"},
+             {"each op by itself: `coupled=false`", "gdp(coupled=false)"},
+             {"any names: `symmetric=false`", "gdp(symmetric=false)"}}) {
+      table.Add({.title = title, .planner = planner, .evaluations = evaluations});
+    }
+    AddLearned(table, "**gdp**", "gdp", 1, evaluations);
   }
-  Run(catalogs, tables);
+  Measure(catalogs, "gdp", tables);
   fmt::print(
       "## GDP where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
       "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum (`exhaustive`): geometric "
-      "means over the graphs, with 95 % intervals by bootstrap over them.\n\n"
-      "| method | likeliest is the optimum | likeliest over the optimum | best drawn over the optimum |\n"
-      "|---|---:|---:|---:|\n",
+      "means over the graphs, with 95 % intervals by bootstrap over them. The rows between have **gdp**'s twin, or "
+      "that of `mode=paper`.\n\n"
+      "| method | likeliest is the optimum | likeliest over the optimum | best drawn, or found, over the optimum | "
+      "seconds |\n|---|---:|---:|---:|---:|\n",
       graphs, evaluations);
   for (size_t r = 1; r < tables[0].rows.size(); ++r) {
     int hits = 0;
-    std::vector<double> policy, best;
-    for (const Comparison& table : tables) {
-      const double optimum = table.rows[0].Best();
-      best.push_back(table.rows[r].Best() / optimum);
-      if (std::isnan(table.rows[r].Policy())) continue;
-      policy.push_back(table.rows[r].Policy() / optimum);
-      if (policy.back() < 1 + 1e-9) ++hits;
+    std::vector<double> likeliest, drawn, seconds;
+    for (const Table& table : tables) {
+      const Row& row = table.rows[r];
+      const double optimum = table.rows[0].outcome[0].found;
+      for (const double each : row.Drawn()) drawn.push_back(each / optimum);
+      for (const double each : row.Likeliest()) {
+        likeliest.push_back(each / optimum);
+        if (likeliest.back() < 1 + 1e-9) ++hits;
+      }
+      seconds.push_back(row.processor());
     }
-    fmt::print("| {} | {} | {} | {} |\n", tables[0].rows[r].title,
-               policy.empty() ? "" : fmt::format("{} of {}", hits, policy.size()),
-               policy.empty() ? "" : WithInterval(policy), WithInterval(best));
+    if (drawn.size() < tables.size()) continue;  // ratios are compared over the same graphs alone
+    const std::string title =
+        tables[0].rows[r].as_long_as.empty() ? tables[0].rows[r].title : "the best of these, as many seconds as gdp";
+    fmt::print("| {} | {} | {} | {} | {:.1f} |\n", title,
+               likeliest.empty() ? "" : fmt::format("{} of {}", hits, likeliest.size()),
+               likeliest.empty() ? "" : MeanWithInterval(likeliest), MeanWithInterval(drawn), Median(seconds));
   }
   fmt::print("\n");
 }
 
-void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string&) {
+void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int64_t evaluations = quick ? 33 : 2001;
   std::vector<std::pair<std::string, std::string>> problems = {{"rnnlm(layers=2)", "p100x2"}};
   if (!quick) problems.insert(problems.end(), {{"gnmt(layers=2,steps=10)", "p100x2"}, {"inception_v3", "k80x2"}});
-  std::vector<Comparison> tables;
+  std::vector<Table> tables;
   for (const auto& [model, cluster] : problems) {
-    tables.push_back({fmt::format("{}, {}", model, cluster),
-                      MakePorts(catalogs, model, cluster, true),
-                      {{"`human`", "human", 1, evaluations},
-                       {"`heft`", "heft", 1, evaluations},
-                       {"`local_search`", "local_search", 1, evaluations},
-                       {"`auto`", "auto", 1, evaluations},
-                       {"gdp, untrained", "gdp(learning_rate=0)", 1, evaluations},
-                       {"gdp, as in the papers", "gdp(mode=paper)", 1, evaluations},
-                       {"gdp, each op by itself", "gdp(coupled=false)", 1, evaluations},
-                       {"**gdp**", "gdp", 1, evaluations}}});
+    Table& table =
+        tables.emplace_back(Table{.title = model + ", " + cluster, .setup = MakePorts(catalogs, model, cluster, true)});
+    table.sentence = fmt::format("{} ops.", table.setup->problem->num_ops());
+    AddRules(table, 1, evaluations);
+    AddSearches(table, 1, evaluations, "**gdp**");
+    AddLearned(table, "gdp, as in the papers", "gdp(mode=paper)", 1, evaluations, "#b8651b", "#e3c19c");
+    AddLearned(table, "gdp, each op by itself", "gdp(coupled=false)", 1, evaluations);
+    AddLearned(table, "**gdp**", "gdp", 1, evaluations, "#1f5fa8", "#9db9dc");
   }
-  Run(catalogs, tables);
+  Measure(catalogs, "gdp-training", tables);
   fmt::print(
-      "## GDP on training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one seed, "
-      "in "
-      "ms.\n\n| network, cluster | ops | method | best drawn | policy's likeliest | time of a run |\n"
-      "|---|---:|---|---:|---:|---:|\n",
+      "## GDP on training steps\n\nOne step with `sgd` under `parallel(contention=ports)`, {} evaluations, one "
+      "seed.\n\n",
       evaluations);
-  for (const Comparison& table : tables) {
-    for (const Row& row : table.rows) {
-      fmt::print("| {} | {} | {} | {:.2f} | {} | {:.1f} s |\n", table.title, table.setup->problem->num_ops(), row.title,
-                 row.Best() * 1e3, Cell(row.Policy() * 1e3, 2), row.Wall());
-    }
-  }
-  fmt::print("\n");
+  for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("gdp-training_{}", t + 1), pictures);
 }
 
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
@@ -131,8 +130,9 @@ void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
     const auto setup = MakePorts(catalogs, fmt::format("lstm_grid(layers=8,steps={})", steps), "p100x8", false);
     const std::string planner =
         "gdp(hidden=128,sage=3,layers=3,heads=8,inner=512,segment=256,epochs=1,rollouts=16,coupled=false)";
-    const double answer = Play(catalogs, *setup, planner, 1, 1).wall;
-    const double update = Play(catalogs, *setup, planner, 33, 1).wall - Play(catalogs, *setup, planner, 17, 1).wall;
+    const auto wall = [&](int64_t evaluations) { return Play(catalogs, *setup, planner, evaluations, 1, 0).wall; };
+    const double answer = wall(1);
+    const double update = wall(33) - wall(17);
     size.push_back(std::log(static_cast<double>(setup->problem->num_ops())));
     time.push_back(std::log(update));
     fmt::print("| {} | {:.2f} s | {:.2f} s |\n", setup->problem->num_ops(), update, answer);

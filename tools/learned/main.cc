@@ -13,7 +13,9 @@ namespace berth::learned {
 namespace {
 
 constexpr Part kParts[] = {
-    {"hsdag", "HSDAG on its three benchmarks", WriteHsdag},
+    {"hsdag", "HSDAG on Inception-V3", WriteHsdag},
+    {"hsdag-others", "HSDAG on its other benchmarks", WriteHsdagOthers},
+    {"hsdag-learning", "which change makes HSDAG's published form learn", WriteHsdagLearning},
     {"hsdag-ablations", "what each part of it does", WriteHsdagAblations},
     {"placeto", "Placeto on its simulator", WritePlaceto},
     {"placeto-ablations", "what each part of it does", WritePlacetoAblations},

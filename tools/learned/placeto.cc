@@ -2,7 +2,6 @@
 // does.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -13,39 +12,25 @@
 namespace berth::learned {
 namespace {
 
-struct Table {
-  std::string graph;
-  Setup setup;
-  std::vector<Row> rows{};
-
-  void Add(std::string title, std::string planner, int seeds, int64_t most) {
-    rows.push_back({std::move(title), std::move(planner), seeds, most});
-  }
-};
-
-std::unique_ptr<Table> MakeTable(const Catalogs& catalogs, const std::string& graph, int devices) {
+Table MakeTable(const Catalogs& catalogs, const std::string& graph, int devices) {
   ProblemStrings strings;
   strings.model = fmt::format("{}/data/placeto/graphs/{}.json", BERTH_SHARED_DIR, graph);
   strings.cluster = fmt::format("placeto(devices={})", devices);
   strings.evaluator = "placeto";
-  return std::make_unique<Table>(Table{fmt::format("{}, {}", graph, devices), MakeSetup(catalogs, strings)});
+  Table table{.title = fmt::format("{}, {} devices", graph, devices),
+              .setup = std::make_unique<Setup>(MakeSetup(catalogs, strings)),
+              .reference_name = "bound",
+              .unit = "us",
+              .per_second = 1e6,
+              .digits = 1};
+  table.reference = LowerBound(*table.setup->evaluator).time * table.setup->problem->seconds_per_unit();
+  table.sentence = fmt::format("No placement takes less than {:.1f} us.", table.reference * 1e6);
+  return table;
 }
 
-void Print(const Catalogs& catalogs, std::vector<std::unique_ptr<Table>>& tables) {
-  Jobs jobs;
-  for (const auto& table : tables) Fill(jobs, catalogs, table->setup, table->rows);
-  jobs.Run();
-  fmt::print(
-      "| graph, devices | lower bound | method | evaluations | best sample | policy's likeliest | time of a run |\n"
-      "|---|---:|---|---:|---:|---:|---:|\n");
-  for (const auto& table : tables) {
-    const double bound = LowerBound(*table->setup.evaluator).time * table->setup.problem->seconds_per_unit();
-    for (const Row& row : table->rows) {
-      fmt::print("| {} | {:.1f} | {} | {} | {:.1f} | {} | {:.1f} s |\n", table->graph, bound * 1e6, row.title,
-                 row.evaluations, row.Best() * 1e6, Cell(row.Policy() * 1e6, 1), row.Wall());
-    }
-  }
-  fmt::print("\n");
+// What whole episodes with a score after each step ask for, and the policy's answer.
+int64_t Whole(const Table& table, int64_t episodes) {
+  return episodes * (static_cast<int64_t>(table.setup->problem->num_ops()) + 1) + 1;
 }
 
 std::string Tuned(const std::string& more) {
@@ -54,69 +39,69 @@ std::string Tuned(const std::string& more) {
 
 }  // namespace
 
-void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string&) {
+void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int seeds = quick ? 1 : 5;
   const int64_t episodes = quick ? 20 : 200;
-  std::vector<std::unique_ptr<Table>> tables;
-  for (const auto& [graph, devices] :
-       std::vector<std::pair<std::string, int>>{{"chain_N10_d2_cheapcomm", 2}, {"crown_N4_d2", 2}, {"layered_30", 2}}) {
-    Table& table = *tables.emplace_back(MakeTable(catalogs, graph, devices));
-    const int64_t whole = episodes * (static_cast<int64_t>(table.setup.problem->num_ops()) + 1) + 1;
-    table.Add("as in the paper, intermediate rewards", "placeto(mode=paper)", seeds, whole);
-    table.Add("tuned, intermediate rewards", Tuned(""), seeds, whole);
-    table.Add("tuned, terminal reward, as many episodes", Tuned("credit=terminal"), seeds, episodes + 1);
-    table.Add("tuned, terminal reward, as many evaluations", Tuned("credit=terminal"), seeds, whole);
-    table.Add("tuned, best future point", Tuned("credit=best_future"), seeds, whole);
-    table.Add("**placeto**", "placeto", seeds, whole);
-    table.Add("random", "random", seeds, whole);
-    table.Add("hill climbing", "local_search", seeds, whole);
+  std::vector<Table> tables;
+  for (const char* graph : {"chain_N10_d2_cheapcomm", "crown_N4_d2", "layered_30"}) {
+    Table& table = tables.emplace_back(MakeTable(catalogs, graph, 2));
+    const int64_t whole = Whole(table, episodes);
+    AddRules(table, seeds, whole);
+    AddSearches(table, seeds, whole, "**placeto**");
+    const auto add = [&](const char* title, const std::string& planner, int64_t evaluations, const char* colour = "",
+                         const char* pale = "") {
+      AddLearned(table, title, planner, seeds, evaluations, colour, pale);
+    };
+    add("as in the paper, intermediate rewards", "placeto(mode=paper)", whole, "#b8651b", "#e3c19c");
+    add("tuned, intermediate rewards", Tuned(""), whole);
+    add("tuned, terminal reward, as many episodes", Tuned("credit=terminal"), episodes + 1);
+    add("tuned, terminal reward, as many evaluations", Tuned("credit=terminal"), whole);
+    add("tuned, best future point", Tuned("credit=best_future"), whole);
+    add("**placeto**", "placeto", whole, "#1f5fa8", "#9db9dc");
   }
+  Measure(catalogs, "placeto", tables);
   fmt::print(
-      "## Placeto on its simulator\n\n{} episodes; medians of {} seeds, in microseconds. Tuned: the published form "
-      "with "
-      "logarithmic, normalised rewards and an entropy bonus of 0.01 that ends at 0.\n\n",
-      episodes, seeds);
-  Print(catalogs, tables);
+      "## Placeto on its simulator\n\n{} episodes. Tuned: the published form with logarithmic, normalised rewards and "
+      "an entropy bonus of 0.01 that ends at 0.\n\n",
+      episodes);
+  for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("placeto_{}", t + 1), pictures);
 }
 
-void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string&) {
+void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int seeds = quick ? 1 : 3;
   const int64_t episodes = quick ? 20 : 200;
-  std::vector<std::unique_ptr<Table>> tables;
-  Table& table = *tables.emplace_back(MakeTable(catalogs, "layered_30", 2));
-  const int64_t whole = episodes * (static_cast<int64_t>(table.setup.problem->num_ops()) + 1) + 1;
-  const auto tuned = [&](std::string title, const std::string& more) {
-    table.Add(std::move(title), Tuned(more), seeds, whole);
+  std::vector<Table> tables;
+  const auto make = [&](const char* title, const std::vector<std::pair<std::string, std::string>>& rows) {
+    Table& table = tables.emplace_back(MakeTable(catalogs, "layered_30", 2));
+    table.title = title;
+    for (const auto& [row, planner] : rows) AddLearned(table, row, planner, seeds, Whole(table, episodes));
   };
-  tuned("tuned", "");
-  tuned("nodes in a shuffled order", "order=shuffled");
-  tuned("simple aggregator: the sum over all nodes", "aggregator=all");
-  tuned("no messages beyond neighbours (1 round)", "rounds=1");
-  tuned("full sweep", "rounds=0");
-  tuned("means instead of sums", "pooling=mean");
-  table.Add("reward in seconds",
-            "placeto(mode=paper,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,"
-            "learning_rate_end=0.0003)",
-            seeds, whole);
-  tuned("a random start per episode", "start=varying");
-  tuned("start on the first device", "start=first");
-  tuned("start times as a feature, as in the released code", "start_times=true");
-  const auto ours = [&](std::string title, const std::string& parameters) {
-    table.Add(std::move(title), parameters.empty() ? "placeto" : fmt::format("placeto({})", parameters), seeds, whole);
-  };
-  ours("**placeto**", "");
-  ours("an output per device", "head=devices");
-  ours("times as shares of the largest", "scale=largest");
-  ours("undiscounted", "gamma=1");
-  ours("a random start, always the same", "start=random");
-  ours("REINFORCE, one step per update", "ppo=0,epochs=1");
-  ours("nodes in a shuffled order", "order=shuffled");
-  ours("simple aggregator", "aggregator=all");
+  make("The tuned published form", {{"tuned", Tuned("")},
+                                    {"nodes in a shuffled order", Tuned("order=shuffled")},
+                                    {"simple aggregator: the sum over all nodes", Tuned("aggregator=all")},
+                                    {"no messages beyond neighbours (1 round)", Tuned("rounds=1")},
+                                    {"full sweep", Tuned("rounds=0")},
+                                    {"means instead of sums", Tuned("pooling=mean")},
+                                    {"reward in seconds",
+                                     "placeto(mode=paper,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,"
+                                     "learning_rate_end=0.0003)"},
+                                    {"a random start per episode", Tuned("start=varying")},
+                                    {"start on the first device", Tuned("start=first")},
+                                    {"start times as a feature, as in the released code", Tuned("start_times=true")}});
+  make("Ours", {{"**placeto**", "placeto"},
+                {"an output per device", "placeto(head=devices)"},
+                {"times as shares of the largest", "placeto(scale=largest)"},
+                {"undiscounted", "placeto(gamma=1)"},
+                {"a random start, always the same", "placeto(start=random)"},
+                {"REINFORCE, one step per update", "placeto(ppo=0,epochs=1)"},
+                {"nodes in a shuffled order", "placeto(order=shuffled)"},
+                {"simple aggregator", "placeto(aggregator=all)"}});
+  Measure(catalogs, "placeto-ablations", tables);
   fmt::print(
-      "## What each part of Placeto does\n\n{} episodes on a layered graph of 30 ops; medians of {} seeds, in "
-      "microseconds. First from the tuned published form, then from ours.\n\n",
-      episodes, seeds);
-  Print(catalogs, tables);
+      "## What each part of Placeto does\n\n{} episodes on a layered graph of 30 ops (`layered_30`). First from the "
+      "tuned published form, then from ours.\n\n",
+      episodes);
+  for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("placeto-ablations_{}", t + 1), pictures);
 }
 
 }  // namespace berth::learned

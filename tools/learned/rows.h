@@ -1,97 +1,82 @@
-// Tables with a row per planner.
+// Tables with a row per planner: how they are measured, and how they are written.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "exec/statistics.h"
 #include "tools/learned/common.h"
 
 namespace berth::learned {
 
 struct Row {
-  std::string title, planner;
-  int seeds;
-  int64_t evaluations;
-  std::vector<Outcome> outcome{};  // by seed
+  std::string title{}, planner{};
+  int seeds = 1;
+  int64_t evaluations = 0;
+  std::string colour{};  // of its line in the picture; empty: it has none
+  bool search = false;   // one of those of which the best gets a learned row's seconds, too
+  // The title of a learned row of the same table: this row is then the best of the searches once more, with as many
+  // evaluations as take that row's median seconds of a processor. Measure says which and how many.
+  std::string as_long_as{};
+  std::vector<Outcome> outcome{};  // by seed; where there are some already, Measure leaves them
+  std::string refused{};           // why the planner does not place this problem
 
-  // The medians over the seeds; NaN where no run has such a thing.
-  double Best() const {
-    return MedianOf([](const Outcome& each) { return std::optional(each.seconds); });
-  }
-  double Policy() const {
-    return MedianOf([](const Outcome& each) { return each.policy; });
-  }
-  double Drawn() const {
-    return MedianOf([](const Outcome& each) { return each.drawn; });
-  }
-  double Decisions() const {
-    return MedianOf([](const Outcome& each) { return each.decisions; });
-  }
-  double Wall() const {
-    return MedianOf([](const Outcome& each) { return std::optional(each.wall); });
-  }
-
- private:
-  template <typename Member>
-  double MedianOf(const Member& member) const {
-    std::vector<double> values;
-    for (const Outcome& each : outcome) {
-      if (const std::optional<double> value = member(each)) values.push_back(*value);
-    }
-    return values.empty() ? std::numeric_limits<double>::quiet_NaN() : Median(values);
-  }
+  bool learned() const { return !outcome.empty() && outcome[0].learned.has_value(); }
+  // Per seed, in seconds, where there is such a thing: what the policy drew while it trained, or what a planner that
+  // does not learn found; what was scored without the policy; the policy's own answer.
+  std::vector<double> Drawn() const;
+  std::vector<double> Starts() const;
+  std::vector<double> Likeliest() const;
+  // Per seed, the mean cost of what was drawn in the first or the last tenth of the updates.
+  std::vector<double> MeanCost(bool first) const;
+  double processor() const;  // seconds, the median over the seeds
 };
 
-// A number for a cell of a table; nothing where it is not there.
-inline std::string Cell(double value, int digits) {
-  return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, digits);
-}
+// One problem and what is measured on it.
+struct Table {
+  std::string title{};
+  std::unique_ptr<Setup> setup{};
+  std::vector<Row> rows{};
+  std::string sentence{};        // under the title; may be empty
+  std::string reference_name{};  // of what the best is compared with, like "optimum"; empty: nothing
+  double reference = 0;          // in seconds
+  const char* unit = "ms";       // of what is written
+  double per_second = 1e3;       // such units
+  int digits = 2;
 
-// Adds a job for each seed of each row. What they refer to must stay until the jobs have run.
-inline void Fill(Jobs& jobs, const Catalogs& catalogs, const Setup& setup, std::vector<Row>& rows, double near = 0) {
-  for (Row& row : rows) {
-    row.outcome.resize(static_cast<size_t>(row.seeds));
-    for (int seed = 0; seed < row.seeds; ++seed) {
-      jobs.Add([&catalogs, &setup, &row, seed, near] {
-        row.outcome[static_cast<size_t>(seed)] =
-            Play(catalogs, setup, row.planner, row.evaluations, static_cast<uint64_t>(seed) + 1, near);
-      });
-    }
-  }
-}
-
-// A problem, and the rows that are measured on it.
-struct Comparison {
-  std::string title;
-  std::unique_ptr<Setup> setup;
-  std::vector<Row> rows;
+  Row& Add(Row row) { return rows.emplace_back(std::move(row)); }
 };
 
-// Runs all of them, on all processors.
-inline void Run(const Catalogs& catalogs, std::vector<Comparison>& tables) {
-  Jobs jobs;
-  for (Comparison& table : tables) Fill(jobs, catalogs, *table.setup, table.rows);
-  jobs.Run();
-}
+// The same planner with a learning rate of 0. It may be inside of on(...).
+std::string Untrained(const std::string& planner);
+
+// A learned row below its untrained twin, which has a paler line.
+void AddLearned(Table& table, const std::string& title, const std::string& planner, int seeds, int64_t evaluations,
+                const std::string& colour = "", const std::string& pale = "");
+// What people do without a search, one evaluation or a few each, and `auto`.
+void AddRules(Table& table, int seeds, int64_t evaluations);
+// Simple searches on all ops and on groups, and the best of them once more, in the seconds of the row `as_long_as`.
+// `form`: where the planner stands in the whole name, like "on(group=layers,planner={})".
+void AddSearches(Table& table, int seeds, int64_t evaluations, const std::string& as_long_as,
+                 const std::string& form = "{}");
+
+// Runs all of it on all processors, each run on one. Says first, to standard error, how many hours of a processor it
+// will take, from what the first evaluations of each learned row take.
+void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> tables);
+
+// The median, and, where there are several values that differ, an interval that holds it with 95 % (MedianInterval).
+std::string WithInterval(const std::vector<double>& values, double factor, int digits);
+
+// The heading, the table, and, where `pictures` names a folder, a picture there of the best drawn so far: `name`.svg.
+void Write(const Table& table, const std::string& name, const std::string& pictures);
 
 // One step, of training with `sgd` or of inference, under `parallel(contention=ports)`.
-inline std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
-                                        bool training) {
-  ProblemStrings strings;
-  strings.model = model;
-  strings.cluster = cluster;
-  strings.costs = "roofline(fusion=none)";  // as published, op by op
-  strings.evaluator = "parallel(contention=ports)";
-  if (training) strings.mode = "training";
-  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
-}
+std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
+                                 bool training);
 
 }  // namespace berth::learned

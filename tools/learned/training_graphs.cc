@@ -10,18 +10,18 @@
 namespace berth::learned {
 namespace {
 
-Setup MakeTraining(const Catalogs& catalogs, const std::string& model, const std::string& cluster) {
+std::unique_ptr<Setup> MakeTraining(const Catalogs& catalogs, const std::string& model, const std::string& cluster) {
   ProblemStrings strings;
   strings.model = model;
   strings.mode = "training";
   strings.optimizer = "sgd";
   strings.cluster = cluster;
   strings.evaluator = "parallel(contention=egress,io=everywhere)";
-  return MakeSetup(catalogs, strings);
+  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
 }
 
 // As an expert would: the ops in order, cut into as many parts of equal work as there are devices.
-double ContiguousSplit(const Setup& setup) {
+Outcome ContiguousSplit(const Setup& setup) {
   const Problem& problem = *setup.problem;
   double whole = 0, done = 0;
   for (const OpId op : problem.graph().ops()) whole += problem.op_time(op, DeviceId{0});
@@ -32,52 +32,47 @@ double ContiguousSplit(const Setup& setup) {
     device.push_back(MakeId<DeviceId>(
         std::min(static_cast<size_t>(share * static_cast<double>(problem.num_devices())), problem.num_devices() - 1)));
   }
-  return setup.evaluator->ScorePlan({.device = device}, *setup.evaluator->NewWorkspace()).value() *
-         problem.seconds_per_unit();
+  const Score score = setup.evaluator->ScorePlan({.device = device}, *setup.evaluator->NewWorkspace());
+  return {.found = score.value() * problem.seconds_per_unit(), .evaluations = 1};
 }
 
 }  // namespace
 
-void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int seeds = quick ? 1 : 2;
+void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures) {
+  const int seeds = quick ? 1 : 3;
   const int64_t episodes = quick ? 8 : 100;
-  constexpr const char* kGroup = "merge(size=128,balance=2)";
+  constexpr const char* kGroups = "on(group=merge(size=128,balance=2),planner={})";
   const int64_t evaluations = episodes * 129 + 3;
-  const auto on = [&](const std::string& planner) { return fmt::format("on(group={},planner={})", kGroup, planner); };
+  const auto on = [&](const std::string& planner) { return fmt::format(fmt::runtime(kGroups), planner); };
+  std::vector<Table> tables;
+  for (const char* model : {"inception_v3", "nasnet", "nmt"}) {
+    const double cpu = Play(catalogs, *MakeTraining(catalogs, model, "p2_host"), "single", 1, 1).found;
+    for (const char* cluster : {"k80x2", "k80x4"}) {
+      Table& table = tables.emplace_back(
+          Table{.title = fmt::format("{}, {}", model, cluster), .setup = MakeTraining(catalogs, model, cluster)});
+      table.sentence = fmt::format("{} ops. CPU alone takes {:.1f} ms.", table.setup->problem->num_ops(), cpu * 1e3);
+      table.Add({.title = "one GPU", .planner = "single", .evaluations = evaluations});
+      table.Add({.title = "contiguous split", .outcome = {ContiguousSplit(*table.setup)}});
+      AddRules(table, seeds, evaluations);
+      AddSearches(table, seeds, evaluations, "**placeto**", kGroups);
+      AddLearned(table, "placeto, as in the paper", on("placeto(mode=paper)"), seeds, evaluations, "#b8651b",
+                 "#e3c19c");
+      AddLearned(table, "placeto, tuned", on(fmt::format("placeto({})", kTuned)), seeds, evaluations);
+      AddLearned(table, "placeto, episodes that begin anywhere", on("placeto(start=varying)"), seeds, evaluations);
+      AddLearned(table, "**placeto**", on("placeto"), seeds, evaluations, "#1f5fa8", "#9db9dc");
+      if (quick) break;
+    }
+    if (quick) break;
+  }
+  Measure(catalogs, "training-graphs", tables);
   fmt::print(
       "## Placeto's own table: training on two and four GPUs\n\nOne training step (forward, backward, `sgd`) of our "
-      "formulas of the networks, under `parallel(contention=egress,io=everywhere)` with roofline costs; all planners "
-      "place the same "
-      "groups of `{}` with {} evaluations, which are {} episodes. Times in ms, medians of {} seeds. CPU alone "
-      "is "
-      "`p2_host`, the machine's processor. The contiguous split cuts the ops in order into parts of equal work.\n\n"
-      "| network, cluster | ops | CPU alone | one GPU | contiguous split | random | hill climbing | placeto, as in the "
-      "paper | placeto, tuned | **placeto** | its likeliest | time of its run |\n"
-      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      kGroup, evaluations, episodes, seeds);
-  for (const char* model : {"inception_v3", "nasnet", "nmt"}) {
-    const Setup host = MakeTraining(catalogs, model, "p2_host");
-    const double cpu = Play(catalogs, host, "single", 1, 1).seconds;
-    for (const char* cluster : {"k80x2", "k80x4"}) {
-      const Setup setup = MakeTraining(catalogs, model, cluster);
-      std::vector<Row> rows = {
-          {"random", on("random"), seeds, evaluations},
-          {"hill climbing", on("local_search"), seeds, evaluations},
-          {"paper", on("placeto(mode=paper)"), seeds, evaluations},
-          {"tuned", on(fmt::format("placeto({})", kTuned)), seeds, evaluations},
-          {"ours", on("placeto"), seeds, evaluations},
-      };
-      Jobs jobs;
-      Fill(jobs, catalogs, setup, rows);
-      jobs.Run();
-      fmt::print("| {}, {} | {} | {:.1f} | {:.2f} | {:.2f} |", model, cluster, setup.problem->num_ops(), cpu * 1e3,
-                 Play(catalogs, setup, "single", 1, 1).seconds * 1e3, ContiguousSplit(setup) * 1e3);
-      for (const Row& row : rows) fmt::print(" {:.2f} |", row.Best() * 1e3);
-      fmt::print(" {:.2f} | {:.0f} s |\n", rows.back().Policy() * 1e3, rows.back().Wall());
-      std::fflush(stdout);
-    }
-  }
-  fmt::print("\n");
+      "formulas of the networks, under `parallel(contention=egress,io=everywhere)` with roofline costs. Searches and "
+      "`placeto` place the same groups of `merge(size=128,balance=2)` with {} evaluations, which are {} episodes; "
+      "`human`, `heft`, `metis`, `first_fit` and `auto` place the ops. CPU alone is `p2_host`, the machine's "
+      "processor. The contiguous split cuts the ops in order into parts of equal work.\n\n",
+      evaluations, episodes);
+  for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("training-graphs_{}", t + 1), pictures);
 }
 
 }  // namespace berth::learned
