@@ -120,7 +120,8 @@ struct PlanResult {
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
   std::optional<Learned> learned{};    // of learned planners
-  // Portfolios: of each member that found a plan, in the order in which they were asked. The last that led has the plan.
+  // Portfolios: of each member that found a plan, in the order in which they were asked. The last that led has the
+  // plan.
   std::vector<Contribution> contributions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };

@@ -10,7 +10,8 @@
 
 namespace berth {
 
-// Of the units that must share a device. Sums of all weights of a kind stay within 32 bits, which partitioners count in.
+// Of the units that must share a device. Sums of all weights of a kind stay within 32 bits, which partitioners count
+// in.
 class PartitionGraph {
  public:
   explicit PartitionGraph(const Units& units);

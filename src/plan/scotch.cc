@@ -130,8 +130,8 @@ std::vector<std::vector<DeviceId>> ScotchPlacements(const Problem& problem, cons
   return placements;
 }
 
-// Static mapping (Pellegrini and Roman 1996): the graph of the ops, without the direction of its edges, onto the graph of
-// the devices, whose vertices have the share of the work that their speed gives them and whose edges are longer the
+// Static mapping (Pellegrini and Roman 1996): the graph of the ops, without the direction of its edges, onto the graph
+// of the devices, whose vertices have the share of the work that their speed gives them and whose edges are longer the
 // longer a transfer takes. The opponent of Mirhoseini et al. 2017 (section 4.2) and Placeto (Addanki et al. 2019). It
 // knows no memory. Strictly and loosely balanced, each by first come and by rank: four evaluations.
 class ScotchPlanner : public NamedPlanner {

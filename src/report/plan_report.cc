@@ -65,15 +65,17 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   return fmt::format("{} over {} alone, the fastest single device{}", Factor(*best / time), name, most);
 }
 
-// "heft 9.57 ms, then local_search 8.31 ms": the members of a portfolio that were ahead one after another, the last few.
+// "heft 9.57 ms, then local_search 8.31 ms": the members of a portfolio that were ahead one after another, the last
+// few.
 std::string DescribeLeaders(const Problem& problem, const Objective& objective,
                             std::span<const Contribution> contributions) {
   constexpr size_t kShown = 4;
   std::vector<std::string> leaders;
   for (const Contribution& each : contributions) {
     if (!each.led) continue;
-    const std::string value = each.score.fits() ? ObjectiveText(problem, objective, each.score.value())
-                              : each.score.failed() ? "failed" : "does not fit";
+    const std::string value = each.score.fits()     ? ObjectiveText(problem, objective, each.score.value())
+                              : each.score.failed() ? "failed"
+                                                    : "does not fit";
     leaders.push_back(fmt::format("{} {}", each.planner, value));
   }
   const size_t left_out = leaders.size() - std::min(leaders.size(), kShown);

@@ -144,8 +144,7 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
   // What OpenVINO ran as one kernel, a convolution with its activation among it, is one for the plan too.
-  const std::string conv = "/features/features.3/squeeze/Conv",
-                    relu = "/features/features.3/squeeze_activation/Relu";
+  const std::string conv = "/features/features.3/squeeze/Conv", relu = "/features/features.3/squeeze_activation/Relu";
   const auto has_both = [&](const nlohmann::json& kernel) {
     return std::ranges::count(kernel, conv) == 1 && std::ranges::count(kernel, relu) == 1;
   };
