@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <metis.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -15,6 +18,30 @@ namespace berth {
 namespace {
 
 static_assert(std::is_same_v<idx_t, int32_t>, "METIS must have been built with indices of 32 bits");
+
+// METIS prints what it takes for mistakes, as that a part will be empty, to standard output, where our answer goes: while
+// this lives nothing is printed there.
+class Silence {
+ public:
+  Silence() {
+    std::fflush(stdout);
+    before_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (before_ >= 0 && nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+    if (nowhere >= 0) ::close(nowhere);
+  }
+  ~Silence() {
+    if (before_ < 0) return;
+    std::fflush(stdout);
+    ::dup2(before_, STDOUT_FILENO);
+    ::close(before_);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  int before_;
+};
 
 // Multilevel k-way partition (Karypis and Kumar 1998) of the ops that must share a device as one, without the direction
 // of edges: least transfer time is cut, and each device has the share of the work that its speed gives it, and, as a
@@ -87,6 +114,7 @@ class MetisPlanner : public NamedPlanner {
     // METIS changes nothing that it is given, but does not say so; it draws from the C library's random numbers.
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
+    const Silence silence;
     const int outcome = METIS_PartGraphKway(&count, &constraints, const_cast<idx_t*>(graph.firsts().data()),
                                             const_cast<idx_t*>(graph.neighbours().data()), weight.data(), nullptr,
                                             const_cast<idx_t*>(graph.ties().data()), &parts, share.data(),
