@@ -19,8 +19,8 @@ namespace {
 
 static_assert(std::is_same_v<idx_t, int32_t>, "METIS must have been built with indices of 32 bits");
 
-// METIS prints what it takes for mistakes, as that a part will be empty, to standard output, where our answer goes: while
-// this lives nothing is printed there.
+// METIS prints what it takes for mistakes, as that a part will be empty, to standard output, where our answer goes:
+// while this lives nothing is printed there.
 class Silence {
  public:
   Silence() {

@@ -145,10 +145,13 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
   // What OpenVINO ran as one kernel, a convolution with its activation among it, is one for the plan too.
   const std::string conv = "/features/features.3/squeeze/Conv", relu = "/features/features.3/squeeze_activation/Relu";
-  const auto has_both = [&](const nlohmann::json& kernel) {
+  const auto has_both = [&](const std::vector<std::string>& kernel) {
     return std::ranges::count(kernel, conv) == 1 && std::ranges::count(kernel, relu) == 1;
   };
-  for (const auto& device : answer["devices"]) EXPECT_TRUE(std::ranges::any_of(device["fused"], has_both)) << device;
+  for (const auto& device : answer["devices"]) {
+    const auto kernels = device["fused"].get<std::vector<std::vector<std::string>>>();
+    EXPECT_TRUE(std::ranges::any_of(kernels, has_both)) << device;
+  }
   const Outcome parting = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
                                     "profile(file=" + table + ")", "--planner", "round_robin", "--json"});
   ASSERT_EQ(parting.code, 0) << parting.err;
