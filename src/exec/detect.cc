@@ -59,7 +59,9 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
   std::vector<Device> devices;
   for (const nlohmann::json& one : found) {
     const std::string runs_on = one.at("runs_on");
-    Device device{.name = NameOf(runs_on), .kind = KindOf(runs_on)};
+    Device device;
+    device.name = NameOf(runs_on);
+    device.kind = KindOf(runs_on);
     device.runs_on = runs_on;
     if (runs_on != "CPU") {
       devices.push_back(std::move(device));
