@@ -128,7 +128,7 @@ class AutoPlanner : public NamedPlanner {
       plan.priority.clear();
       plan.sequence = schedule.InOrder();
       if (!orders.Done()) orders.Evaluate(plan);
-      search_.Adopt(orders.Found(), "its order from a schedule");
+      search_.Adopt(orders.Found(), "that plan in a schedule's order");
     }
 
     PlanResult Finish() {
