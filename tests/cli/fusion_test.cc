@@ -103,7 +103,7 @@ void WriteFlatProfile(const std::string& path, const std::string& fused) {
 TEST(Fusion, WhatAProfileMeasuredAsOneKernelIsNotPartedForFree) {
   const Folder folder;
   const std::string path = (folder.path() / "profile.json").string(), costs = "profile(file=" + path + ")";
-  WriteFlatProfile(path, json({{kConv, kRelu}}).dump());
+  WriteFlatProfile(path, json::array({json::array({kConv, kRelu})}).dump());
   const auto plan = [&](std::vector<std::string> options) {
     options.insert(options.end(), {"--costs", costs, "--evaluator", "parallel(io=everywhere)"});
     return Plan(std::move(options)).json();
