@@ -122,7 +122,8 @@ TEST(Fusion, WhatAProfileMeasuredAsOneKernelIsNotPartedForFree) {
   const Outcome parted = RunBerth({"simulate", "--plan", saved, "--json"});
   ASSERT_EQ(parted.code, 0) << parted.err;
   double seconds = 0;
-  for (const json& op : parted.json().at("ops")) {
+  const json ops = parted.json().at("ops");
+  for (const json& op : ops) {
     if (op.at("name") != kConv && op.at("name") != kRelu) continue;
     const double took = op.at("end_seconds").get<double>() - op.at("start_seconds").get<double>();
     EXPECT_GT(took, 0) << op;
