@@ -108,7 +108,7 @@ void WriteHsdagOthers(const Catalogs& catalogs, bool quick, const std::string& p
 // Which change makes the published form learn: what is drawn costs less at the end of training than at its beginning,
 // and than what the untrained twin draws.
 void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int seeds = quick ? 1 : 10;
+  const int seeds = quick ? 1 : 2;
   const int64_t evaluations = quick ? 200 : 2000;
   std::vector<Table> tables;
   Table& table = tables.emplace_back(MakeScenario(catalogs, kBenchmarks[0], "hsdag_20us"));
