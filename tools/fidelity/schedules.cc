@@ -126,8 +126,9 @@ std::vector<FidelityTable> HsdagFidelity(const std::string&) {
     const auto graph = std::make_shared<const Graph>(models.Make(e.name));
     double nodes = static_cast<double>(graph->num_ops()), edges = static_cast<double>(graph->num_edges());
     if (!e.grouping.empty()) {
-      const auto cluster =
-          std::make_shared<const Cluster>("one", std::vector<Device>(1, Device{.name = "cpu"}), std::vector<Link>(1));
+      std::vector<Device> devices(1);
+      devices.front().name = "cpu";
+      const auto cluster = std::make_shared<const Cluster>("one", std::move(devices), std::vector<Link>(1));
       const Problem problem(graph, cluster, {.time = std::vector<double>(graph->num_ops()), .source = "none"});
       const Grouping grouping = groupings.Make(e.grouping, problem, {});
       nodes = static_cast<double>(grouping.num_groups());
