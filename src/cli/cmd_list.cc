@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/learning.h"
 #include "cli/listing.h"
 #include "report/table.h"
 
