@@ -13,6 +13,7 @@ Catalogs::Catalogs() {
   RegisterSyntheticModels(models);
   RegisterRecurrentModels(models);
   RegisterTransformerModels(models);
+  RegisterRecommendationModels(models);
   RegisterConvolutionModels(models);
   RegisterTaskGraphs(models);
   RegisterIrModels(models);

@@ -15,6 +15,7 @@ ModelCatalog Families() {
   ModelCatalog catalog("model");
   RegisterRecurrentModels(catalog);
   RegisterTransformerModels(catalog);
+  RegisterRecommendationModels(catalog);
   RegisterConvolutionModels(catalog);
   RegisterTaskGraphs(catalog);
   return catalog;
@@ -86,6 +87,33 @@ TEST(ModelFamilies, GiveInceptionItsPublishedSize) {
   const Graph graph = Families().Make("inception_v3");
   EXPECT_NEAR(graph.total_flops() / 2e9, 5.71, 0.05);
   EXPECT_NEAR(static_cast<double>(graph.total_parameter_bytes()) / 4e6, 23.8, 0.1);
+}
+
+// All tokens together do `chosen` times the work of one feed-forward, however many experts share it.
+TEST(ModelFamilies, GiveEachExpertItsShareOfTheTokens) {
+  const ModelCatalog catalog = Families();
+  const auto flops_of_experts = [&](const std::string& model) {
+    const Graph graph = catalog.Make(model);
+    double flops = 0;
+    for (const OpId op : graph.ops()) {
+      const std::string_view name = graph.op_name(op);
+      const bool product = graph.op_type(op) == "Gemm" && name.find("expert") != std::string_view::npos;
+      if (product && name.find("gate") == std::string_view::npos) flops += graph.work(op).flops;
+    }
+    return flops;
+  };
+  const double one_feed_forward = 2.0 * 2 * 1024 * 512 * 2048;
+  EXPECT_NEAR(flops_of_experts("mixture(layers=2)") / (2 * one_feed_forward), 1, 0.01);
+  EXPECT_NEAR(flops_of_experts("mixture(layers=2,experts=32,chosen=1)") / one_feed_forward, 1, 0.01);
+  EXPECT_THROW(catalog.Make("mixture(experts=2,chosen=3)"), Error);
+}
+
+TEST(ModelFamilies, KeepTheBytesOfARecommenderInItsTables) {
+  const Graph graph = Families().Make("dlrm");
+  EXPECT_EQ(CountTypes(graph).at("Gather"), 27);
+  const double tables = 26.0 * 100000 * 64 * 4;
+  EXPECT_GT(static_cast<double>(graph.total_parameter_bytes()), tables);
+  EXPECT_LT(static_cast<double>(graph.total_parameter_bytes()), 1.02 * tables);
 }
 
 TEST(TaskGraphs, HaveTheOpsThatTheirFormulasSay) {

@@ -137,6 +137,52 @@ Graph MakeTransformerXl(const Params& params) {
   return net.Build();
 }
 
+// Lepikhin et al. 2020, section 2.2: a gate sends each token to `chosen` of the experts, each of which gets as many as
+// the others do (what the loss there trains for), and the results are summed with the gate's weights.
+Value Experts(NetBuilder& net, const Value& x, int64_t experts, int64_t chosen, int64_t inner) {
+  const NetBuilder::Scope scope(net, "experts");
+  const int64_t tokens = x.Dim(0) * x.Dim(1), hidden = x.Dim(2);
+  const Value rows = net.Reshape(x, {tokens, hidden});
+  const Value odds = net.Unary("Softmax", net.Linear(rows, experts, "gate"));
+  const std::vector<Value> best = net.Ops("TopK", {odds}, {{tokens, chosen}, {tokens, chosen}});
+  const int64_t each = (tokens * chosen + experts - 1) / experts;
+  std::vector<Value> results;
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    const NetBuilder::Scope one(net, fmt::format("expert{}", expert));
+    // Which tokens these are.
+    const Value mine = net.Op("Compress", {best[1]}, {each});
+    const Value own = net.Op("Gather", {rows, mine}, {each, hidden});
+    const Value made = net.Linear(net.Unary("Relu", net.Linear(own, inner, "inner")), hidden, "outer");
+    const Value weight = net.Op("Gather", {best[0], mine}, {each, 1});
+    results.push_back(net.Binary("Mul", made, weight));
+  }
+  const Value together = net.Op("Gather", {net.Concat(results, 0), best[1]}, {tokens, chosen, hidden});
+  return net.Reshape(net.Op("ReduceSum", {together}, {tokens, hidden}), x.dims);
+}
+
+Graph MakeMixture(const Params& params) {
+  CheckHeads(params);
+  const int64_t batch = params.Int("batch"), length = params.Int("length"), hidden = params.Int("hidden");
+  const int64_t experts = params.Int("experts"), chosen = params.Int("chosen");
+  if (chosen > experts) {
+    throw Error("model {}: chosen={} is more than experts={}", params.canonical(), chosen, experts);
+  }
+  NetBuilder net(params.canonical());
+  const Value ids = net.Input("ids", {batch, length});
+  const Value mask = net.Weight("mask", {length, length});
+  Value x = net.Embed(net.Weight("embedding", {params.Int("vocabulary"), hidden}), ids);
+  for (int64_t layer = 0; layer < params.Int("layers"); ++layer) {
+    const NetBuilder::Scope scope(net, fmt::format("layer{}", layer));
+    x = LayerNorm(net, net.Binary("Add", x, SelfAttention(net, x, mask, params.Int("heads"))), "norm1");
+    // Every other feed-forward has experts.
+    const Value fed = layer % 2 == 1 ? Experts(net, x, experts, chosen, params.Int("inner"))
+                                     : FeedForward(net, x, params.Int("inner"));
+    x = LayerNorm(net, net.Binary("Add", x, fed), "norm2");
+  }
+  net.Output(net.Unary("Softmax", net.Linear(x, params.Int("vocabulary"), "output")));
+  return net.Build();
+}
+
 }  // namespace
 
 void RegisterTransformerModels(ModelCatalog& catalog) {
@@ -159,6 +205,17 @@ void RegisterTransformerModels(ModelCatalog& catalog) {
                               Count("batch", 32, "segments at once"),
                               Count("vocabulary", 32000, "words in the table and in the result")}},
               MakeTransformerXl);
+  catalog.Add(
+      {.name = "mixture",
+       .sentence = "A language model in which a gate chooses experts for every token, in every other layer.",
+       .source = "Lepikhin et al. 2020, arXiv 2006.16668, section 2",
+       .parameters = {Count("layers", 4, "layers"), Count("experts", 8, "experts of a layer"),
+                      Count("chosen", 2, "experts that a token goes to"), Count("hidden", 512, "features per token"),
+                      Count("heads", 8, "attention heads; divide hidden"),
+                      Count("inner", 2048, "features inside an expert"), Count("length", 128, "tokens per segment"),
+                      Count("batch", 8, "segments at once"),
+                      Count("vocabulary", 32000, "words in the table and in the result")}},
+      MakeMixture);
 }
 
 }  // namespace berth

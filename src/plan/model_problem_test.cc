@@ -16,6 +16,7 @@ Problem ModelProblem(const std::string& model, const std::string& cluster, bool 
   RegisterSyntheticModels(models);
   RegisterRecurrentModels(models);
   RegisterTransformerModels(models);
+  RegisterRecommendationModels(models);
   RegisterConvolutionModels(models);
   ClusterCatalog clusters("cluster");
   RegisterClusterPresets(clusters);

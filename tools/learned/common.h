@@ -52,6 +52,7 @@ struct Part {
 };
 void WriteHsdag(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHsdagOthers(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteHsdagElsewhere(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHsdagAblations(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictures);

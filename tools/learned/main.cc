@@ -15,6 +15,7 @@ namespace {
 constexpr Part kParts[] = {
     {"hsdag", "HSDAG on Inception-V3", WriteHsdag},
     {"hsdag-others", "HSDAG on its other benchmarks", WriteHsdagOthers},
+    {"hsdag-elsewhere", "HSDAG where ops run side by side, beside simple planners", WriteHsdagElsewhere},
     {"hsdag-learning", "which change makes HSDAG's published form learn", WriteHsdagLearning},
     {"hsdag-ablations", "what each part of it does", WriteHsdagAblations},
     {"placeto", "Placeto on its simulator", WritePlaceto},

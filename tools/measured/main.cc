@@ -103,6 +103,8 @@ void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
   }
   const CutCosts costs = fit.Fit();
   models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
+  fmt::print("What one part costs above its ops' times and the bytes that it shares: {:.0f} us.\n",
+             costs.part_overhead * 1e6);
   fmt::print(
       "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
       "plans "
