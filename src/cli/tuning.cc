@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -21,6 +22,10 @@ std::vector<PlanRun> FastestFirst(const std::vector<TunedPlan>& plans) {
   }
   std::ranges::stable_sort(order, {}, &PlanRun::seconds);
   return order;
+}
+
+bool OnOneDevice(const std::vector<DeviceId>& device) {
+  return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
 }
 
 }  // namespace
@@ -53,7 +58,12 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     // A round whose searches find nothing new looks longer.
     const int searches = kSearches * static_cast<int>(std::max<size_t>(1, wanted / 4));
     for (int longer = 1; longer <= 3 && chosen.empty(); ++longer) {
-      choose(runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer));
+      std::vector<std::vector<DeviceId>> candidates =
+          runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer);
+      // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
+      const auto alone = round == 0 ? std::ranges::find_if(candidates, OnOneDevice) : candidates.end();
+      if (alone != candidates.end()) choose({*alone});
+      choose(std::move(candidates));
     }
     // Where searches end with the same few plans, what is near the fastest of these may be faster than predicted.
     for (const PlanRun& fast : FastestFirst(tuning.plans)) {

@@ -203,6 +203,7 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
     EXPECT_GT(plan["predicted_seconds"], 0) << plan;
     rounds.insert(plan["round"].get<int>());
   }
+  EXPECT_EQ(answer["plans"][0]["parts"], 1) << "the fastest device alone comes first";
   EXPECT_GT(rounds.size(), 1u);  // it plans again after the first runs
   EXPECT_EQ(answer["outputs_equal"], true);
   EXPECT_TRUE(std::filesystem::exists(folder / "tuned.profile.json"));
