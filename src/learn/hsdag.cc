@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -19,10 +21,22 @@ namespace {
 
 struct HsdagTask : Task {
   HsdagTask(const Problem& of, const HsdagOptions& options)
-      : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {}
+      : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {
+    if (options.near == 0) return;
+    GroupingCatalog groupings("grouping");
+    RegisterGroupings(groupings);
+    const Grouping grouping = groupings.Make("layers", of, {});
+    layers.resize(grouping.num_groups());
+    for (size_t v = 0; v < coarse.size(); ++v) {
+      const OpId first = coarse.grouping.ops_of(MakeId<GroupId>(v)).front();
+      layers[Index(grouping.group_of(first))].push_back(static_cast<int32_t>(v));
+    }
+    std::erase_if(layers, [](const std::vector<int32_t>& layer) { return layer.empty(); });
+  }
 
   CoarseGraph coarse;
   NodePlacer placer;
+  std::vector<std::vector<int32_t>> layers;  // the nodes of each, where some placements are drawn near others
   std::unique_ptr<LevelGraph> level;
   std::vector<at::Tensor> features;  // by way to play
 };
@@ -41,6 +55,7 @@ struct HsdagEpisode : Episode {
   std::vector<Step> steps;
   // Per step, the device of each node: as decided, and as placed, which is another where constraints join nodes.
   std::vector<std::vector<int32_t>> decided, placed;
+  std::vector<std::vector<int32_t>> near;  // per placement beside the steps, the device of each node as placed
 };
 
 // The distributions behind the decisions, once for each different state that the episode went through.
@@ -67,6 +82,9 @@ class HsdagCritic : public Critic {
     const auto& episode = static_cast<const HsdagEpisode&>(of);
     for (size_t i = 0; i < episode.cost.size(); ++i) {
       if (std::isfinite(episode.cost[i])) model_.Learn(episode.placed[i], episode.cost[i]);
+    }
+    for (size_t i = 0; i < episode.beside.size(); ++i) {
+      if (std::isfinite(episode.beside[i])) model_.Learn(episode.near[i], episode.beside[i]);
     }
   }
 
@@ -138,6 +156,114 @@ std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, b
   return drawn;
 }
 
+// By node and device, what a policy thinks.
+struct Odds {
+  at::Tensor log_probabilities;  // groups x devices, contiguous
+  std::span<const int32_t> group_of_node;
+
+  double operator()(size_t node, size_t device) const {
+    const auto row = static_cast<size_t>(group_of_node[node]) * static_cast<size_t>(log_probabilities.size(1));
+    return std::exp(static_cast<double>(log_probabilities.const_data_ptr<float>()[row + device]));
+  }
+};
+
+// An index, as likely as its weight says; none where all are 0.
+std::optional<size_t> DrawByWeight(std::span<const double> weight, Random& random) {
+  double sum = 0;
+  for (const double each : weight) sum += each;
+  if (!(sum > 0)) return {};
+  double left = random.Uniform() * sum;
+  std::optional<size_t> drawn;
+  for (size_t i = 0; i < weight.size() && left >= 0; ++i) {
+    if (weight[i] <= 0) continue;
+    drawn = i;
+    left -= weight[i];
+  }
+  return drawn;
+}
+
+// Moves a layer, or a node and some of its neighbours, to one other device; false where it came upon nothing to move.
+// Every second node is one that the policy wants elsewhere, and goes where it wants it.
+bool Move(const HsdagTask& task, const Odds& odds, Random& random, std::span<int32_t> device_of_node) {
+  constexpr double kLayers = 0.15;  // the share of moves that take a whole layer
+  constexpr int kMagnitudes = 6;    // a cluster has up to 2^(kMagnitudes - 1) nodes
+  const CoarseGraph& graph = task.coarse;
+  const size_t devices = graph.num_devices;
+  const auto can_run = [&](size_t node, size_t device) {
+    return graph.can_run(node, DeviceId{static_cast<int32_t>(device)});
+  };
+  if (random.Uniform() < kLayers) {
+    const std::vector<int32_t>& layer = task.layers[random.Below(task.layers.size())];
+    const size_t to = random.Below(devices);
+    bool moves = false;
+    for (const int32_t node : layer) {
+      int32_t& device = device_of_node[static_cast<size_t>(node)];
+      if (device == static_cast<int32_t>(to) || !can_run(static_cast<size_t>(node), to)) continue;
+      device = static_cast<int32_t>(to);
+      moves = true;
+    }
+    return moves;
+  }
+  size_t first = random.Below(graph.size());
+  const bool by_odds = random.Uniform() < 0.5;
+  std::vector<double> weight;
+  if (by_odds) {
+    for (size_t v = 0; v < graph.size(); ++v) weight.push_back(1 - odds(v, static_cast<size_t>(device_of_node[v])));
+    first = DrawByWeight(weight, random).value_or(first);
+  }
+  weight.assign(devices, 0);
+  for (size_t d = 0; d < devices; ++d) {
+    const bool elsewhere = static_cast<size_t>(device_of_node[first]) != d;
+    if (elsewhere && can_run(first, d)) weight[d] = by_odds ? std::max(odds(first, d), 1e-9) : 1;
+  }
+  const std::optional<size_t> to = DrawByWeight(weight, random);
+  if (!to) return false;
+  std::vector<size_t> moved = {first};
+  const auto device = static_cast<int32_t>(*to);
+  device_of_node[first] = device;
+  const size_t most = random.Below(size_t{1} << random.Below(kMagnitudes)) + 1;
+  for (size_t i = 1; i < most; ++i) {
+    const size_t from = moved[random.Below(moved.size())];
+    const auto& parents = graph.parents[from];
+    const auto& children = graph.children[from];
+    if (parents.empty() && children.empty()) break;
+    const size_t edge = random.Below(parents.size() + children.size());
+    const auto next = static_cast<size_t>(edge < parents.size() ? parents[edge] : children[edge - parents.size()]);
+    if (device_of_node[next] == device || !can_run(next, *to)) continue;
+    device_of_node[next] = device;
+    moved.push_back(next);
+  }
+  return true;
+}
+
+// Scores so many placements beside the episode's steps, each a move away from the best so far.
+void ScoreNear(const HsdagTask& task, const Odds& odds, int64_t count, Search& search, const PlayOptions& play,
+               Random& random, HsdagEpisode& episode) {
+  if (count <= 0) return;
+  std::vector<int32_t> best(task.coarse.size());
+  task.coarse.ReadBack(play.best->device, best);
+  double best_cost = CostOf(task.problem, play.best_score, play.memory_penalty);
+  std::set<std::vector<int32_t>> scored;
+  std::vector<DeviceId> placement(task.problem.num_ops());
+  for (int64_t i = 0; i < count && !play.stopped(); ++i) {
+    std::vector<int32_t> moved = best;
+    if (!Move(task, odds, random, moved) || !scored.insert(moved).second) continue;
+    task.placer.Place(moved, placement);
+    if (task.has_rules()) {
+      task.KeepRules(placement);
+      task.coarse.ReadBack(placement, moved);
+    }
+    const double cost = CostOf(task.problem, search.Evaluate({.device = placement}, play.cause), play.memory_penalty);
+    episode.beside.push_back(cost);
+    // Makespans have wide plateaus.
+    if (cost <= best_cost) {
+      best_cost = cost;
+      best = moved;
+    }
+    episode.near.push_back(std::move(moved));
+  }
+}
+
 }  // namespace
 
 HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random) : options_(options) {
@@ -175,14 +301,15 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   return task;
 }
 
-int64_t HsdagPolicy::evaluations(const Task&) const { return options_.steps; }
-
 std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search& search, std::span<Random> randoms,
                                                         const PlayOptions& play) const {
   const torch::NoGradGuard no_gradient;
   const auto& task = static_cast<const HsdagTask&>(base);
-  int64_t steps = play.evaluations > 0 ? std::min(play.evaluations, options_.steps) : options_.steps;
+  int64_t steps = play.evaluations > 0 ? std::min(play.evaluations, this->steps()) : this->steps();
   if (play.greedy && stationary()) steps = 1;
+  // What the free episode has beside its steps, as far as its share of the evaluations goes.
+  int64_t near = play.greedy || play.best == nullptr || play.way > 0 ? 0 : this->near();
+  if (play.evaluations > 0) near = std::min(near, play.evaluations - steps);
   std::vector<DeviceId> placement(task.problem.num_ops());
   std::vector<std::unique_ptr<Episode>> episodes;
   for (Random& random : randoms) {
@@ -226,6 +353,9 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
         features = features + out.embedding.index_select(0, torch::tensor(of, torch::kInt64));
       }
       episode->steps.push_back(std::move(step));
+    }
+    if (!episode->steps.empty()) {
+      ScoreNear(task, {log_probabilities.contiguous(), out.group_of_node}, near, search, play, random, *episode);
     }
     episodes.push_back(std::move(episode));
   }

@@ -1,6 +1,8 @@
 // HSDAG (Duan et al. 2024): a policy that groups a graph by learned scores of its edges and places the groups.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "learn/critic.h"
@@ -16,6 +18,10 @@ struct HsdagOptions {
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14
   bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
+  // Ours: such a share of an episode's placements is drawn near the best one so far, one move each: a node and some of
+  // its neighbours go to another device, both chosen by the policy's odds half of the time. They teach the critic
+  // alone.
+  double near = 0;
   // Ours: each worker plays once freely and once held to each device, with a feature column per device that says so.
   bool held = false;
 };
@@ -26,7 +32,8 @@ class HsdagPolicy : public Policy {
   HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random);
 
   std::unique_ptr<Task> Prepare(const Problem& problem) const override;
-  int64_t evaluations(const Task& task) const override;
+  int64_t evaluations(const Task&) const override { return options_.steps; }
+  int64_t evaluations_in(const Task&, int64_t way) const override { return steps() + (way == 0 ? near() : 0); }
   int64_t ways() const override { return options_.held ? 1 + options_.shape.devices : 1; }
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
@@ -34,6 +41,12 @@ class HsdagPolicy : public Policy {
   std::string shape() const override;
 
  private:
+  // Of an episode, and those beside them, which the free one of an update has for all of them.
+  int64_t steps() const { return options_.steps - near() / ways(); }
+  int64_t near() const {
+    return ways() *
+           std::min<int64_t>(std::llround(options_.near * static_cast<double>(options_.steps)), options_.steps - 1);
+  }
   // Without a state and without dropout all steps of an episode see the same distribution.
   bool stationary() const { return !options_.state_update && options_.shape.dropout == 0; }
 

@@ -34,7 +34,11 @@ std::vector<Parameter> HsdagParameters() {
           Real("hold", "0",
                "weight per decision that holds additional episodes to each device in turn; it falls to a thousandth; 0 "
                "(as without a critic): no such episodes",
-               0, 1e6)};
+               0, 1e6),
+          Real("near", "0",
+               "share of an episode's placements that are drawn near the best one so far, one move each, and teach the "
+               "critic alone; 0 without a critic",
+               0, 0.95)};
 }
 
 // What works best here, what the paper says, and what its released code does.
@@ -47,6 +51,7 @@ const std::vector<Mode>& HsdagModes() {
                                             {"critic", "costs"},
                                             {"imagined", "30"},
                                             {"hold", "0.01"},
+                                            {"near", "0.9"},
                                             {"costs", "true"},
                                             {"columns", "fixed"},
                                             {"normalised", "true"},
@@ -97,7 +102,8 @@ HsdagOptions HsdagOptionsOf(const Params& params) {
                        .normalised = params.Bool("normalised")},
           .colocation = params.Text("colocation"),
           .steps = params.Int("steps"),
-          .state_update = params.Bool("state")};
+          .state_update = params.Bool("state"),
+          .near = params.Text("critic") == "none" ? 0 : params.Real("near")};
 }
 
 void CompleteHsdag(const Params& given, const Params& params, Method& method) {

@@ -298,6 +298,52 @@ TEST(LinearCritic, KnowsSerialFromTheStartAndLearnsItFromNothing) {
   EXPECT_LT(blank_error, 0.01 * cost);
 }
 
+// Where ops run side by side no sum of prices is what a placement costs, and the model must not take each cost for what
+// its weights alone explain.
+TEST(LinearCritic, LearnsHowWrongItIs) {
+  const auto noise_on = [](const char* evaluator) {
+    const Case test("layered(ops=30,width=4,seed=8)", "cpu_gpu", evaluator);
+    const CoarseGraph graph = MakeCoarseGraph(*test.problem, "none");
+    const NodePlacer placer(*test.problem, graph);
+    const auto workspace = test.judged->NewWorkspace();
+    LinearCritic critic(*test.problem, graph, true);
+    Random random(4);
+    std::vector<int32_t> device(graph.size());
+    std::vector<DeviceId> placement(test.problem->num_ops());
+    double squares = 0;
+    for (int trial = 0; trial < 600; ++trial) {
+      for (int32_t& each : device) each = static_cast<int32_t>(random.Below(2));
+      placer.Place(device, placement);
+      const double cost = test.judged->ScorePlan({.device = placement}, *workspace).value();
+      if (trial >= 400) squares += std::pow(critic.Predict(device) - cost, 2) / 200;
+      critic.Learn(device, cost);
+    }
+    return std::pair(std::sqrt(critic.State().back().item<double>()), std::sqrt(squares));
+  };
+  const auto [serial, serial_error] = noise_on("serial(io=everywhere)");
+  const auto [parallel, parallel_error] = noise_on("parallel(contention=ports,io=everywhere)");
+  EXPECT_LT(serial_error, 1e-6 * serial);
+  EXPECT_GT(parallel, 5 * serial);
+  // Weights are uncertain too, so that its errors are somewhat larger.
+  EXPECT_GT(parallel, 0.5 * parallel_error);
+  EXPECT_LT(parallel, 1.2 * parallel_error);
+}
+
+TEST(Hsdag, DrawsNearTheBestPlacementAndFindsABetterOneThere) {
+  const Case test("layered(ops=60,width=6,seed=3)", "k80x2", "parallel(contention=ports)");
+  PlannerCatalog planners;
+  RegisterLearned(planners);
+  const auto found = [&](const char* name, uint64_t seed) {
+    const PlanResult result = planners.MakePlanner(name)->MakePlan(
+        {.evaluator = *test.judged, .budget = {.evaluations = 300}, .random = Random(seed)});
+    EXPECT_EQ(result.evaluations, 300) << name;
+    return result.score.value();
+  };
+  for (const uint64_t seed : {1, 2, 3}) {
+    EXPECT_LT(found("hsdag(hidden=8)", seed), found("hsdag(hidden=8,near=0)", seed)) << "with seed " << seed;
+  }
+}
+
 TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   const Case test("fork_join(width=3,depth=2)");
   PlannerCatalog planners;

@@ -119,6 +119,9 @@ void Learner::CollectCosts(std::span<const Play> plays, CurvePoint& point) {
         logarithms += std::log(cost / Scale(play.index));
         ++asked;
       }
+      for (const double cost : episode->beside) {
+        if (std::isfinite(cost)) point.best_cost = std::min(point.best_cost, cost * unit);
+      }
       // NaN where nobody asked.
       if (episode->start_cost * unit < point.start_cost) point.start_cost = episode->start_cost * unit;
       point.groups += episode->decisions_per_step();

@@ -54,7 +54,8 @@ LinearCritic::LinearCritic(const Problem& problem, const CoarseGraph& graph, boo
   }
   for (size_t i = 1; i < deviation.size(); ++i) deviation[i] = costs ? deviation[i] + 0.01 * share : 2 * share;
 
-  noise_ = std::pow(1e-3 * whole, 2);
+  least_noise_ = std::pow(1e-3 * whole, 2);
+  noise_ = {least_noise_};
   dense_ = weight_.size() <= kDense;
   const size_t n = weight_.size();
   covariance_.assign(dense_ ? n * n : n, 0);
@@ -93,7 +94,7 @@ void LinearCritic::Learn(std::span<const int32_t> device_of_node, double cost) {
   const size_t n = weight_.size();
   // gain = covariance * features / (features^T covariance features + noise)
   std::vector<double> gain(n, 0);
-  double error = cost, variance = noise_;
+  double error = cost, explained = 0;
   for (const Feature& feature : features) {
     error -= weight_[feature.at] * feature.value;
     if (dense_) {
@@ -103,7 +104,11 @@ void LinearCritic::Learn(std::span<const int32_t> device_of_node, double cost) {
       gain[feature.at] += covariance_[feature.at] * feature.value;
     }
   }
-  for (const Feature& feature : features) variance += gain[feature.at] * feature.value;
+  for (const Feature& feature : features) explained += gain[feature.at] * feature.value;
+  // What an error has above the variance that the weights account for, in the mean over the last errors.
+  constexpr double kShare = 0.02;
+  noise_[0] = std::max((1 - kShare) * noise_[0] + kShare * (error * error - explained), least_noise_);
+  const double variance = explained + noise_[0];
   for (size_t i = 0; i < n; ++i) weight_[i] += gain[i] * (error / variance);
   if (!dense_) {
     for (const Feature& feature : features) {
@@ -165,7 +170,7 @@ std::vector<at::Tensor> LinearCritic::State() {
   const auto view = [](std::vector<double>& values) {
     return torch::from_blob(values.data(), {static_cast<int64_t>(values.size())}, torch::kFloat64);
   };
-  return {view(weight_), view(covariance_)};
+  return {view(weight_), view(covariance_), view(noise_)};
 }
 
 }  // namespace berth

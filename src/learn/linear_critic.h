@@ -53,7 +53,9 @@ class LinearCritic {
   std::vector<double> weight_;      // constant, nodes x (devices - 1) against device 0, tensors
   std::vector<double> covariance_;  // weights x weights, or the diagonal
   bool dense_;
-  double noise_;  // variance of what the model cannot explain
+  // The variance of what the model cannot explain, learned from its errors, and the least that it is taken for.
+  std::vector<double> noise_;
+  double least_noise_;
 };
 
 }  // namespace berth

@@ -63,7 +63,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
   for (int64_t p = 0, left = evaluations; p < this->plays() && left > 0; ++p) {
     const size_t index = static_cast<size_t>(update * method_.learner.workers + p / ways) % cases_.size();
     const int64_t rollouts = std::min(method_.learner.rollouts, left);
-    const int64_t wanted = std::min(policy_.evaluations(*cases_[index].task), left / rollouts);
+    const int64_t wanted = std::min(policy_.evaluations_in(*cases_[index].task, p % ways), left / rollouts);
     std::unique_ptr<Workspace>& workspace = workspaces_[static_cast<size_t>(p)][index];
     if (workspace == nullptr) workspace = cases_[index].scoring->NewWorkspace();
     plays.push_back({.index = index});
@@ -81,6 +81,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
       randoms.push_back(random.Fork(static_cast<uint64_t>(update) + 1,
                                     p * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
     }
+    const Search& best = *cases_[plays[p].index].search;
     plays[p].episodes = policy_.Play(*cases_[plays[p].index].task, *share.search, randoms,
                                      {.evaluations = share.evaluations,
                                       .memory_penalty = method_.scoring.memory_penalty,
@@ -91,6 +92,8 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
                                       .update = update,
                                       .threads = inside,
                                       .drawn = method_.memory.distinct ? &memories_[plays[p].index] : nullptr,
+                                      .best = best.has_best() ? &best.best() : nullptr,
+                                      .best_score = best.has_best() ? best.best_score() : Score(),
                                       .stop = stop});
     plays[p].found = share.search->Found();
   });

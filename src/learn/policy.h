@@ -28,6 +28,8 @@ struct Episode {
   std::vector<double> cost{};
   std::vector<int32_t> step_of{};  // per decision, ascending
   std::vector<float> log_prob{};   // per decision, when it was made
+  // In time units: of placements that were scored beside the steps, which no rule weighs. NaN as above.
+  std::vector<double> beside{};
   // Per decision, the device; where each is that of a node and there is nothing else to remember, else empty.
   std::vector<int64_t> device{};
 
@@ -94,6 +96,9 @@ struct PlayOptions {
   int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
   const Memory* drawn = nullptr;  // what shall not be drawn once more; null: it may
+  // The best plan on the task before this update; null where there is none.
+  const Plan* best = nullptr;
+  Score best_score{};
   // Asked between steps, from any thread: once true, episodes end where they are, perhaps before their first step or in
   // the middle of one. Such episodes must not be recalled.
   std::function<bool()> stop{};
@@ -111,6 +116,8 @@ class Policy : public torch::nn::Module {
   // For how many placements a whole episode asks for a score, and a greedy one that only wants its last.
   virtual int64_t evaluations(const Task& task) const = 0;
   virtual int64_t greedy_evaluations(const Task&) const { return 1; }
+  // The same in one of its ways to play; so many in the mean over them.
+  virtual int64_t evaluations_in(const Task& task, int64_t) const { return evaluations(task); }
 
   // In how many ways it plays. Each worker plays in all of them, and the best of their likeliest placements is the
   // policy's answer.
