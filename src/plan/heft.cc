@@ -61,7 +61,7 @@ class ListPlanner : public NamedPlanner {
       }
     }
     PlanResult result = search.Finish();
-    GiveCauses(request.problem(), result.plan, "finishes first there");
+    GiveCauses(request, result, "finishes first there");
     return result;
   }
 
