@@ -139,11 +139,12 @@ PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, 
 
 // The first instant from `request` on at which both ports are free for `length`, the transfers that the op at hand has
 // been promised already counted in.
-double PartialSchedule::FirstStart(DeviceId from, DeviceId to, double request, double length) const {
+PartialSchedule::Instants PartialSchedule::FirstStart(DeviceId from, DeviceId to, double request, double length) const {
   const Calendar& out = egress_[Index(from)];
   const Calendar& in = ingress_[Index(to)];
   const bool both = contention_ == Contention::kPorts;
   double start = request;
+  std::optional<double> alone;
   for (;;) {
     start = out.FirstGap(start, length);
     if (both) {
@@ -156,7 +157,8 @@ double PartialSchedule::FirstStart(DeviceId from, DeviceId to, double request, d
     const auto clash = std::ranges::find_if(wanted_, [&](const Transfer& other) {
       return (both || other.from == from) && start < other.end && other.start < start + length;
     });
-    if (clash == wanted_.end()) return start;
+    if (!alone) alone = start;
+    if (clash == wanted_.end()) return {start, *alone};
     start = clash->end;
   }
 }
@@ -180,32 +182,55 @@ double PartialSchedule::InputArrival(InputId input, DeviceId to) {
 
 // Promised to the op at hand; its end.
 double PartialSchedule::Send(bool is_input, int32_t id, DeviceId from, DeviceId to, double request, double length) {
-  const double start = contention_ == Contention::kNone ? request : FirstStart(from, to, request, length);
-  wanted_.push_back({is_input, id, from, to, start, start + length});
+  const auto [start, alone] =
+      contention_ == Contention::kNone ? Instants{request, request} : FirstStart(from, to, request, length);
+  wanted_.push_back({is_input, id, from, to, start, start + length, alone, length});
   return start + length;
+}
+
+// `there`: when all is there that is sent already; `ready`: when all is, as things stand. Each other transfer could at
+// best be alone; and the port of the device, where it has one, takes one after another from the first of them on. Both
+// only grow, since ports only become busier.
+double PartialSchedule::LeastArrival(double there, double ready) const {
+  if (contention_ == Contention::kNone || wanted_.size() < 2) return ready;
+  double least = there, first = kForever;
+  for (const Transfer& transfer : wanted_) {
+    least = std::max(least, transfer.alone + transfer.length);
+    first = std::min(first, transfer.alone);
+  }
+  if (contention_ == Contention::kPorts) {
+    for (const Transfer& transfer : wanted_) first += transfer.length;
+    least = std::max(least, first);
+  }
+  return std::min(least, ready);
 }
 
 PartialSchedule::Slot PartialSchedule::Find(OpId op, DeviceId device) {
   wanted_.clear();
   const double length = problem_.op_time(op, device);
-  if (length == kCannotRun) return {kCannotRun, kCannotRun};
-  double ready = 0;
+  if (length == kCannotRun) return {kCannotRun, kCannotRun, kCannotRun};
+  double there = 0, ready = 0;
+  const auto wait = [&](const auto& arrival) {
+    const size_t sent = wanted_.size();
+    const double at = arrival();
+    ready = std::max(ready, at);
+    if (wanted_.size() == sent) there = std::max(there, at);
+  };
   if (io_host_) {
-    for (const InputId input : problem_.graph().graph_inputs_of(op))
-      ready = std::max(ready, InputArrival(input, device));
+    for (const InputId input : problem_.graph().graph_inputs_of(op)) wait([&] { return InputArrival(input, device); });
   }
   const std::span<const TensorId> inputs = problem_.graph().inputs_of(op);
   if (contention_ == Contention::kNone || inputs.size() < 2) {
-    for (const TensorId tensor : inputs) ready = std::max(ready, Arrival(tensor, device));
+    for (const TensorId tensor : inputs) wait([&] { return Arrival(tensor, device); });
   } else {
     // Ports serve requests in the order in which they are made.
     by_request_.assign(inputs.begin(), inputs.end());
     std::ranges::stable_sort(by_request_, {}, [&](TensorId t) { return end_[Index(problem_.graph().producer(t))]; });
-    for (const TensorId tensor : by_request_) ready = std::max(ready, Arrival(tensor, device));
+    for (const TensorId tensor : by_request_) wait([&] { return Arrival(tensor, device); });
   }
   const Calendar& calendar = devices_[Index(device)];
   const double start = insertion_ ? calendar.FirstGap(ready, length) : std::max(ready, calendar.end());
-  return {start, start + length};
+  return {start, start + length, LeastArrival(there, ready)};
 }
 
 PartialSchedule::Slot PartialSchedule::Place(OpId op, DeviceId device) {

@@ -60,6 +60,9 @@ class PartialSchedule {
   struct Slot {
     double start;
     double end;
+    // Its inputs are there no earlier, whatever is placed before it. The start itself may become earlier where
+    // transfers queue: another op may have one of the inputs sent, before the one that it would have had to wait for.
+    double least_arrival;
   };
   // Where the op would run on `device`; start = kCannotRun where it cannot. All its producers must be placed.
   // O(inputs) gap searches.
@@ -72,6 +75,8 @@ class PartialSchedule {
   double start(OpId op) const { return start_[Index(op)]; }
   double end(OpId op) const { return end_[Index(op)]; }
   double makespan() const { return makespan_; }
+  // After the last op of the device.
+  double free_from(DeviceId device) const { return devices_[Index(device)].end(); }
 
   // Bytes of parameters, and of tensors and inputs produced or copied, that lie on a device: an upper estimate of its
   // peak, but for workspace.
@@ -90,6 +95,7 @@ class PartialSchedule {
     int32_t id;  // of a tensor, or of a graph input
     DeviceId from, to;
     double start, end;
+    double alone, length;  // Instants::alone
   };
 
   double Arrival(TensorId tensor, DeviceId to);
@@ -98,7 +104,11 @@ class PartialSchedule {
   double& arrival(bool is_input, int32_t id, DeviceId to) {
     return (is_input ? input_arrival_ : arrival_)[static_cast<size_t>(id) * problem_.num_devices() + Index(to)];
   }
-  double FirstStart(DeviceId from, DeviceId to, double request, double length) const;
+  struct Instants {
+    double start, alone;  // alone: if the op at hand wanted nothing else
+  };
+  Instants FirstStart(DeviceId from, DeviceId to, double request, double length) const;
+  double LeastArrival(double there, double ready) const;
 
   const Problem& problem_;
   Contention contention_;

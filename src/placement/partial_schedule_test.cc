@@ -103,6 +103,66 @@ TEST(PartialSchedule, QueuesTransfersOnlyUnderContention) {
   }
 }
 
+TEST(PartialSchedule, KnowsThatAStartMayBecomeEarlier) {
+  // Ops 0, 1 and 2 end at 1, 1 and 4.5; op 3 has the port of device 0 from 4.5 to 10.5. Before that there is room for
+  // the tensor of op 0 (1 long) or that of op 1 (3 long), and op 4, which wants both, asks for that of op 0 first.
+  GraphBuilder builder("earlier");
+  for (int v = 0; v < 6; ++v) builder.AddOp("", "Op", {});
+  builder.Consume(builder.AddTensor(0, 1), 4);
+  const size_t long_tensor = builder.AddTensor(1, 3);
+  builder.Consume(long_tensor, 4);
+  builder.Consume(long_tensor, 5);
+  builder.Consume(builder.AddTensor(2, 6), 3);
+  for (int v = 3; v < 6; ++v) builder.AddTensor(static_cast<size_t>(v), 0);
+  std::vector<double> times(6 * 4, 1);
+  std::fill_n(times.begin() + 2 * 4, 4, 4.5);
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(4)),
+                        {.time = std::move(times), .source = "test"});
+  PartialSchedule schedule(problem, Contention::kPorts, false);
+  schedule.Place(OpId{0}, DeviceId{1});
+  schedule.Place(OpId{1}, DeviceId{2});
+  schedule.Place(OpId{2}, DeviceId{3});
+  EXPECT_EQ(schedule.Place(OpId{3}, DeviceId{0}).start, 10.5);
+  EXPECT_EQ(schedule.free_from(DeviceId{0}), 11.5);
+  const PartialSchedule::Slot before = schedule.Find(OpId{4}, DeviceId{0});
+  EXPECT_EQ(before.start, 13.5);
+  EXPECT_EQ(before.least_arrival, 5);
+  // Op 5 has the long one sent first.
+  EXPECT_EQ(schedule.Place(OpId{5}, DeviceId{0}).start, 11.5);
+  EXPECT_EQ(schedule.Find(OpId{4}, DeviceId{0}).start, 12.5);
+}
+
+TEST(PartialSchedule, KnowsHowEarlyInputsCanBeThereAtBest) {
+  Random random(6);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = RandomProblem(random, {.ops = 30, .devices = 3, .ties = round % 2 == 0});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, random);
+    for (const Contention contention : {Contention::kNone, Contention::kEgress, Contention::kPorts}) {
+      PartialSchedule schedule(problem, contention, false, round % 3 == 0 ? std::optional(DeviceId{0}) : std::nullopt);
+      std::vector<double> least(problem.num_ops() * problem.num_devices(), 0);
+      for (const OpId op : testing::RandomSequence(problem, device, random).ops) {
+        for (const OpId other : problem.graph().ops()) {
+          const bool ready =
+              !schedule.placed(other) && std::ranges::all_of(problem.graph().inputs_of(other), [&](TensorId tensor) {
+                return schedule.placed(problem.graph().producer(tensor));
+              });
+          if (!ready) continue;
+          for (const DeviceId d : problem.cluster().ids()) {
+            double& known = least[Index(other) * problem.num_devices() + Index(d)];
+            const PartialSchedule::Slot slot = schedule.Find(other, d);
+            // Sums in another order differ in their last bits.
+            ASSERT_GE(slot.start, known * (1 - 1e-12));
+            ASSERT_GE(slot.start, slot.least_arrival);
+            known = std::max(known, slot.least_arrival);
+          }
+        }
+        schedule.Place(op, device[Index(op)]);
+      }
+    }
+  }
+}
+
 TEST(PartialSchedule, FillsGapsWhenInsertionIsOn) {
   GraphBuilder builder("gap");
   for (int v = 0; v < 3; ++v) builder.AddOp("", "Unit", {});

@@ -47,7 +47,9 @@ SearchEnd HowItEnded(const Budget& budget, const PlanResult& result) {
   if (result.optimal) return SearchEnd::kItself;
   if (result.evaluations >= budget.evaluations) return SearchEnd::kEvaluations;
   if (budget.cancelled != nullptr && budget.cancelled->load()) return SearchEnd::kInterrupted;
-  return result.wall_seconds >= budget.seconds ? SearchEnd::kClock : SearchEnd::kItself;
+  // What is left may be too little for one more score.
+  const double left = budget.seconds - result.wall_seconds;
+  return left <= result.seconds_per_evaluation ? SearchEnd::kClock : SearchEnd::kItself;
 }
 
 bool NoPlanIsBetter(const Planner& planner, const PlanResult& result, const EvaluatorFacts& evaluator) {

@@ -70,6 +70,9 @@ struct PlanRequest {
   // The evaluator's problem with further constraints, like groups that share a device; null: with its own alone.
   const Problem* constrained = nullptr;
   int64_t threads = 0;  // that planners may use; 0: as many as there are cores. No result depends on it
+  // Whether the plan says of each op why it is where it is, which takes as long as a few scores. A composite that says
+  // so itself asks no member for it.
+  bool causes = true;
 
   const Problem& problem() const { return constrained != nullptr ? *constrained : evaluator.problem(); }
 };
@@ -117,6 +120,9 @@ struct PlanResult {
   // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.
   int64_t set_up = 0;
   double wall_seconds = 0;
+  // What a score took in the mean, the first one aside where there are others: that one sets up. 0 where the budget has
+  // no seconds.
+  double seconds_per_evaluation = 0;
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
   std::optional<Learned> learned{};    // of learned planners

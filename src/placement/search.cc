@@ -41,6 +41,7 @@ Search::Search(const PlanRequest& request, Workspace* workspace)
       random_(request.random),
       own_workspace_(workspace == nullptr ? request.evaluator.NewWorkspace() : nullptr),
       workspace_(workspace == nullptr ? own_workspace_.get() : workspace),
+      pace_(std::isfinite(request.budget.seconds)),
       next_number_(request.first_evaluation),
       deterministic_(request.evaluator.facts().deterministic) {
   const Problem &mine = request.problem(), &scored = request.evaluator.problem();
@@ -51,7 +52,28 @@ Search::Search(const PlanRequest& request, Workspace* workspace)
 
 Search::~Search() { workspace_->stop = nullptr; }
 
-bool Search::Done() const { return evaluations_ > 0 && (evaluations_ >= request_.budget.evaluations || Interrupted()); }
+bool Search::Done() const {
+  if (evaluations_ == 0) return false;
+  if (evaluations_ >= request_.budget.evaluations || Interrupted()) return true;
+  return std::isfinite(request_.budget.seconds) && seconds_left() < seconds_per_evaluation();
+}
+
+double Search::seconds_per_evaluation() const {
+  const double own = pace_.seconds();
+  return own > 0 ? own : adopted_pace_;
+}
+
+void Search::Pace::End(int64_t evaluations) {
+  if (!counts_ || evaluations == 0) return;
+  const double seconds = watch_.seconds();
+  if (scores_ == 0) {
+    first_ = seconds / static_cast<double>(evaluations);
+    later_ = seconds - first_;
+  } else {
+    later_ += seconds;
+  }
+  scores_ += evaluations;
+}
 
 bool Search::Interrupted() const {
   if (request_.budget.cancelled != nullptr && request_.budget.cancelled->load(std::memory_order_relaxed)) return true;
@@ -78,7 +100,9 @@ void Search::Count(const Score& score) {
 
 Score Search::Ask(const PlanView& plan, std::span<double> starts) {
   workspace_->evaluation = next_number_++;
+  pace_.Begin();
   const Score score = request_.evaluator.ScorePlan(plan, *workspace_, starts);
+  pace_.End(1);
   Count(score);
   return score;
 }
@@ -141,9 +165,11 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
       scored[i] = 1;
     }
   };
+  pace_.Begin();
   InParallel(static_cast<int64_t>(threads), static_cast<int64_t>(threads), work);
   next_number_ += static_cast<int64_t>(count);
   const auto done = static_cast<size_t>(std::ranges::find(scored, 0) - scored.begin());
+  pace_.End(static_cast<int64_t>(done));
   for (size_t i = 0; i < done; ++i) {
     if (scores[i].failed()) workspace_->failure = std::move(failure[i]);
     Count(scores[i]);
@@ -202,6 +228,7 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
 
 void Search::Adopt(const PlanResult& result, std::string member) {
   evaluations_ += result.evaluations;
+  adopted_pace_ = std::max(adopted_pace_, result.seconds_per_evaluation);
   set_up_ += result.set_up;
   failures_ += result.failures;
   next_number_ = std::max(next_number_, request_.first_evaluation + evaluations_ + set_up_);
@@ -241,6 +268,7 @@ PlanResult Search::Found() const {
           .failure = last_failure_,
           .set_up = set_up_,
           .wall_seconds = seconds(),
+          .seconds_per_evaluation = seconds_per_evaluation(),
           .bound = bound_,
           .contributions = contributions_};
 }
@@ -272,7 +300,9 @@ Walk::Walk(Search& search, const PlanView& start, std::string_view cause)
 
 Score Walk::TryChange(const PlanChange& change) {
   search_.workspace_->evaluation = search_.next_number_++;
+  search_.pace_.Begin();
   tried_ = session_->TryChange(change);
+  search_.pace_.End(1);
   tried_priorities_.assign(change.priorities.begin(), change.priorities.end());
   has_tried_ = true;
   search_.Count(tried_);

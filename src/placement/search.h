@@ -42,8 +42,9 @@ class Search {
   const Evaluator& evaluator() const { return request_.evaluator; }
   Random& random() { return random_; }
 
-  // True when the budget is spent; planners stop then. The first evaluation is always allowed, so that there is an
-  // answer.
+  // True when the budget is spent; planners stop then. Its seconds are, too, when what is left of them is less than a
+  // score has taken so far (seconds_per_evaluation): on large graphs that is seconds. The first evaluation is always
+  // allowed, so that there is an answer.
   bool Done() const;
   // True when the time is over or somebody interrupted it, whatever was evaluated so far. From any thread.
   bool Interrupted() const;
@@ -53,6 +54,10 @@ class Search {
     return request_.budget.evaluations == kNoEnd ? kNoEnd : request_.budget.evaluations - evaluations_;
   }
   double seconds() const { return watch_.seconds(); }  // since the search began
+  double seconds_left() const { return request_.budget.seconds - seconds(); }
+  // In the mean, the first one aside where there are others: that one sets up. Those of adopted results count where
+  // there are no own ones. 0 where there are none, or the budget has no seconds.
+  double seconds_per_evaluation() const;
   // Of all evaluations so far: how many failed, and why the last of these did.
   int64_t failures() const { return failures_; }
   const std::string& last_failure() const { return last_failure_; }
@@ -93,6 +98,23 @@ class Search {
  private:
   friend class Walk;
 
+  // How long scores take: told when one begins, and how many then have ended.
+  class Pace {
+   public:
+    explicit Pace(bool counts) : counts_(counts) {}
+    void Begin() {
+      if (counts_) watch_ = Stopwatch();
+    }
+    void End(int64_t evaluations);
+    double seconds() const { return scores_ > 1 ? later_ / static_cast<double>(scores_ - 1) : first_; }
+
+   private:
+    bool counts_;
+    Stopwatch watch_;
+    int64_t scores_ = 0;
+    double first_ = 0, later_ = 0;
+  };
+
   Score Ask(const PlanView& plan, std::span<double> starts);
   // Counts a score, and says whether its plan is to be kept. A noisy one is first asked for again, as `plan`.
   bool IsBest(Score& score, const PlanView& plan);
@@ -106,6 +128,8 @@ class Search {
   Workspace* workspace_;
   std::vector<std::unique_ptr<Workspace>> helpers_;  // of further threads
   Stopwatch watch_;
+  Pace pace_;
+  double adopted_pace_ = 0;
   double last_progress_ = 0;
   std::optional<Score> told_;
   std::vector<Contribution> contributions_;

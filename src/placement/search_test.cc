@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "base/error.h"
 #include "placement/testing.h"
@@ -86,6 +88,40 @@ TEST_F(SearchTest, AllowsOneEvaluationWhateverTheBudget) {
   Search search(request_);
   EXPECT_FALSE(search.Done());
   search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "");
+  EXPECT_TRUE(search.Done());
+}
+
+TEST_F(SearchTest, BeginsNoScoreThatItsSecondsAreTooFewFor) {
+  class Slow : public ToyEvaluator {
+   public:
+    using ToyEvaluator::ToyEvaluator;
+    Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      return ToyEvaluator::ScorePlan(plan, workspace, starts);
+    }
+  };
+  const Slow slow(problem_);
+  const Budget budget{.seconds = 0.1};
+  Search search({.evaluator = slow, .budget = budget, .random = Random(1)});
+  EXPECT_FALSE(search.Done());
+  search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");
+  EXPECT_TRUE(search.Done());
+  EXPECT_GE(search.seconds_per_evaluation(), 0.06);
+  EXPECT_EQ(HowItEnded(budget, search.Finish()), SearchEnd::kClock);
+}
+
+TEST_F(SearchTest, AsksForNoTimesWhereTheBudgetHasNoSeconds) {
+  Search search(request_);
+  search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");
+  EXPECT_EQ(search.seconds_per_evaluation(), 0);
+}
+
+TEST_F(SearchTest, KnowsFromOthersHowLongAScoreTakes) {
+  request_.budget.seconds = 100;
+  Search search(request_);
+  search.Adopt(
+      {.plan = {.device = {DeviceId{0}}}, .score = {.time = 1}, .evaluations = 1, .seconds_per_evaluation = 200});
+  EXPECT_EQ(search.seconds_per_evaluation(), 200);
   EXPECT_TRUE(search.Done());
 }
 

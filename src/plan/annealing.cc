@@ -41,16 +41,17 @@ class AnnealingPlanner : public NamedPlanner {
     const Plan start = StartPlan(search, units, request.start, start_);
     const double started_at = search.best_score().value();
     const EvaluatorFacts& facts = request.evaluator.facts();
+    const Structure structure(units);
     if (start_.order == SearchOrder::kSequence && facts.Is<ParallelFacts>() && facts.uses_priorities) {
       // Two evaluations at once; one device has orders, too.
       if (search.evaluations_left() > 2 && !search.Done())
-        Anneal(SequenceWalk(search, start.view(), kCause), search, units, bounded.budget);
+        Anneal(SequenceWalk(search, start.view(), kCause), search, structure, units, bounded.budget);
     } else if (request.problem().num_devices() > 1 && !search.Done()) {
-      Anneal(Walk(search, start.view(), kCause), search, units, bounded.budget);
+      Anneal(Walk(search, start.view(), kCause), search, structure, units, bounded.budget);
     }
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
-    GiveCauses(request.problem(), result.plan, kCause);
+    GiveCauses(request, result, kCause);
     return result;
   }
 
@@ -97,8 +98,7 @@ class AnnealingPlanner : public NamedPlanner {
 
   // `Steps`: Walk or SequenceWalk.
   template <typename Steps>
-  void Anneal(Steps walk, Search& search, const Units& units, const Budget& budget) const {
-    const Structure structure(units);
+  void Anneal(Steps walk, Search& search, const Structure& structure, const Units& units, const Budget& budget) const {
     MoveMaker moves(units, structure);
     const bool orders = start_.searches_order() && !walk.priority().empty();
     ShapeChooser shapes(orders, places_);

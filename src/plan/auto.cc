@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/in_parallel.h"
@@ -37,6 +39,11 @@ const Rounds kOrders = {{{"annealing(order=sequence,moves=order,start=fastest,ho
 constexpr double kShare = 1.1;  // of the least that the busiest device computes
 // Shares of what is left of the budget.
 constexpr double kForRules = 0.4, kForQuick = 0.1;
+// The most of it that is kept for ordering the best placement at the end.
+constexpr double kMostForOrder = 0.1;
+// A rule needs one score to have any plan. A search needs one of what it begins with and one to set up its moves,
+// before it can try the first.
+constexpr double kScoresOfRule = 1, kScoresOfSearch = 3;
 constexpr std::array<double, kRounds> kForFine = {0.6, 1};
 
 // Whether each op on its fastest device is nearly as much work as there must be.
@@ -55,6 +62,8 @@ bool FastestShareTheWork(const Problem& problem) {
 // Runs all simple rules and schedules; then searches that begin from the best of these, each with an equal share of the
 // budget; then searches from the best of those. Several run at a time, on as many threads as the request allows: with a
 // budget of evaluations the plan is the same on any number of them. At the end the best placement is ordered anew.
+// Seconds are kept for that, and for the causes, which take about as long as a score; where a score takes seconds, who
+// has no time for those that it needs does not begin.
 // Never worse than the best of the rules that the budget reaches, and the best single device is the first of these.
 class AutoPlanner : public NamedPlanner {
  public:
@@ -74,12 +83,12 @@ class AutoPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Run run(request);
-    run.Stage(rules_, kForRules);
-    run.Stage(quick_, kForQuick);
+    run.Stage(rules_, kForRules, kScoresOfRule);
+    run.Stage(quick_, kForQuick, kScoresOfSearch);
     const EvaluatorFacts& facts = request.evaluator.facts();
     const bool ordered = facts.Is<ParallelFacts>() && facts.uses_priorities && FastestShareTheWork(request.problem());
     for (size_t round = 0; round < kRounds; ++round) {
-      run.Stage(ordered ? orders_[round] : fine_[round], kForFine[round]);
+      run.Stage(ordered ? orders_[round] : fine_[round], kForFine[round], kScoresOfSearch);
     }
     run.OrderBest();
     return run.Finish();
@@ -90,8 +99,9 @@ class AutoPlanner : public NamedPlanner {
    public:
     explicit Run(const PlanRequest& request) : request_(request), search_(request) {}
 
-    // Members that do not refuse, with equal shares of `share` of what is left of the budget.
-    void Stage(const std::vector<std::unique_ptr<Planner>>& members, double share) {
+    // Members that do not refuse, with equal shares of `share` of what is left of the budget. None begins without the
+    // time for `least` scores.
+    void Stage(const std::vector<std::unique_ptr<Planner>>& members, double share, double least) {
       if (search_.Done() || optimal_) return;
       std::vector<Planner*> able;
       for (const auto& member : members) {
@@ -106,12 +116,13 @@ class AutoPlanner : public NamedPlanner {
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
-      Play(able, each, share);
+      Play(able, each, share, least);
     }
 
     // The best placement once more, in the order of a schedule for just this placement.
     void OrderBest() {
       const EvaluatorFacts& facts = request_.evaluator.facts();
+      if (search_.seconds_left() < schedule_seconds_ + search_.seconds_per_evaluation()) return;
       if (!search_.has_best() || search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities)
         return;
       const Units units(request_.problem());
@@ -134,23 +145,33 @@ class AutoPlanner : public NamedPlanner {
     PlanResult Finish() {
       if (!search_.has_best()) throw Error("{}", failure_);
       PlanResult result = search_.Finish(optimal_);
-      GiveCauses(request_.problem(), result.plan, "found by search");
+      GiveCauses(request_, result, "found by search");
       return result;
     }
 
    private:
     static constexpr double kForOrder = 2;
+    static constexpr std::string_view kSchedule = "heft";      // which takes about as long as ordering a placement
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
 
-    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share) {
+    // What is left of the seconds when those for the end are taken away.
+    double SecondsForSearch() const {
+      const double left = search_.seconds_left();
+      const double order = schedule_seconds_ <= kMostForOrder * left ? schedule_seconds_ : 0;
+      return std::max(0.0, left - order - search_.seconds_per_evaluation());
+    }
+
+    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share, double least) {
       const size_t threads = Threads(members.size());
-      const double begin = search_.seconds(), left = request_.budget.seconds - begin, end = begin + share * left;
+      const double begin = search_.seconds(), left = SecondsForSearch(), end = begin + share * left;
+      std::atomic<double> pace = search_.seconds_per_evaluation();  // of a score: the slowest of those who have ended
       std::vector<PlanRequest> requests;
       for (size_t i = 0; i < members.size(); ++i) {
         PlanRequest part = search_.Remaining(++stream_, evaluations, left);
         part.start = search_.has_best() ? &search_.best() : request_.start;
         part.first_evaluation = search_.Lend(std::min(evaluations, kManyNumbers)).first;
         part.confirms = false;
+        part.causes = false;
         part.progress = nullptr;
         part.threads = threads > 1 ? 1 : request_.threads;
         requests.push_back(std::move(part));
@@ -162,11 +183,13 @@ class AutoPlanner : public NamedPlanner {
         // Of the time that is left, an equal share for each of the rounds that are left.
         const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
         const double allowed = (end - search_.seconds()) / rounds;
-        if (i > 0 && (allowed <= 0 || search_.Interrupted())) return;
+        const bool has_plan = i > 0 || search_.has_best();
+        if (has_plan && (allowed <= 0 || allowed < least * pace || search_.Interrupted())) return;
         requests[i].budget.seconds = std::min(requests[i].budget.seconds, std::max(0.0, allowed));
         try {
           results[i] = members[i]->MakePlan(requests[i]);
           has_result[i] = 1;
+          pace = std::max(pace.load(), results[i].seconds_per_evaluation);
         } catch (const Error& error) {
           // Groups and rules that keep ops apart may leave a member without any placement.
           failure[i] = error.what();
@@ -185,12 +208,14 @@ class AutoPlanner : public NamedPlanner {
 
     void Adopt(const Planner& member, const PlanResult& result) {
       search_.Adopt(result, member.name());
+      if (member.name() == kSchedule) schedule_seconds_ = result.wall_seconds;
       optimal_ = optimal_ || NoPlanIsBetter(member, result, request_.evaluator.facts());
     }
 
     const PlanRequest& request_;
     Search search_;
     uint64_t stream_ = 0;
+    double schedule_seconds_ = 0;
     std::string failure_;
     bool optimal_ = false;
   };

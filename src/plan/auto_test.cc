@@ -141,6 +141,18 @@ TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {
   }
 }
 
+TEST_F(Auto, SaysWhyEachOpIsWhereItIsAndAsksNoMemberForThat) {
+  const Problem problem = testing::ModelProblem("nmt(steps=4)", "p100x4", true);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  for (const char* planner : {"auto", "heft", "human", "metis", "topo", "one_cut", "multilevel", "annealing"}) {
+    for (const bool causes : {true, false}) {
+      const PlanResult result = planners_.MakePlanner(planner)->MakePlan(
+          {.evaluator = *evaluator, .budget = {.evaluations = 300}, .random = Random(3), .causes = causes});
+      EXPECT_EQ(result.plan.cause_texts.size() > 1, causes) << planner;
+    }
+  }
+}
+
 TEST_F(Auto, SpendsNearlyAllOfItsEvaluations) {
   const Problem problem = testing::ModelProblem("nmt(steps=4)", "p100x4", true);
   const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);

@@ -321,7 +321,7 @@ class BrkgaPlanner : public NamedPlanner {
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{} generation{}, {:.1f} % below what it began with",
                                                          generations, generations == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
+    GiveCauses(request, result, "found by search");
     return result;
   }
 

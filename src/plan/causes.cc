@@ -127,6 +127,10 @@ class CauseFinder {
 
 }  // namespace
 
+void GiveCauses(const PlanRequest& request, PlanResult& result, const std::string& otherwise) {
+  if (request.causes) GiveCauses(request.problem(), result.plan, otherwise);
+}
+
 void GiveCauses(const Problem& problem, Plan& plan, const std::string& otherwise) {
   const CauseFinder finder(problem, plan.device, otherwise);
   std::unordered_map<std::string, uint16_t> known;

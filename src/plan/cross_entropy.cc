@@ -90,7 +90,7 @@ class CrossEntropyPlanner : public NamedPlanner {
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(false, fmt::format("{} batch{}, {:.1f} % below what it began with", batches,
                                                          batches == 1 ? "" : "es", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
+    GiveCauses(request, result, "found by search");
     return result;
   }
 

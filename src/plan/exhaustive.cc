@@ -317,7 +317,7 @@ class ExhaustivePlanner : public NamedPlanner {
     const bool certain = walk.complete() && search.best_score().fits();
     PlanResult result =
         search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
-    GiveCauses(request.problem(), result.plan, "part of the best of all plans");
+    GiveCauses(request, result, "part of the best of all plans");
     return result;
   }
 

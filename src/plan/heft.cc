@@ -6,6 +6,7 @@
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/clusters.h"
+#include "plan/favourites.h"
 #include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -21,17 +22,25 @@ constexpr double kMostWork = 1.05;
 constexpr size_t kMostOps = 500'000;  // beyond, joining them takes longer than scheduling
 
 enum class Grouped : uint8_t { kAuto, kAlways, kNever };
+enum class FavouritesBy : uint8_t { kNothing, kProgram, kHeaviest };
+
+struct ListOptions {
+  Urgency urgency;
+  bool insertion = false;
+  FavouritesBy favourites = FavouritesBy::kNothing;  // of Urgency::kEarliest
+};
 
 // List scheduling (list_scheduler.h): once with each unit on its own, and where ops must share devices, or where that
 // is asked for, with clusters of units that are costly to part. Evaluates each schedule as it stands, and its
 // placement under the first-come rule and under the ranks as priorities, and keeps the best. When that does not fit
-// into memory it schedules once more, minding memory.
+// into memory it schedules once more, minding memory. Favourite children (favourites.h) come from the linear program,
+// or by the heaviest tensors where the graph is too large for that or it has not ended in half of the time; then the
+// note says so.
 class ListPlanner : public NamedPlanner {
  public:
-  ListPlanner(const Params& params, Urgency urgency, bool insertion)
+  ListPlanner(const Params& params, const ListOptions& options)
       : NamedPlanner(params),
-        urgency_(urgency),
-        insertion_(insertion),
+        options_(options),
         contention_(params.Text("contention")),
         order_(params.Text("order")),
         grouped_(params.Text("clusters") == "always"  ? Grouped::kAlways
@@ -45,10 +54,19 @@ class ListPlanner : public NamedPlanner {
     return {.space = space, .deterministic_without_seed = true};
   }
 
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
+    if (options_.favourites == FavouritesBy::kProgram && !kHasFavouriteProgram) {
+      return "it needs HiGHS, which is not in this build: ./dev wheel highsbox and build again, or "
+             "sct(favourites=heaviest)";
+    }
+    return NamedPlanner::Refuses(problem, evaluator);
+  }
+
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     const Units units(request.problem());
-    ListScheduler scheduler(units, urgency_);
+    std::string note;
+    ListScheduler scheduler(units, options_.urgency, FindFavourites(search, request, units, note));
     EvaluateRuns(search, units, scheduler, nullptr);
     if (request.problem().num_ops() > kMostOps) {
       // Plain scheduling is all there is.
@@ -60,12 +78,31 @@ class ListPlanner : public NamedPlanner {
         if (clusters.size() < units.size()) EvaluateRuns(search, units, scheduler, &clusters);
       }
     }
-    PlanResult result = search.Finish();
-    GiveCauses(request.problem(), result.plan, "finishes first there");
+    PlanResult result = search.Finish(false, std::move(note));
+    GiveCauses(request, result, "finishes first there");
     return result;
   }
 
  private:
+  std::vector<OpId> FindFavourites(const Search& search, const PlanRequest& request, const Units& units,
+                                   std::string& note) const {
+    if (options_.favourites == FavouritesBy::kNothing) return {};
+    if (options_.favourites == FavouritesBy::kProgram) {
+      const size_t edges = FavouriteEdges(units).size();
+      if (edges > kMostProgramEdges) {
+        note = fmt::format(
+            "favourite children by the heaviest tensors: the linear program of {} edges is too large, at most {}",
+            edges, kMostProgramEdges);
+      } else {
+        const double most = request.budget.seconds / 2;
+        auto found = FavouritesByProgram(units, [&] { return search.Interrupted() || search.seconds() > most; });
+        if (found) return std::move(found->child);
+        note = "favourite children by the heaviest tensors: the linear program did not end in half of the time";
+      }
+    }
+    return HeaviestFavourites(units).child;
+  }
+
   static double WorkPerDevice(const Units& units) {
     double work = 0;
     for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
@@ -85,7 +122,7 @@ class ListPlanner : public NamedPlanner {
     const EvaluatorFacts& facts = search.evaluator().facts();
     const PartialSchedule schedule = scheduler.Run({.contention = ContentionFor(facts),
                                                     .io_host = facts.io_host(),
-                                                    .insertion = insertion_,
+                                                    .insertion = options_.insertion,
                                                     .mind_memory = mind_memory,
                                                     .stop = [&] { return search.Interrupted(); }},
                                                    clusters);
@@ -116,8 +153,7 @@ class ListPlanner : public NamedPlanner {
     return contention_ == "auto" && facts.Is<ParallelFacts>() ? facts.contention() : Contention::kNone;
   }
 
-  Urgency urgency_;
-  bool insertion_;
+  ListOptions options_;
   std::string contention_;
   std::string order_;
   Grouped grouped_;
@@ -168,15 +204,36 @@ void RegisterHeft(PlannerCatalog& catalog) {
                 const Urgency urgency = rank == "upward"     ? Urgency::kUpward
                                         : rank == "critical" ? Urgency::kCritical
                                                              : Urgency::kOptimistic;
-                return std::make_unique<ListPlanner>(params, urgency, params.Bool("insertion"));
+                return std::make_unique<ListPlanner>(
+                    params, ListOptions{.urgency = urgency, .insertion = params.Bool("insertion")});
               });
   catalog.Add({.name = "etf",
                .sentence = "List scheduling: of all ops that are ready, takes the one that can start first anywhere.",
                .source = "Hwang et al. 1989; memory as in Baechi's m-ETF (Jeon et al. 2020)",
                .parameters = SharedParameters()},
               [](const Params& params, const PlannerCatalog&) {
-                return std::make_unique<ListPlanner>(params, Urgency::kEarliest, false);
+                return std::make_unique<ListPlanner>(params, ListOptions{.urgency = Urgency::kEarliest});
               });
+  std::vector<Parameter> with_favourites = {
+      {.name = "favourites",
+       .type = ParameterType::kChoice,
+       .default_value = "program",
+       .sentence = "how an op's favourite child is found: program, by the linear program, which needs HiGHS; heaviest, "
+                   "by the tensors that take longest to send",
+       .choices = {"program", "heaviest"}}};
+  for (Parameter& parameter : SharedParameters()) with_favourites.push_back(std::move(parameter));
+  catalog.Add(
+      {.name = "sct",
+       .sentence = "As etf, but a device waits for the favourite child of its last op, unless another op could be run "
+                   "anywhere.",
+       .source = "Hanen and Munier 1995; memory as in Baechi's m-SCT (Jeon et al. 2020)",
+       .parameters = std::move(with_favourites)},
+      [](const Params& params, const PlannerCatalog&) {
+        const bool program = params.Text("favourites") == "program";
+        return std::make_unique<ListPlanner>(
+            params, ListOptions{.urgency = Urgency::kEarliest,
+                                .favourites = program ? FavouritesBy::kProgram : FavouritesBy::kHeaviest});
+      });
 }
 
 }  // namespace berth

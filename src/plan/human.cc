@@ -181,7 +181,7 @@ class HumanPlanner : public NamedPlanner {
       if (class_of[Index(device)] == device) evaluate(units.AllOn(device), "all on one device");
     }
     PlanResult result = search.Finish(false, best);
-    GiveCauses(problem, result.plan, best);
+    GiveCauses(request, result, best);
     return result;
   }
 

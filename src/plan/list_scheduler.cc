@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
 #include "plan/rank.h"
 
 namespace berth {
@@ -39,8 +40,9 @@ std::vector<double> OptimisticCosts(const Problem& problem) {
 
 }  // namespace
 
-ListScheduler::ListScheduler(const Units& units, Urgency urgency)
-    : units_(units), problem_(units.problem()), urgency_(urgency) {
+ListScheduler::ListScheduler(const Units& units, Urgency urgency, std::vector<OpId> favourite)
+    : units_(units), problem_(units.problem()), urgency_(urgency), favourite_(std::move(favourite)) {
+  BERTH_CHECK(favourite_.empty() || urgency == Urgency::kEarliest, "only ETF has favourite children");
   const size_t devices = problem_.num_devices();
   if (urgency == Urgency::kOptimistic) {
     ahead_ = OptimisticCosts(problem_);
@@ -102,7 +104,8 @@ void ListScheduler::Begin(const ListRules& rules, const Clusters* clusters) {
 
 PartialSchedule ListScheduler::Run(const ListRules& rules, const Clusters* clusters) {
   Begin(rules, clusters);
-  PartialSchedule schedule(problem_, rules.contention, rules.insertion, rules.io_host);
+  const bool insertion = rules.insertion && urgency_ != Urgency::kEarliest;
+  PartialSchedule schedule(problem_, rules.contention, insertion, rules.io_host);
   urgency_ == Urgency::kEarliest ? RunByStart(schedule) : RunByRank(schedule);
   return schedule;
 }
@@ -140,68 +143,194 @@ void ListScheduler::RunByRank(PartialSchedule& schedule) {
   }
 }
 
-void ListScheduler::RunByStart(PartialSchedule& schedule) {
-  const Graph& graph = problem_.graph();
-  struct Entry {
+// Pairs of a ready op and a device that could be next.
+class ListScheduler::Offers {
+ public:
+  struct Choice {
     double start, rank;
     OpId op;
-    DeviceId device;
+    size_t place;  // of three rows of devices: for the favourite that it is kept for, for all, for others than that
+    bool operator<(const Choice& other) const {
+      return std::tuple(start, -rank, op, place) < std::tuple(other.start, -other.rank, other.op, other.place);
+    }
   };
-  // Of equal starts the op of the highest rank (Hwang et al. 1989 leave ties to a priority list).
-  const auto later = [](const Entry& a, const Entry& b) {
-    return std::tuple(a.start, -a.rank, a.op, a.device) > std::tuple(b.start, -b.rank, b.op, b.device);
+
+  Offers(const ListScheduler& scheduler, PartialSchedule& schedule)
+      : scheduler_(scheduler),
+        schedule_(schedule),
+        queues_(scheduler.problem_.num_devices()),
+        kept_for_(scheduler.favourite_.empty() ? 0 : queues_.size(), OpId{-1}),
+        last_(kept_for_.size(), OpId{-1}),
+        everywhere_(scheduler.favourite_.empty() ? 0 : scheduler.problem_.num_ops(), 0),
+        on_its_device_(scheduler.problem_.num_ops(), 0) {}
+
+  void Add(OpId op, DeviceId device) {
+    const double arrival = schedule_.Find(op, device).least_arrival;
+    queues_[Index(device)].coming.push({arrival, scheduler_.rank_[Index(op)], op});
+    if (!everywhere_.empty()) everywhere_[Index(op)] = std::max(everywhere_[Index(op)], arrival);
+  }
+
+  // The op that starts first, and takes it out; nothing where there is none. `elsewhere`: called with ops that have
+  // gone to another device than that for which they were kept here.
+  template <typename Elsewhere>
+  std::optional<std::pair<OpId, DeviceId>> Take(const Elsewhere& elsewhere) {
+    KeepForFavourites();
+    std::optional<Choice> best;
+    asked_.clear();
+    for (;;) {
+      const std::optional<Choice> next = Next();
+      if (!next || (best && !(*next < *best))) break;
+      const DeviceId device = DeviceOf(next->place);
+      Entry entry = queues_[Index(device)].there.empty() ? queues_[Index(device)].coming.top()
+                                                         : queues_[Index(device)].there.top();
+      queues_[Index(device)].Pop();
+      if (schedule_.placed(entry.op)) continue;
+      if (const DeviceId own = scheduler_.device_[Index(entry.op)]; own != DeviceId{-1} && own != device) {
+        if (on_its_device_[Index(entry.op)] == 0) {
+          on_its_device_[Index(entry.op)] = 1;
+          elsewhere(entry.op);
+        }
+        continue;
+      }
+      const PartialSchedule::Slot slot = schedule_.Find(entry.op, device);
+      entry.arrival = std::max(entry.arrival, slot.least_arrival);
+      const bool turned_away = IsTurnedAway(next->place);
+      const Choice found{.start = turned_away ? std::max(slot.start, everywhere_[Index(entry.op)]) : slot.start,
+                         .rank = entry.rank,
+                         .op = entry.op,
+                         .place = next->place};
+      if (!best || found < *best) best = found;
+      asked_.emplace_back(device, entry);
+    }
+    for (const auto& [device, entry] : asked_) {
+      if (entry.op != best->op || device != DeviceOf(best->place)) queues_[Index(device)].coming.push(entry);
+    }
+    if (!best) return std::nullopt;
+    return std::pair(best->op, DeviceOf(best->place));
+  }
+
+  void Placed(OpId op, DeviceId device) {
+    if (!last_.empty()) last_[Index(device)] = op;
+  }
+
+ private:
+  struct Entry {
+    double arrival, rank;  // arrival: at best
+    OpId op;
   };
-  std::priority_queue<Entry, std::vector<Entry>, decltype(later)> ready(later);
-  const auto offer = [&](OpId op, DeviceId device) {
-    const double start = schedule.Find(op, device).start;
-    ready.push({start, rank_[Index(op)], op, device});
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return std::tuple(a.arrival, -a.rank, a.op) > std::tuple(b.arrival, -b.rank, b.op);
+    }
   };
+  struct LessUrgent {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return std::tuple(-a.rank, a.op) > std::tuple(-b.rank, b.op);
+    }
+  };
+  // Of one device. What is there could start when the device is free, which is the same for all.
+  struct Queue {
+    std::priority_queue<Entry, std::vector<Entry>, Later> coming;
+    std::priority_queue<Entry, std::vector<Entry>, LessUrgent> there;
+
+    void Pop() { there.empty() ? coming.pop() : there.pop(); }
+  };
+
+  size_t PlaceOf(OpId op, size_t device) const {
+    const OpId kept_for = kept_for_.empty() ? OpId{-1} : kept_for_[device];
+    const size_t row = kept_for == OpId{-1} ? 1 : kept_for == op ? 0 : 2;
+    return row * queues_.size() + device;
+  }
+  bool IsTurnedAway(size_t place) const { return place >= 2 * queues_.size(); }
+  DeviceId DeviceOf(size_t place) const { return MakeId<DeviceId>(place % queues_.size()); }
+
+  // The earliest start that any pair could have.
+  std::optional<Choice> Next() {
+    std::optional<Choice> next;
+    for (size_t d = 0; d < queues_.size(); ++d) {
+      Queue& queue = queues_[d];
+      const auto device = MakeId<DeviceId>(d);
+      const double free = schedule_.free_from(device);
+      while (!queue.coming.empty() && queue.coming.top().arrival <= free) {
+        queue.there.push(queue.coming.top());
+        queue.coming.pop();
+      }
+      if (queue.there.empty() && queue.coming.empty()) continue;
+      const Entry& top = queue.there.empty() ? queue.coming.top() : queue.there.top();
+      const Choice choice{
+          .start = std::max(free, top.arrival), .rank = top.rank, .op = top.op, .place = PlaceOf(top.op, d)};
+      if (!next || choice < *next) next = choice;
+    }
+    return next;
+  }
+
+  // SCT: which devices are kept ("awake"), and for whom.
+  void KeepForFavourites() {
+    for (size_t d = 0; d < kept_for_.size(); ++d) {
+      kept_for_[d] = OpId{-1};
+      const OpId child = last_[d] == OpId{-1} ? OpId{-1} : scheduler_.favourite_[Index(last_[d])];
+      if (child == OpId{-1} || scheduler_.missing_[Index(child)] > 0 || schedule_.placed(child)) continue;
+      const auto device = MakeId<DeviceId>(d);
+      if (!scheduler_.MayBe(child, device)) continue;
+      const double here = schedule_.Find(child, device).start;
+      const bool sooner = std::ranges::any_of(scheduler_.problem_.cluster().ids(), [&](DeviceId other) {
+        return other != device && scheduler_.MayBe(child, other) && schedule_.Find(child, other).start < here;
+      });
+      if (!sooner) kept_for_[d] = child;
+    }
+  }
+
+  const ListScheduler& scheduler_;
+  PartialSchedule& schedule_;
+  std::vector<Queue> queues_;          // by device
+  std::vector<OpId> kept_for_, last_;  // by device; empty without favourites
+  std::vector<double> everywhere_;     // by op: when its inputs could be on all devices, as it was when it became ready
+  std::vector<uint8_t> on_its_device_;
+  std::vector<std::pair<DeviceId, Entry>> asked_;
+};
+
+// Whether the op may still go to this device.
+bool ListScheduler::MayBe(OpId op, DeviceId device) const {
+  const DeviceId own = device_[Index(op)];
+  return own != DeviceId{-1} ? own == device : units_.Fits(device_, units_.unit_of(op), device);
+}
+
+void ListScheduler::RunByStart(PartialSchedule& schedule) {
+  const Graph& graph = problem_.graph();
+  Offers offers(*this, schedule);
   const auto offer_all = [&](OpId op) {
-    if (const DeviceId device = device_[Index(op)]; device != DeviceId{-1}) return offer(op, device);
     size_t able = 0;
     for (const DeviceId device : problem_.cluster().ids()) {
-      if (!units_.Fits(device_, units_.unit_of(op), device)) continue;
+      if (!MayBe(op, device)) continue;
       ++able;
-      offer(op, device);
+      offers.Add(op, device);
     }
     if (able == 0) {
       PutWithOthers(op, schedule);
-      offer(op, device_[Index(op)]);
+      offers.Add(op, device_[Index(op)]);
     }
   };
   for (const OpId op : graph.ops()) {
     if (missing_[Index(op)] == 0) offer_all(op);
   }
-  while (!ready.empty() && !Stopped()) {
-    Entry entry = ready.top();
-    ready.pop();
-    const OpId op = entry.op;
-    if (schedule.placed(op)) continue;
-    if (const DeviceId device = device_[Index(op)]; device != DeviceId{-1} && device != entry.device) {
-      offer(op, device);  // its unit has gone elsewhere meanwhile
-      continue;
-    }
-    // Devices and ports have only become busier: what would start later now waits for its turn.
-    if (const double start = schedule.Find(op, entry.device).start; start > entry.start) {
-      entry.start = start;
-      ready.push(entry);
-      continue;
-    }
+  while (!Stopped()) {
+    const auto next = offers.Take([&](OpId op) { offers.Add(op, device_[Index(op)]); });
+    if (!next) return;
+    const auto [op, device] = *next;
     if (device_[Index(op)] == DeviceId{-1}) {
-      const size_t unit = units_.unit_of(op);
-      const bool fits = units_.Fits(device_, unit, entry.device);
-      if (!fits || rules_.mind_memory || clusters_ != nullptr) {
+      if (rules_.mind_memory || clusters_ != nullptr || !MayBe(op, device)) {
         PutWithOthers(op, schedule);
-        if (device_[Index(op)] != entry.device) {
-          offer(op, device_[Index(op)]);
+        if (device_[Index(op)] != device) {
+          offers.Add(op, device_[Index(op)]);
           continue;
         }
       } else {
-        units_.Put(device_, unit, entry.device);
+        units_.Put(device_, units_.unit_of(op), device);
       }
     }
-    schedule.Place(op, device_[Index(op)]);
+    schedule.Place(op, device);
     Placed(op);
+    offers.Placed(op, device);
     for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
       for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) {
         if (--missing_[Index(consumer)] == 0) offer_all(consumer);

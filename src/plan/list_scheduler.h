@@ -19,13 +19,13 @@ enum class Urgency : uint8_t {
   kOptimistic,  // the same by the optimistic cost table (PEFT, Arabnejad and Barbosa 2014), which also chooses devices
   kCritical,    // the longest way through it; ops of the longest of all share the device that is fastest for them
                 // (CPOP, Topcuoglu et al. 2002, section 4.3)
-  kEarliest,    // the op and device that can start first (ETF, Hwang et al. 1989)
+  kEarliest,    // the op and device that can start first (ETF, Hwang et al. 1989); with favourites as SCT has it
 };
 
 struct ListRules {
   Contention contention = Contention::kNone;
   std::optional<DeviceId> io_host{};
-  bool insertion = true;
+  bool insertion = true;  // kEarliest never inserts
   // Only devices that would hold everything ever put there, while there is such a device.
   bool mind_memory = false;
   StopCheck stop{};  // asked now and then: whether to give up
@@ -35,9 +35,19 @@ struct ListRules {
 // clusters of several units, so does a cluster, chosen for all of it: where that op ends first once all is done that
 // its device has been given so far, all work of the cluster is done there too, and everything that it exchanges with
 // clusters placed elsewhere is sent. O(edges x devices) and as many gap searches.
+//
+// kEarliest: of all pairs of a ready op and a device that with the earliest start, of these the op of the highest rank
+// (Hwang et al. 1989 leave ties to a priority list). What waits for a device alone is kept by rank, the rest by when
+// its inputs are there at best, and only what may be next is asked for: O((edges + asked) x devices), with asked = ops
+// where transfers do not queue, and in each step at most all that wait for a port.
+//
+// With favourites (SCT, Hanen and Munier 1995; Jeon et al. 2020, section 4.3) a device whose last op has a favourite
+// child that is ready, and that starts nowhere earlier, is kept for it: other ops have it only from when their inputs
+// could be on every device. That asks O(devices^2) more in each step.
 class ListScheduler {
  public:
-  ListScheduler(const Units& units, Urgency urgency);
+  // `favourite`: by op, its favourite child or OpId{-1}; empty for none. Only kEarliest has them.
+  ListScheduler(const Units& units, Urgency urgency, std::vector<OpId> favourite = {});
 
   // `clusters`: null for units on their own.
   PartialSchedule Run(const ListRules& rules, const Clusters* clusters);
@@ -58,6 +68,8 @@ class ListScheduler {
   void SetCritical();
   void Begin(const ListRules& rules, const Clusters* clusters);
   void RunByRank(PartialSchedule& schedule);
+  class Offers;
+  bool MayBe(OpId op, DeviceId device) const;
   void RunByStart(PartialSchedule& schedule);
   // Of all ops that share its device with this one.
   void PutWithOthers(OpId op, PartialSchedule& schedule);
@@ -70,6 +82,7 @@ class ListScheduler {
   const Units& units_;
   const Problem& problem_;
   const Urgency urgency_;
+  const std::vector<OpId> favourite_;
   std::vector<double> rank_;
   std::vector<double> ahead_;                // op x device: kOptimistic only
   std::vector<uint8_t> critical_;            // by op: kCritical only

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "placement/testing.h"
+#include "plan/favourites.h"
 #include "plan/planners.h"
 #include "plan/rank.h"
 #include "plan/testing.h"
@@ -27,38 +28,141 @@ PlanResult Answer(const Problem& problem, std::string_view planner, const Budget
   return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = budget, .random = Random(1)});
 }
 
-// ETF as its paper has it: before each step every ready op is asked for on every device.
-std::vector<DeviceId> SlowEarliest(const Problem& problem, const Units& units) {
-  const std::vector<double> rank = UpwardRank(problem);
-  PartialSchedule schedule(problem, Contention::kNone, false);
-  std::vector<DeviceId> device(problem.num_ops(), DeviceId{-1});
-  for (size_t placed = 0; placed < problem.num_ops(); ++placed) {
-    std::tuple<double, double, OpId, DeviceId> best{kCannotRun, 0, OpId{-1}, DeviceId{-1}};
-    for (const OpId op : problem.graph().ops()) {
-      const auto is_placed = [&](TensorId tensor) { return schedule.placed(problem.graph().producer(tensor)); };
-      if (schedule.placed(op) || !std::ranges::all_of(problem.graph().inputs_of(op), is_placed)) continue;
-      for (const DeviceId each : problem.cluster().ids()) {
-        if (device[Index(op)] != DeviceId{-1} && device[Index(op)] != each) continue;
-        if (!units.can_run(units.unit_of(op), each)) continue;
-        best = std::min(best, std::tuple(schedule.Find(op, each).start, -rank[Index(op)], op, each));
+// ETF as its paper has it, and SCT where there are favourites: before each step every ready op is asked for on every
+// device.
+class SlowEarliest {
+ public:
+  SlowEarliest(const Units& units, const ListRules& rules, std::vector<OpId> favourite)
+      : units_(units),
+        problem_(units.problem()),
+        rank_(UpwardRank(problem_)),
+        favourite_(std::move(favourite)),
+        schedule_(problem_, rules.contention, false, rules.io_host),
+        device_(problem_.num_ops(), DeviceId{-1}),
+        last_(problem_.num_devices(), OpId{-1}),
+        everywhere_(problem_.num_ops(), -1) {
+    for (size_t placed = 0; placed < problem_.num_ops(); ++placed) Step();
+  }
+
+  const std::vector<DeviceId>& device() const { return device_; }
+  const PartialSchedule& schedule() const { return schedule_; }
+
+ private:
+  bool IsReady(OpId op) const {
+    return !schedule_.placed(op) && std::ranges::all_of(problem_.graph().inputs_of(op), [&](TensorId tensor) {
+      return schedule_.placed(problem_.graph().producer(tensor));
+    });
+  }
+  bool MayBe(OpId op, DeviceId device) const {
+    if (device_[Index(op)] != DeviceId{-1}) return device_[Index(op)] == device;
+    return units_.can_run(units_.unit_of(op), device);
+  }
+  // The favourite for which the device is kept.
+  OpId KeptFor(DeviceId device) {
+    if (favourite_.empty() || last_[Index(device)] == OpId{-1}) return OpId{-1};
+    const OpId child = favourite_[Index(last_[Index(device)])];
+    if (child == OpId{-1} || !IsReady(child) || !MayBe(child, device)) return OpId{-1};
+    const double here = schedule_.Find(child, device).start;
+    for (const DeviceId other : problem_.cluster().ids()) {
+      if (MayBe(child, other) && schedule_.Find(child, other).start < here) return OpId{-1};
+    }
+    return child;
+  }
+
+  void Step() {
+    for (const OpId op : problem_.graph().ops()) {
+      if (!IsReady(op) || everywhere_[Index(op)] >= 0) continue;
+      for (const DeviceId device : problem_.cluster().ids()) {
+        if (!MayBe(op, device)) continue;
+        everywhere_[Index(op)] = std::max(everywhere_[Index(op)], schedule_.Find(op, device).least_arrival);
       }
     }
-    const auto& [start, urgency, op, chosen] = best;
-    units.Put(device, units.unit_of(op), chosen);
-    schedule.Place(op, chosen);
+    std::vector<OpId> kept_for;
+    for (const DeviceId device : problem_.cluster().ids()) kept_for.push_back(KeptFor(device));
+    std::tuple<double, double, OpId, int, DeviceId> best{kCannotRun, 0, OpId{-1}, 0, DeviceId{-1}};
+    for (const OpId op : problem_.graph().ops()) {
+      if (!IsReady(op)) continue;
+      for (const DeviceId device : problem_.cluster().ids()) {
+        if (!MayBe(op, device)) continue;
+        double start = schedule_.Find(op, device).start;
+        const OpId kept = kept_for[Index(device)];
+        const int row = kept == OpId{-1} ? 1 : kept == op ? 0 : 2;
+        if (row == 2) start = std::max(start, everywhere_[Index(op)]);
+        best = std::min(best, std::tuple(start, -rank_[Index(op)], op, row, device));
+      }
+    }
+    const auto& [start, urgency, op, row, chosen] = best;
+    units_.Put(device_, units_.unit_of(op), chosen);
+    schedule_.Place(op, chosen);
+    last_[Index(chosen)] = op;
   }
-  return device;
+
+  const Units& units_;
+  const Problem& problem_;
+  const std::vector<double> rank_;
+  const std::vector<OpId> favourite_;
+  PartialSchedule schedule_;
+  std::vector<DeviceId> device_;
+  std::vector<OpId> last_;
+  std::vector<double> everywhere_;
+};
+
+// Pairs of ops that must share a device, where no other constraints are.
+Problem WithPairs(const Problem& problem, Random& random) {
+  Problem::Options options;
+  std::vector<OpId> ops(problem.graph().ops().begin(), problem.graph().ops().end());
+  random.Shuffle(std::span(ops));
+  for (size_t i = 0; i + 1 < ops.size() / 2; i += 2) options.constraints.colocate.push_back({ops[i], ops[i + 1]});
+  OpTimes times{.time = {}, .source = "random"};
+  for (const OpId op : problem.graph().ops()) {
+    for (const double time : problem.op_times(op)) times.time.push_back(time);
+  }
+  return Problem(problem.shared_graph(), problem.shared_cluster(), std::move(times), std::move(options));
 }
 
 TEST(ListScheduler, EarliestTaskFirstIsThatOfTheSlowWay) {
   Random random(1);
-  for (int round = 0; round < 100; ++round) {
-    const Problem problem = testing::RandomProblem(random, {.ops = 3 + random.Below(25), .ties = round % 2 == 0});
+  for (int round = 0; round < 400; ++round) {
+    const bool together = round % 5 == 0;
+    const Problem drawn = testing::RandomProblem(
+        random, {.ops = 3 + random.Below(40), .ties = round % 2 == 0, .forbidden = together ? 0 : 0.1});
+    const Problem problem = together ? WithPairs(drawn, random) : drawn;
     const Units units(problem);
-    ListScheduler scheduler(units, Urgency::kEarliest);
-    scheduler.Run({.insertion = false}, nullptr);
-    ASSERT_EQ(scheduler.device(), SlowEarliest(problem, units)) << round;
+    const std::vector<OpId> favourite = round % 4 < 2 ? std::vector<OpId>{} : HeaviestFavourites(units).child;
+    for (const Contention contention : {Contention::kNone, Contention::kEgress, Contention::kPorts}) {
+      for (const bool host : {false, true}) {
+        const ListRules rules{.contention = contention, .io_host = host ? std::optional(DeviceId{0}) : std::nullopt};
+        ListScheduler scheduler(units, Urgency::kEarliest, favourite);
+        const PartialSchedule schedule = scheduler.Run(rules, nullptr);
+        const SlowEarliest slow(units, rules, favourite);
+        ASSERT_EQ(scheduler.device(), slow.device()) << round;
+        for (const OpId op : problem.graph().ops()) ASSERT_EQ(schedule.start(op), slow.schedule().start(op)) << round;
+      }
+    }
   }
+}
+
+TEST(ListScheduler, KeepsADeviceForAFavouriteChild) {
+  // After op 0 its device could run op 3 at once, for two units, and the other one much later; op 0's favourite child,
+  // op 2, waits for a tensor of op 1, which is elsewhere.
+  GraphBuilder builder("awake");
+  for (size_t v = 0; v < 4; ++v) builder.AddOp("", "Op", {.flops = 1});
+  builder.Consume(builder.AddTensor(0, 3), 2);
+  builder.Consume(builder.AddTensor(0, 3), 3);
+  builder.Consume(builder.AddTensor(1, 1), 2);
+  builder.AddTensor(2, 0);
+  builder.AddTensor(3, 0);
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2)),
+                        {.time = {1, 1, 1, 1, 1, 1, 2, 2}, .source = "test"});
+  const Units units(problem);
+  const auto start_of_child = [&](std::vector<OpId> favourite) {
+    ListScheduler scheduler(units, Urgency::kEarliest, std::move(favourite));
+    const PartialSchedule schedule = scheduler.Run({}, nullptr);
+    return std::pair(schedule.device(OpId{2}) == schedule.device(OpId{0}), schedule.start(OpId{2}));
+  };
+  EXPECT_EQ(start_of_child({OpId{2}, OpId{-1}, OpId{-1}, OpId{-1}}), std::pair(true, 2.0));
+  EXPECT_EQ(start_of_child({}).second, 3);
 }
 
 TEST(ListScheduler, PutsAClusterOnOneDevice) {
@@ -107,7 +211,7 @@ TEST(Heft, IsNotFarFromTheExpertOnStepsOfTraining) {
 
 TEST(Heft, HasAPlanWhenTheTimeIsOverBeforeItsScheduleIs) {
   const Problem problem = testing::ModelProblem("nmt(steps=8)", "p100x4", true);
-  for (const char* planner : {"heft", "etf"}) {
+  for (const char* planner : {"heft", "etf", "sct(favourites=heaviest)"}) {
     const PlanResult result = Answer(problem, planner, {.seconds = 0});
     EXPECT_EQ(result.evaluations, 1);
     EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);

@@ -43,7 +43,7 @@ class LocalSearchPlanner : public NamedPlanner {
     const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
     PlanResult result = search.Finish(
         false, fmt::format("{} climb{}, {:.1f} % below the start", climbs, climbs == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
+    GiveCauses(request, result, "found by search");
     return result;
   }
 

@@ -73,7 +73,7 @@ class MetisPlanner : public NamedPlanner {
         if (!search.Done()) trials.Try(Partition(graph, memory_shares, constraints, imbalance));
       }
     }
-    return trials.Finish();
+    return trials.Finish(request);
   }
 
  private:

@@ -176,13 +176,14 @@ class MinCutPlanner : public NamedPlanner {
     BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
 
     Search search(request);
-    GiveCauses(problem, plan, "on its side of the minimum cut");
     const Score score = search.Evaluate(plan);
     const auto* serial = facts.As<SerialFacts>();
     const bool optimal = serial != nullptr && serial->subgraph_overhead == 0 && score.fits();
     // Overheads and what does not fit only make it longer. The flow adds in another order than a score.
     if (serial != nullptr && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
-    return search.Finish(optimal, Note(facts, serial, score));
+    PlanResult result = search.Finish(optimal, Note(facts, serial, score));
+    GiveCauses(request, result, "on its side of the minimum cut");
+    return result;
   }
 
  private:

@@ -65,6 +65,7 @@ class MultilevelPlanner : public NamedPlanner {
       PlanRequest part = search.Remaining(kFirstStream + level, evaluations, seconds);
       part.constrained = &here;
       part.start = &*start;
+      part.causes = false;
       const PlanResult result = searches_[std::min(level, searches_.size() - 1)]->MakePlan(part);
       search.Adopt(result);
       if (!result.plan.device.empty()) starts.push_back(result.plan);
@@ -72,7 +73,7 @@ class MultilevelPlanner : public NamedPlanner {
     PlanResult result = search.Finish(
         false, fmt::format("{} levels, from {} on", coarsening.size(),
                            Counted(static_cast<int64_t>(coarsening.num_groups(coarsening.size() - 1)), "group")));
-    GiveCauses(problem, result.plan, "found by search");
+    GiveCauses(request, result, "found by search");
     return result;
   }
 
@@ -90,7 +91,9 @@ class MultilevelPlanner : public NamedPlanner {
     for (size_t i = 0; i < rules_.size() && !search.Done(); ++i) {
       if (rules_[i]->Refuses(request.problem(), request.evaluator)) continue;
       try {
-        const PlanResult result = rules_[i]->MakePlan(search.Remaining(i));
+        PlanRequest part = search.Remaining(i);
+        part.causes = false;
+        const PlanResult result = rules_[i]->MakePlan(part);
         search.Adopt(result);
         if (!result.plan.device.empty()) starts.push_back(result.plan);
       } catch (const Error&) {

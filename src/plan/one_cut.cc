@@ -49,7 +49,7 @@ class OneCutPlanner : public NamedPlanner {
       Refine(search, units, stride, best);
     }
     PlanResult result = search.Finish(false, all <= most ? "" : "not every cut was tried");
-    GiveCauses(request.problem(), result.plan, "on its side of the cut");
+    GiveCauses(request, result, "on its side of the cut");
     return result;
   }
 

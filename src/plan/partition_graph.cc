@@ -74,9 +74,9 @@ void PartitionTrials::Try(const std::vector<DeviceId>& device) {
   }
 }
 
-PlanResult PartitionTrials::Finish() {
+PlanResult PartitionTrials::Finish(const PlanRequest& request) {
   PlanResult result = search_.Finish();
-  GiveCauses(units_.problem(), result.plan, kCause);
+  GiveCauses(request, result, kCause);
   return result;
 }
 

@@ -46,7 +46,7 @@ class PartitionTrials {
 
   // One or two evaluations.
   void Try(const std::vector<DeviceId>& device);
-  PlanResult Finish();
+  PlanResult Finish(const PlanRequest& request);
 
  private:
   static constexpr const char* kCause = "in its part of the partition";

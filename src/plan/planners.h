@@ -10,7 +10,7 @@ void RegisterSingle(PlannerCatalog& catalog);
 void RegisterRandom(PlannerCatalog& catalog);
 void RegisterRoundRobin(PlannerCatalog& catalog);
 void RegisterFixed(PlannerCatalog& catalog);
-void RegisterHeft(PlannerCatalog& catalog);  // heft, etf
+void RegisterHeft(PlannerCatalog& catalog);  // heft, etf, sct
 void RegisterOneCut(PlannerCatalog& catalog);
 void RegisterLocalSearch(PlannerCatalog& catalog);
 void RegisterAnnealing(PlannerCatalog& catalog);

@@ -193,7 +193,7 @@ TEST(Heft, KeepsItsScheduleWhenTheEvaluatorKeepsTheOrder) {
       for (const char* planner :
            {"heft(order=sequence)", "heft(order=sequence,rank=optimistic)", "heft(order=sequence,insertion=false)",
             "heft(order=sequence,contention=none)", "heft(order=sequence,rank=critical)", "etf(order=sequence)",
-            "heft(order=sequence,clusters=always)"}) {
+            "sct(order=sequence,favourites=heaviest)", "heft(order=sequence,clusters=always)"}) {
         const PlanResult result = Trial(problem, evaluator)(planner);
         EXPECT_TRUE(result.score.fits()) << planner << " under " << evaluator;
         EXPECT_LT(result.score.time, kCannotRun);

@@ -154,7 +154,7 @@ class ScotchPlanner : public NamedPlanner {
     const PartitionGraph graph(units);
     PartitionTrials trials(search, units);
     for (const std::vector<DeviceId>& device : ScotchPlacements(request.problem(), graph)) trials.Try(device);
-    return trials.Finish();
+    return trials.Finish(request);
   }
 };
 

@@ -80,6 +80,7 @@ void Seeds::AddRules(Search& search, const PlanRequest& request, std::vector<Pla
     if (seconds <= 0 || rules_[i]->Refuses(problem, request.evaluator)) continue;
     PlanRequest part = search.Remaining(i + 1, std::max<int64_t>(1, evaluations), seconds);
     part.start = nullptr;
+    part.causes = false;      // the search gives its own
     part.progress = nullptr;  // of plans that may not be kept; they take no time
     try {
       PlanResult result = rules_[i]->MakePlan(part);

@@ -107,7 +107,7 @@ class SimpleRulePlanner : public NamedPlanner {
     const Contiguous contiguous(problem, layers);
     search.Evaluate({.device = Units(problem).Legal(rule_(problem, contiguous))}, cause_);
     PlanResult result = search.Finish();
-    GiveCauses(problem, result.plan, cause_);
+    GiveCauses(request, result, cause_);
     return result;
   }
 

@@ -107,6 +107,8 @@ std::vector<std::string> PlannerNames() {
                                         "heft(rank=critical)",
                                         "heft(clusters=always)",
                                         "etf(clusters=always)",
+                                        "sct(favourites=heaviest)",
+                                        "sct(favourites=heaviest,clusters=always)",
                                         "one_cut(cuts=2)",
                                         "local_search(start=random)",
                                         "annealing(start=random)",
