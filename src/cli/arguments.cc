@@ -96,7 +96,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth help plan\n"
       "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
 
-  std::string seed = "1";
+  SearchTexts search;
 
   InspectArguments inspect;
   CLI::App& inspect_command = *app.add_subcommand("inspect", "What a model consists of, and what its ops cost");
@@ -124,7 +124,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   plan_command.add_option("--planner", plan.planner, "How to search: berth list planners")
       ->capture_default_str()
       ->type_name("PLANNER");
-  AddSearch(plan_command, plan.search, seed);
+  AddSearch(plan_command, search);
   plan_command.add_option("-o,--output", plan.output, "Write the plan, for simulate and explain")->type_name("FILE");
   plan_command
       .add_option("--picture", plan.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
@@ -143,7 +143,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       .add_option("--planners", compare.planners,
                   "Planners to compare, separated by commas; the simple rules are always compared too")
       ->type_name("A,B,C");
-  AddSearch(compare_command, compare.search, seed);
+  AddSearch(compare_command, search);
   compare_command.add_option("-o,--output", compare.output, "Write the fastest plan")->type_name("FILE");
   AddJson(compare_command, compare.json);
   compare_command.footer(
@@ -304,7 +304,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     ThrowMistake(app, error, static_cast<int>(words.size()), words.data());
   }
-  plan.search.seed = compare.search.seed = ParseCount("--seed", seed, 0);
+  plan.search = compare.search = search.Parsed();
   if (inspect_command) return inspect;
   if (plan_command) return plan;
   if (compare_command) return compare;

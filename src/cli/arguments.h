@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "placement/constraints.h"
+#include "placement/planner.h"
 
 namespace berth {
 
@@ -40,7 +41,7 @@ struct ProblemArguments {
 };
 
 struct SearchArguments {
-  std::string budget = "20000evals,10s";
+  Budget budget{.evaluations = 20'000, .seconds = 10};
   uint64_t seed = 1;
 };
 

@@ -20,7 +20,7 @@ struct Scene {
   std::string title;
   std::string model, cluster, evaluator;
   std::vector<std::string> planners;
-  std::string budget;
+  int64_t evaluations;
   std::string costs = "roofline";
 
   ProblemArguments problem() const {
@@ -31,6 +31,7 @@ struct Scene {
     arguments.evaluator = evaluator;
     return arguments;
   }
+  SearchArguments search() const { return {.budget = {.evaluations = evaluations}, .seed = 1}; }
 };
 
 std::vector<Scene> Scenes() {
@@ -40,13 +41,13 @@ std::vector<Scene> Scenes() {
        .cluster = "cpu_gpu",
        .evaluator = "serial",
        .planners = {"random", "local_search", "annealing", "mincut"},
-       .budget = "20000evals"},
+       .evaluations = 20'000},
       {.title = "A translator (GNMT) on four GPUs that work at the same time",
        .model = "gnmt_4l_t20_b64",
        .cluster = "p100x4",
        .evaluator = "parallel(contention=ports)",
        .planners = {"random", "round_robin", "heft", "auto"},
-       .budget = "2000evals"},
+       .evaluations = 2000},
   };
 }
 
@@ -59,7 +60,7 @@ Scene LearnedScene() {
           .cluster = "hsdag_20us",
           .evaluator = "serial(io=everywhere)",
           .planners = {"random", "local_search", "annealing", "hsdag", "mincut"},
-          .budget = fmt::format("{}evals", kLearnedEvaluations),
+          .evaluations = kLearnedEvaluations,
           .costs = "calibrated(totals=12.8ms/12ms)"};
 }
 
@@ -71,7 +72,8 @@ constexpr std::array<std::string_view, 8> kModels = {"resnet50",       "inceptio
 std::string CommandOf(const Scene& scene) {
   const std::string costs = scene.costs == "roofline" ? "" : fmt::format(" --costs '{}'", scene.costs);
   return fmt::format("berth compare {} --cluster {}{} --evaluator '{}' --planners '{}' --budget {}", scene.model,
-                     scene.cluster, costs, scene.evaluator, fmt::join(scene.planners, ","), scene.budget);
+                     scene.cluster, costs, scene.evaluator, fmt::join(scene.planners, ","),
+                     scene.search().budget.ToString());
 }
 
 std::string Rule(size_t number, const std::string& title) {
@@ -84,7 +86,7 @@ Comparison CompareOn(const Catalogs& catalogs, std::string_view model, const std
                      const std::string& planner, const std::atomic<bool>* cancelled) {
   const Setup setup = MakeSetup(
       catalogs, {.model = std::string(model), .cluster = "cpu_gpu", .costs = "roofline", .evaluator = evaluator});
-  return ComparePlanners(setup, catalogs, {planner}, {.budget = "500evals", .seed = 1}, cancelled);
+  return ComparePlanners(setup, catalogs, {planner}, {.budget = {.evaluations = 500}, .seed = 1}, cancelled);
 }
 
 // How far the best plan of each planner is above the optimum, run anew with so many evaluations; last the comparison's.
@@ -107,7 +109,7 @@ std::string Curve(const Catalogs& catalogs, const Setup& setup, const Comparison
     for (const int evaluations : kEvaluations) {
       if (cancelled->load()) return table.ToString();
       const auto planner = catalogs.planners.MakePlanner(row.report.planner);
-      cells.push_back(above(RunPlanner(setup, *planner, {.budget = fmt::format("{}evals", evaluations), .seed = 1},
+      cells.push_back(above(RunPlanner(setup, *planner, {.budget = {.evaluations = evaluations}, .seed = 1},
                                        row.report.bound, cancelled, line)));
     }
     cells.push_back(above(row.report));
@@ -128,8 +130,7 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
   const Scene scene = LearnedScene();
   if (!kCanLearn) return Wrap(fmt::format("hsdag {}.", kNeedsTorch));
   const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
-  const Comparison comparison =
-      ComparePlanners(setup, catalogs, scene.planners, {.budget = scene.budget, .seed = 1}, cancelled);
+  const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
   return ScenePage(
       scene, setup, comparison,
       "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
@@ -204,8 +205,7 @@ int Demo(const Catalogs& catalogs) {
   for (const Scene& scene : Scenes()) {
     if (cancelled->load()) return 0;
     const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
-    const SearchArguments search{.budget = scene.budget, .seed = 1};
-    const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, search, cancelled);
+    const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
     Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }
   if (cancelled->load()) return 0;

@@ -32,7 +32,7 @@ struct Spent {
 }  // namespace
 
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
-  const double budget_seconds = Budget::Parse(arguments.search.budget).seconds;
+  const double budget_seconds = arguments.search.budget.seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
   CheckWritable(arguments.output);
   CheckPicture(arguments.picture);

@@ -19,8 +19,8 @@ Comparison RunControls(const Setup& setup, const Catalogs& catalogs, int64_t eva
   }
   std::vector<ComparisonRow> rows;
   if (learned != nullptr) rows.push_back({.report = *learned});
-  return ComparePlanners(setup, catalogs, planners, {.budget = fmt::format("{}evals", evaluations), .seed = seed},
-                         cancelled, std::move(rows), seconds);
+  return ComparePlanners(setup, catalogs, planners, {.budget = {.evaluations = evaluations}, .seed = seed}, cancelled,
+                         std::move(rows), seconds);
 }
 
 Json ControlsJson(const Problem& problem, const Comparison& controls) {

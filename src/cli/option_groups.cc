@@ -99,12 +99,12 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments) {
   AddConstraints(command, arguments.constraints, "");
 }
 
-void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
-  command.add_option("--budget", arguments.budget, "When a planner stops: evaluations, seconds, or both")
+void AddSearch(CLI::App& command, SearchTexts& texts) {
+  command.add_option("--budget", texts.budget, "When a planner stops: evaluations, seconds, or both")
       ->capture_default_str()
       ->type_name("BUDGET");
-  command.add_option("--seed", seed, "Seed of the random numbers: the same seed gives the same plan")
-      ->default_str("1")
+  command.add_option("--seed", texts.seed, "Seed of the random numbers: the same seed gives the same plan")
+      ->capture_default_str()
       ->type_name("N");
 }
 
