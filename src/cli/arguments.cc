@@ -59,6 +59,12 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
 
 }  // namespace
 
+ProblemStrings ProblemArguments::Strings() const {
+  ProblemStrings all = strings;
+  all.constraints = TextsOf(constraints);
+  return all;
+}
+
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   std::vector<ConstraintText> texts;
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
@@ -100,13 +106,14 @@ Arguments ParseArguments(int argc, const char* const* argv) {
 
   InspectArguments inspect;
   CLI::App& inspect_command = *app.add_subcommand("inspect", "What a model consists of, and what its ops cost");
-  AddModel(inspect_command, inspect.model);
+  AddModel(inspect_command, inspect.problem);
   inspect_command
-      .add_option("--cluster", inspect.cluster,
+      .add_option("--cluster", inspect.problem.cluster,
                   "Say what the ops cost on these devices too: a preset or a device file, berth cluster list")
       ->type_name("CLUSTER");
   inspect_command
-      .add_option("--costs", inspect.costs, "Where these op times come from: berth list costs (default: roofline)")
+      .add_option("--costs", inspect.problem.costs,
+                  "Where these op times come from: berth list costs (default: roofline)")
       ->type_name("COSTS");
   inspect_command.add_option("-o,--output", inspect.output, "Write the graph in Berth's own JSON format")
       ->type_name("FILE");

@@ -13,7 +13,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
       SplitList(arguments.planners.empty() ? "heft,local_search,annealing,auto" : arguments.planners);
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
   CheckWritable(arguments.output);
-  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   const Problem& problem = *setup.problem;

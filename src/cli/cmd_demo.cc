@@ -23,13 +23,8 @@ struct Scene {
   int64_t evaluations;
   std::string costs = "roofline";
 
-  ProblemArguments problem() const {
-    ProblemArguments arguments;
-    arguments.model.model = model;
-    arguments.cluster = cluster;
-    arguments.costs = costs;
-    arguments.evaluator = evaluator;
-    return arguments;
+  ProblemStrings problem() const {
+    return {.model = model, .cluster = cluster, .costs = costs, .evaluator = evaluator};
   }
   SearchArguments search() const { return {.budget = {.evaluations = evaluations}, .seed = 1}; }
 };
@@ -129,7 +124,7 @@ std::string ScenePage(const Scene& scene, const Setup& setup, const Comparison& 
 std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   const Scene scene = LearnedScene();
   if (!kCanLearn) return Wrap(fmt::format("hsdag {}.", kNeedsTorch));
-  const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
+  const Setup setup = MakeSetup(catalogs, scene.problem());
   const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
   return ScenePage(
       scene, setup, comparison,
@@ -204,7 +199,7 @@ int Demo(const Catalogs& catalogs) {
   size_t number = 0;
   for (const Scene& scene : Scenes()) {
     if (cancelled->load()) return 0;
-    const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
+    const Setup setup = MakeSetup(catalogs, scene.problem());
     const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
     Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }

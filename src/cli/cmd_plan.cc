@@ -37,7 +37,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   CheckPicture(arguments.picture);
   Stopwatch watch;
-  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {

@@ -60,9 +60,8 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
   if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  if (arguments.cluster.empty()) {
+  ProblemStrings strings = arguments.problem;
+  if (strings.cluster.empty()) {
     strings.cluster = "here";
     strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());
   }

@@ -23,15 +23,15 @@ struct Option {
 };
 
 std::vector<Option> Options(TrainArguments& arguments) {
-  ProblemArguments& problem = arguments.problem;
+  ProblemStrings& problem = arguments.problem.strings;
   const TrainingRequest usual;
   return {{"planner", &arguments.planner},
-          {"on", &problem.model.model},
+          {"on", &problem.model},
           {"test", &arguments.tests},
-          {"batch", &problem.model.batch},
-          {"format", &problem.model.format},
-          {"mode", &problem.model.mode, "inference"},
-          {"optimizer", &problem.model.optimizer, "sgd"},
+          {"batch", &problem.batch},
+          {"format", &problem.format},
+          {"mode", &problem.mode, "inference"},
+          {"optimizer", &problem.optimizer, "sgd"},
           {"cluster", &problem.cluster},
           {"costs", &problem.costs},
           {"evaluator", &problem.evaluator},
@@ -46,7 +46,7 @@ std::vector<Option> Options(TrainArguments& arguments) {
 void TakeFromFolder(TrainArguments& arguments) {
   std::map<std::string, std::string> begun;
   for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
-  if (!arguments.problem.model.shapes.empty())
+  if (!arguments.problem.strings.shapes.empty())
     throw Error("train: a resumed run has its shapes already; leave --shape out");
   for (const auto& [name, value, usual] : Options(arguments)) {
     if (!value->empty() && *value != (begun[name].empty() ? usual : begun[name])) {
@@ -58,7 +58,7 @@ void TakeFromFolder(TrainArguments& arguments) {
     *value = begun[name];
   }
   for (auto& [name, value] : begun) {
-    if (name.starts_with("shape")) arguments.problem.model.shapes.push_back(value);
+    if (name.starts_with("shape")) arguments.problem.strings.shapes.push_back(value);
   }
 }
 
@@ -118,7 +118,7 @@ std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& a
   std::vector<Setup> setups;
   if (models.empty()) return setups;
   for (const std::string& model : ExpandModels(models, catalogs.families)) {
-    ProblemStrings strings = StringsOf(arguments.problem);
+    ProblemStrings strings = arguments.problem.Strings();
     strings.model = model;
     const Setup& made = setups.emplace_back(MakeSetup(catalogs, strings));
     CheckSizes(made, arguments.problem.allow_unknown_shapes);
@@ -162,8 +162,8 @@ TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& plann
     request.checkpoint_every = count("--checkpoint-every", arguments.checkpoint_every);
   }
   for (const Option& option : Options(arguments)) request.arguments.emplace_back(option.name, *option.value);
-  for (size_t i = 0; i < arguments.problem.model.shapes.size(); ++i) {
-    request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.model.shapes[i]);
+  for (size_t i = 0; i < arguments.problem.strings.shapes.size(); ++i) {
+    request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.strings.shapes[i]);
   }
   return request;
 }
@@ -242,11 +242,11 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   }
   if (arguments.resume) TakeFromFolder(arguments);
   if (arguments.planner.empty()) throw Error("train: say which planner to train, like --planner placeto");
-  if (arguments.problem.model.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
+  if (arguments.problem.strings.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
   const GroupedPlanner planner(arguments.planner, catalogs.planners);
   TrainingRequest request = RequestOf(arguments, planner, catalogs);
   CheckLearns(planner.planner, catalogs.planners);
-  const std::vector<Setup> cases = MakeSetups(arguments.problem.model.model, arguments, catalogs);
+  const std::vector<Setup> cases = MakeSetups(arguments.problem.strings.model, arguments, catalogs);
   const std::vector<Setup> tests = MakeSetups(arguments.tests, arguments, catalogs);
   CheckUnseen(cases, tests);
   request.cases = TrainingCases(cases);

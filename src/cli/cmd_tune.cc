@@ -25,12 +25,10 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  strings.costs = arguments.costs;
+  ProblemStrings strings = arguments.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();
   std::string profile;
-  if (arguments.costs.empty()) {
+  if (strings.costs.empty()) {
     const std::filesystem::path beside(arguments.output.empty() ? "plan.json" : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);

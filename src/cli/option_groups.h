@@ -15,12 +15,12 @@ void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::s
                      const std::string& model_help);
 void AddAllowUnknown(CLI::App& command, bool& allow);
 // How a model is read, in every command.
-void AddReading(CLI::App& command, ModelArguments& arguments);
-void AddModel(CLI::App& command, ModelArguments& arguments);
+void AddReading(CLI::App& command, ProblemStrings& strings);
+void AddModel(CLI::App& command, ProblemStrings& strings);
 void AddObjective(CLI::App& command, std::string& objective);
 // One option per kind of constraint, each as often as one likes.
 void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std::string& instead);
-void AddMachines(CLI::App& command, ProblemArguments& arguments);
+void AddMachines(CLI::App& command, ProblemStrings& strings);
 void AddProblem(CLI::App& command, ProblemArguments& arguments);
 // Texts of a search as they are given; Parsed throws Error for what is none.
 struct SearchTexts {

@@ -63,7 +63,7 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
 PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
-    : catalogs_(catalogs), strings_(std::move(strings)), instance_(MakeInstance(catalogs_, strings_)) {
+    : catalogs_(catalogs), strings_(std::move(strings)) {
   strings_.evaluator = "parts";
   setup_ = opened_ = MakeOwnSetup();
   if (problem().num_devices() < 2) {
@@ -78,7 +78,7 @@ PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
 PlanRunner::~PlanRunner() = default;
 
 std::shared_ptr<const Setup> PlanRunner::MakeOwnSetup() const {
-  return std::make_shared<const Setup>(MakeSetup(catalogs_, strings_, &instance_));
+  return std::make_shared<const Setup>(MakeSetup(catalogs_, strings_, setup_ ? setup_->instance : nullptr));
 }
 
 double PlanRunner::Predict(const std::vector<DeviceId>& device) const {

@@ -62,7 +62,6 @@ class PlanRunner {
 
   const Catalogs& catalogs_;
   ProblemStrings strings_;
-  const Instance instance_;              // the model, read once
   std::shared_ptr<const Setup> setup_;   // of the numbers as they are now
   std::shared_ptr<const Setup> opened_;  // as it was at first: the runtime refers to its problem
   std::unique_ptr<OpenVino> runtime_;

@@ -10,25 +10,6 @@
 
 namespace berth {
 
-ProblemStrings StringsOf(const ModelArguments& arguments) {
-  return {.model = arguments.model,
-          .shapes = arguments.shapes,
-          .batch = arguments.batch,
-          .format = arguments.format,
-          .mode = arguments.mode,
-          .optimizer = arguments.optimizer};
-}
-
-ProblemStrings StringsOf(const ProblemArguments& arguments) {
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  strings.costs = arguments.costs;
-  strings.evaluator = arguments.evaluator;
-  strings.objective = arguments.objective;
-  strings.constraints = TextsOf(arguments.constraints);
-  return strings;
-}
-
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
                       const std::atomic<bool>* cancelled, ProgressLine& line, double seconds_left) {
   Budget budget = search.budget;

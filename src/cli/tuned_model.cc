@@ -46,7 +46,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
                 Counted(static_cast<int64_t>(tuning.plans.size()), "plan"), tuning.plans.back().run.measured.error);
   }
   SavedPlan& saved = tuned.saved;
-  saved.setup = MakeSetup(catalogs, runner.setup().strings);
+  saved.setup = MakeSetup(catalogs, runner.setup().strings, runner.setup().instance);
   const Evaluator& evaluator = *saved.setup.evaluator;
   PlanResult result;
   result.plan.device = tuning.winner().device;
