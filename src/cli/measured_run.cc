@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "placement/single_devices.h"
 #include "report/table.h"
 
 namespace berth {
@@ -144,7 +145,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, c
 
   std::vector<RunWay> ways = {{.how = hetero ? "hetero" : "parallel", .device = device}};
   run.plan = {.name = "this plan", .predicted = problem.ToSeconds(saved.report.timeline.score.time).value};
-  const std::vector<double> singles = SingleDeviceTimes(*saved.setup.evaluator);
+  const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
   size_t cores = 0, processors = 0;
   for (const DeviceId id : problem.cluster().ids()) {
     const Device& one = problem.cluster().device(id);

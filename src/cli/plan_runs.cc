@@ -11,6 +11,7 @@
 #include "exec/statistics.h"
 #include "placement/fusion.h"
 #include "placement/search.h"
+#include "placement/single_devices.h"
 #include "report/plan_report.h"
 
 namespace berth {
@@ -89,7 +90,7 @@ double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
 std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
   std::map<std::vector<DeviceId>, double> found;
   const auto add = [&](const std::vector<DeviceId>& device) { found.emplace(device, Predict(device)); };
-  for (const DeviceId on : DistinctDevices(SingleDeviceTimes(*setup_->evaluator))) {
+  for (const DeviceId on : DistinctDevices(ScoreSingleDevices(*setup_->evaluator).times())) {
     add(std::vector<DeviceId>(problem().num_ops(), on));
   }
   for (int search = 0; search < searches; ++search) {
@@ -150,7 +151,7 @@ std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_
 std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
                                      const StopCheck& stop, const std::function<void(size_t done)>& progress) {
   std::vector<PlanRun> runs;
-  const std::vector<double> alone = SingleDeviceTimes(*setup_->evaluator);
+  const std::vector<double> alone = ScoreSingleDevices(*setup_->evaluator).times();
   for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {
     const size_t end = std::min(plans.size(), begin + kPlansAtATime);
     std::vector<RunWay> ways;

@@ -111,6 +111,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"energy_joules", report.summary.joules},
           {"evaluations", report.result.evaluations},
           {"failed_evaluations", report.result.failures},
+          {"set_up_evaluations", report.set_up},
           {"last_failure", report.result.failure},
           {"runs", score.runs},
           {"spread_seconds", seconds(score.spread)},

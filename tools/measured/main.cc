@@ -24,6 +24,7 @@
 #include "cli/tuned_model.h"
 #include "exec/detect.h"
 #include "placement/bound.h"
+#include "placement/single_devices.h"
 #include "report/table.h"
 
 namespace berth {
@@ -82,7 +83,7 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   ProblemStrings unprofiled = strings;
   unprofiled.costs.clear();
   const Setup predicted = MakeSetup(catalogs, unprofiled);
-  row.from_devices = predicted.problem->ToSeconds(SingleDeviceTimes(*predicted.evaluator).front()).value;
+  row.from_devices = predicted.problem->ToSeconds(ScoreSingleDevices(*predicted.evaluator).times().front()).value;
   strings.evaluator = "serial";
   Setup setup = MakeSetup(catalogs, strings);
   PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
