@@ -7,6 +7,7 @@
 #include "cli/guessing.h"
 #include "cli/planning.h"
 #include "placement/single_devices.h"
+#include "report/controls.h"
 #include "report/json.h"
 #include "report/table.h"
 
