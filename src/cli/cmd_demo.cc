@@ -167,7 +167,7 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
   constexpr const char* kModel = "inception_v3";
   constexpr size_t kPlans = 8, kProfileRuns = 10;
   constexpr double kDetectSeconds = 8;
-  std::vector<int> cores = CoresFor(2);
+  std::vector<int> cores = CoresFor(2).cores;
   if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
   if (!CanRunModels()) return Wrap("Left out: running models needs OpenVINO, which is not in this build.");
   cores.resize(2);

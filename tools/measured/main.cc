@@ -370,7 +370,7 @@ int Main(int argc, const char* const* argv) {
     }
   }
   if (models.empty()) models.assign(std::begin(kModels), std::end(kModels));
-  std::vector<int> cores = CoresFor(2);
+  std::vector<int> cores = CoresFor(2).cores;
   const size_t split = std::min<size_t>(2, cores.size());
   cores.resize(split);
   const Cluster cluster = DetectMachine({.cores = cores, .split = split, .memory = MemoryBytes(), .seconds = 10});
