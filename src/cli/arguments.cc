@@ -79,12 +79,13 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   return texts;
 }
 
-uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least) {
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least, uint64_t most) {
   uint64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least) {
     throw Error("{}: '{}' is no integer from {} to 2^64 - 1", option, text, least);
   }
+  if (count > most) throw Error("{} {}: at most {}", option, text, most);
   return count;
 }
 

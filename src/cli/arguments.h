@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -182,8 +183,9 @@ using Arguments =
                  ExplainArguments, CheckArguments, RunArguments, ExportArguments, ProfileArguments, CalibrateArguments,
                  TuneArguments, ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
-// A whole number of at least `least`; throws Error naming the option.
-uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);
+// A whole number from `least` to `most`; throws Error naming the option.
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least,
+                    uint64_t most = std::numeric_limits<uint64_t>::max());
 
 // All of them, files read; throws Error for a file.
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments);

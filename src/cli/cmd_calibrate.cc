@@ -37,12 +37,9 @@ class Calibration {
  public:
   Calibration(const Catalogs& catalogs, const CalibrateArguments& arguments)
       : catalogs_(catalogs),
-        plans_(ParseCount("--plans", arguments.plans, 3)),
-        runs_(ParseCount("--runs", arguments.runs, 1)),
-        seed_(ParseCount("--seed", arguments.seed, 0)) {
-    if (plans_ > kMostPlans) throw Error("--plans {}: at most {}", arguments.plans, kMostPlans);
-    if (runs_ > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
-  }
+        plans_(ParseCount("--plans", arguments.plans, 3, kMostPlans)),
+        runs_(ParseCount("--runs", arguments.runs, 1, kMostRuns)),
+        seed_(ParseCount("--seed", arguments.seed, 0)) {}
 
   void Add(const std::string& model, const std::string& cluster) {
     ProblemStrings strings = {.model = model, .cluster = cluster};

@@ -58,8 +58,7 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
 
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
-  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   ProblemStrings strings = arguments.problem;
   if (strings.cluster.empty()) {
     strings.cluster = "here";

@@ -17,8 +17,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   }
   CheckWritable(arguments.trace);
   constexpr uint64_t kMostRuns = 100'000;
-  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   PlanOverrides overrides = arguments.overrides;
   if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)

@@ -19,10 +19,8 @@ constexpr size_t kProfileRuns = 20;
 }  // namespace
 
 int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
-  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1);
-  const size_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (plans > kMostPlans) throw Error("--evaluations {}: at most {}", arguments.evaluations, kMostPlans);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1, kMostPlans);
+  const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;
