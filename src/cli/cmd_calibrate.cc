@@ -45,8 +45,9 @@ class Calibration {
     ProblemStrings strings = {.model = model, .cluster = cluster};
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
-    strings.costs = ProfileToFile(catalogs_, strings, kProfileRuns, file);
-    auto runner = std::make_unique<PlanRunner>(catalogs_, strings);
+    const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, strings);
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, file);
+    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     const auto progress = [&](size_t done) {
       progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));

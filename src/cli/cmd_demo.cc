@@ -178,10 +178,11 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .cluster = "here",
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
-  strings.costs = ProfileToFile(catalogs, strings, kProfileRuns, folder.Path("profile.json"));
-  const TunedModel tuned =
-      TuneModel(catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
-                [&](const std::string& text) { line.Show(text); });
+  const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
+  strings.costs = ProfileToFile(*runtime, kProfileRuns, folder.Path("profile.json"));
+  const TunedModel tuned = TuneModel(
+      catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
+      [&](const std::string& text) { line.Show(text); }, runtime);
   return TunedPage(tuned) +
          "\n  The same by hand:\n"
          "    berth cluster detect --split cpu:2 --quick -o here.yaml\n" +

@@ -64,9 +64,9 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
     strings.cluster = "here";
     strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());
   }
-  const Setup setup = MakeSetup(catalogs, strings);
-  const Problem& problem = *setup.problem;
-  const auto [table, measurements] = ProfileDevices(setup, static_cast<size_t>(runs));
+  const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
+  const Problem& problem = *runtime->setup->problem;
+  const auto [table, measurements] = ProfileDevices(*runtime, static_cast<size_t>(runs));
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
   if (!arguments.json) {
     std::string text = ProfilePage(problem, table, measurements);

@@ -24,7 +24,9 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
                                                  : OpenPlan(arguments.plan, overrides, catalogs);
   const std::string executor =
       arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
-  const MeasuredRun run = RunMeasured(saved, ModelFile(saved.setup.strings.model), executor, static_cast<size_t>(runs));
+  CheckExecutor(executor);
+  OpenVino runtime(*saved.setup.problem, ModelFile(saved.setup.strings.model));
+  const MeasuredRun run = RunMeasured(saved, runtime, executor, static_cast<size_t>(runs));
   const bool ran = run.plan.measured.error.empty();
 
   if (!arguments.trace.empty() && ran) {

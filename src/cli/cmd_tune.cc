@@ -26,21 +26,24 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   ProblemStrings strings = arguments.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();
   std::string profile;
+  std::shared_ptr<Runtime> runtime;
   if (strings.costs.empty()) {
     const std::filesystem::path beside(arguments.output.empty() ? "plan.json" : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);
-    strings.costs = ProfileToFile(catalogs, strings, kProfileRuns, profile);
+    runtime = OpenRuntime(catalogs, strings);
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, profile);
   }
   const TunedModel tuned = [&] {
     ProgressLine progress;
-    return TuneModel(catalogs, strings,
-                     {.plans = plans,
-                      .runs = runs,
-                      .seed = seed,
-                      .correct = !arguments.no_correction,
-                      .stop = [cancelled] { return cancelled->load(); }},
-                     [&](const std::string& text) { progress.Show(text); });
+    return TuneModel(
+        catalogs, strings,
+        {.plans = plans,
+         .runs = runs,
+         .seed = seed,
+         .correct = !arguments.no_correction,
+         .stop = [cancelled] { return cancelled->load(); }},
+        [&](const std::string& text) { progress.Show(text); }, runtime);
   }();
   const SavedPlan& saved = tuned.saved;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(saved.setup, saved.report)));

@@ -59,7 +59,7 @@ class Models {
     const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
     if (!costs_.contains(model)) {
       fmt::print(stderr, "{}: op times\n", model);
-      costs_[model] = ProfileToFile(catalogs_, strings, runs_, file);
+      costs_[model] = ProfileToFile(*OpenRuntime(catalogs_, strings), runs_, file);
     }
     strings.costs = costs_.at(model);
     return strings;
@@ -90,7 +90,8 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
       {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
   PlanReport report = MakePlanReport(*setup.evaluator, kPlanner, std::move(result), LowerBound(*setup.evaluator));
   const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
-  row.hetero = RunMeasured(saved, ModelFile(model), "openvino", runs);
+  OpenVino runtime(*saved.setup.problem, ModelFile(model));
+  row.hetero = RunMeasured(saved, runtime, "openvino", runs);
   return row;
 }
 
