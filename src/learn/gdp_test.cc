@@ -21,16 +21,10 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> Simulated(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(contention=none,io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
 }
 
-Method Gdp(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("gdp({})", parameters));
-}
+Method Gdp(const std::string& parameters) { return testing::MethodNamed(fmt::format("gdp({})", parameters)); }
 
 constexpr const char* kSmall = "hidden=16,heads=2,inner=16,sage=2,layers=1,segment=4";
 

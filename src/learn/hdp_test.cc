@@ -21,16 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Evaluator> ParallelFor(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(contention=none,io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
 }
 
-Method Hdp(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("hdp({})", parameters));
-}
+Method Hdp(const std::string& parameters) { return testing::MethodNamed(fmt::format("hdp({})", parameters)); }
 
 constexpr const char* kSmallHdp = "nodes=ops,hidden=8,groups=5,grouper_hidden=8";
 
@@ -113,11 +107,7 @@ TEST(HdpNetwork, HasTheGradientThatDifferencesSay) {
                        Random(1));
     network.to(torch::kFloat64);
     Random random(2);
-    const auto numbers = [&](at::IntArrayRef sizes) {
-      at::Tensor made = torch::empty(sizes, torch::kFloat64);
-      for (int64_t i = 0; i < made.numel(); ++i) made.data_ptr<double>()[i] = random.Normal();
-      return made;
-    };
+    const auto numbers = [&](at::IntArrayRef sizes) { return testing::NormalTensor(random, sizes); };
     const at::Tensor ops = numbers({5, 3}), read = numbers({2, 4, 6}), noise = 0.3 * numbers({2, 4, 3});
     const at::Tensor group = torch::tensor({{0, 1, 3, 3, 2}, {1, 1, 0, 2, 2}}, torch::kInt64);
     const at::Tensor device = torch::tensor({{0, 1, 2, 1}, {2, 2, 0, 1}}, torch::kInt64);

@@ -14,16 +14,10 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> SerialFor(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterSerial(catalog);
-  return catalog.Make("serial(io=everywhere)", problem);
+  return testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, problem);
 }
 
-Method Rnn(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("rnn({})", parameters));
-}
+Method Rnn(const std::string& parameters) { return testing::MethodNamed(fmt::format("rnn({})", parameters)); }
 
 // An LSTM as it is written down, one number after another.
 struct SlowLstm {
