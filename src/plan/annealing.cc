@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -39,19 +39,16 @@ class AnnealingPlanner : public NamedPlanner {
     Search search(bounded);
     const Units units(request.problem());
     const Plan start = StartPlan(search, units, request.start, start_);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search);
     const EvaluatorFacts& facts = request.evaluator.facts();
     if (start_.order == SearchOrder::kSequence && facts.Is<ParallelFacts>() && facts.uses_priorities) {
       // Two evaluations at once; one device has orders, too.
       if (search.evaluations_left() > 2 && !search.Done())
-        Anneal(SequenceWalk(search, start.view(), kCause), search, units, bounded.budget);
+        Anneal(SequenceWalk(search, start.view(), kFoundBySearch), search, units, bounded.budget);
     } else if (request.problem().num_devices() > 1 && !search.Done()) {
-      Anneal(Walk(search, start.view(), kCause), search, units, bounded.budget);
+      Anneal(Walk(search, start.view(), kFoundBySearch), search, units, bounded.budget);
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
-    GiveCauses(request.problem(), result.plan, kCause);
-    return result;
+    return improvement.Finish("", "better than its first plan");
   }
 
  private:
@@ -162,7 +159,6 @@ class AnnealingPlanner : public NamedPlanner {
     return bytes;
   }
 
-  static constexpr const char* kCause = "found by search";
   double hot_, cold_, work_;
   int64_t steps_;
   bool places_;  // whether ops go to other devices

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/in_parallel.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -237,7 +237,7 @@ class Evolution {
       plans.push_back({.device = now_[i].device, .priority = now_[i].priority});
     }
     std::vector<Score> scores(plans.size());
-    if (search_.EvaluateAll(plans, scores, "found by search") < plans.size()) return false;
+    if (search_.EvaluateAll(plans, scores, kFoundBySearch) < plans.size()) return false;
     for (size_t i = kept; i < size_; ++i) now_[i].score = scores[i - kept];
     std::ranges::stable_sort(now_, [](const Individual& a, const Individual& b) { return Better(a.score, b.score); });
     return true;
@@ -307,7 +307,7 @@ class BrkgaPlanner : public NamedPlanner {
     Search search(request);
     const Units units(request.problem());
     const std::vector<Plan> seeds = seeds_.Plans(search, units, request);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search);
     int64_t generations = 0;
     if (request.problem().num_devices() > 1 && request.problem().num_ops() > 0 && !search.Done()) {
       const bool orders = seeds_.searches_order() && !seeds.front().priority.empty();
@@ -318,11 +318,8 @@ class BrkgaPlanner : public NamedPlanner {
         if (search.Done() || (request.budget.endless() && generations > generations_)) break;
       }
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{} generation{}, {:.1f} % below what it began with",
-                                                         generations, generations == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
-    return result;
+    return improvement.Finish(fmt::format("{} generation{}, ", generations, generations == 1 ? "" : "s"),
+                              "below what it began with");
   }
 
  private:

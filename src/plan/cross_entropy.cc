@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/in_parallel.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
@@ -84,14 +84,11 @@ class CrossEntropyPlanner : public NamedPlanner {
     Search search(request);
     const Units units(request.problem());
     const std::vector<Plan> seeds = seeds_.Plans(search, units, request);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search);
     int64_t batches = 0;
     if (request.problem().num_devices() > 1 && !search.Done()) batches = Follow(search, units, request, seeds);
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{} batch{}, {:.1f} % below what it began with", batches,
-                                                         batches == 1 ? "" : "es", 100 * gain));
-    GiveCauses(request.problem(), result.plan, "found by search");
-    return result;
+    return improvement.Finish(fmt::format("{} batch{}, ", batches, batches == 1 ? "" : "es"),
+                              "below what it began with");
   }
 
  private:
@@ -111,7 +108,7 @@ class CrossEntropyPlanner : public NamedPlanner {
       std::vector<PlanView> plans;
       for (const Sample& sample : samples) plans.push_back({.device = sample.device, .priority = priority});
       std::vector<Score> scores(plans.size());
-      const size_t done = search.EvaluateAll(plans, scores, "found by search");
+      const size_t done = search.EvaluateAll(plans, scores, kFoundBySearch);
       for (size_t i = 0; i < done; ++i) samples[i].score = scores[i];
       return done == samples.size();
     };

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "placement/grouping.h"
 #include "placement/search.h"
-#include "plan/causes.h"
 #include "plan/coarsening.h"
 #include "plan/named_planner.h"
+#include "plan/improvement.h"
 #include "plan/planners.h"
 #include "plan/rank.h"
 #include "plan/seeds.h"
@@ -72,7 +72,7 @@ class MultilevelPlanner : public NamedPlanner {
     PlanResult result = search.Finish(
         false, fmt::format("{} levels, from {} on", coarsening.size(),
                            Counted(static_cast<int64_t>(coarsening.num_groups(coarsening.size() - 1)), "group")));
-    GiveCauses(problem, result.plan, "found by search");
+    GiveCauses(problem, result.plan, kFoundBySearch);
     return result;
   }
 
@@ -110,7 +110,7 @@ class MultilevelPlanner : public NamedPlanner {
       std::optional<Plan> mine = InGroups(groups, plan);
       if (!mine) continue;
       mine->priority = rank;
-      const Score score = search.Evaluate(mine->view(), "found by search");
+      const Score score = search.Evaluate(mine->view(), kFoundBySearch);
       if (best && !Better(score, best_score)) continue;
       best = std::move(mine);
       best_score = score;
