@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
 #include "plan/moves.h"
@@ -168,37 +169,17 @@ class AnnealingPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterAnnealing(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "hot",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.01",
-                                        .sentence = "first temperature, as a share of the first score",
-                                        .least = 1e-9,
-                                        .most = 1e3},
-                                       {.name = "cold",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.00001",
-                                        .sentence = "last temperature, as a share of the first score",
-                                        .least = 1e-12,
-                                        .most = 1e3},
-                                       {.name = "work",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0",
-                                        .sentence = "how much the root mean square of the devices' work counts beside "
-                                                    "the score",
-                                        .least = 0,
-                                        .most = 1e6},
-                                       {.name = "moves",
-                                        .type = ParameterType::kChoice,
-                                        .default_value = "all",
-                                        .sentence = "what moves: all; order, the order of ops alone, with order=search "
-                                                    "or order=sequence",
-                                        .choices = {"all", "order"}},
-                                       {.name = "steps",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "20000",
-                                        .sentence = "evaluations, where the budget sets no limit",
-                                        .least = 1,
-                                        .most = 1e12}};
+  std::vector<Parameter> parameters = {
+      Real("hot", "0.01", "first temperature, as a share of the first score", 1e-9, 1e3),
+      Real("cold", "0.00001", "last temperature, as a share of the first score", 1e-12, 1e3),
+      Real("work", "0",
+           "how much the root mean square of the devices' work counts beside "
+           "the score",
+           0, 1e6),
+      Choice("moves", {"all", "order"},
+             "what moves: all; order, the order of ops alone, with order=search "
+             "or order=sequence"),
+      Whole("steps", "20000", "evaluations, where the budget sets no limit", 1, 1e12)};
   for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kSequence))
     parameters.push_back(std::move(parameter));
   catalog.Add({.name = "annealing",

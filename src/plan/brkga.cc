@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
 #include "plan/moves.h"
@@ -332,50 +333,23 @@ class BrkgaPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterBrkga(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "population",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "100",
-                                        .sentence = "plans in a generation",
-                                        .least = 4,
-                                        .most = 1e6},
-                                       {.name = "elite",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.25",
-                                        .sentence = "share of a generation that lives on",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "mutants",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.1",
-                                        .sentence = "share of a generation that is drawn anew",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "bias",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.8",
-                                        .sentence = "probability that a child has a key from its elite parent",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "moves",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "2",
-                                        .sentence = "moves of local_search that a child makes besides, in the mean; 0: "
-                                                    "none, as published",
-                                        .least = 0,
-                                        .most = 1e3},
-                                       {.name = "generations",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "200",
-                                        .sentence = "generations, where the budget sets no limit",
-                                        .least = 1,
-                                        .most = 1e12},
-                                       {.name = "inherit",
-                                        .type = ParameterType::kChoice,
-                                        .default_value = "parts",
-                                        .sentence = "what a child has from one parent together: keys, nothing, as "
-                                                    "published; parts, the keys of a layer or of ops joined by costly "
-                                                    "tensors",
-                                        .choices = {"keys", "parts"}}};
+  std::vector<Parameter> parameters = {
+      Whole("population", "100", "plans in a generation", 4, 1e6),
+      Real("elite", "0.25", "share of a generation that lives on", 0, 1),
+      Real("mutants", "0.1", "share of a generation that is drawn anew", 0, 1),
+      Real("bias", "0.8", "probability that a child has a key from its elite parent", 0, 1),
+      Real("moves", "2",
+           "moves of local_search that a child makes besides, in the mean; 0: "
+           "none, as published",
+           0, 1e3),
+      Whole("generations", "200", "generations, where the budget sets no limit", 1, 1e12),
+      {.name = "inherit",
+       .type = ParameterType::kChoice,
+       .default_value = "parts",
+       .sentence = "what a child has from one parent together: keys, nothing, as "
+                   "published; parts, the keys of a layer or of ops joined by costly "
+                   "tensors",
+       .choices = {"keys", "parts"}}};
   for (Parameter& parameter : Seeds::Parameters(SearchOrder::kSearch, "search"))
     parameters.push_back(std::move(parameter));
   catalog.Add(

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
 #include "plan/moves.h"
@@ -82,12 +83,7 @@ class LocalSearchPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterLocalSearch(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "restarts",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "3",
-                                        .sentence = "restarts, where the budget sets no limit",
-                                        .least = 0,
-                                        .most = 1e9}};
+  std::vector<Parameter> parameters = {Whole("restarts", "3", "restarts, where the budget sets no limit", 0)};
   for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kRank)) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
                .sentence = "Hill climbing that moves single ops, segments, clusters and branches, with restarts.",

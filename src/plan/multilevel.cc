@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/grouping.h"
 #include "placement/search.h"
 #include "plan/coarsening.h"
-#include "plan/named_planner.h"
 #include "plan/improvement.h"
+#include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/rank.h"
 #include "plan/seeds.h"
@@ -146,12 +147,7 @@ void RegisterMultilevel(PlannerCatalog& catalog) {
       {.name = "multilevel",
        .sentence = "Places a few large groups of ops first, then ever smaller ones.",
        .source = "after Hendrickson and Leland 1995; Herrmann et al. 2017",
-       .parameters = {{.name = "groups",
-                       .type = ParameterType::kInt,
-                       .default_value = "32",
-                       .sentence = "about how many groups there are at first; at least four per device",
-                       .least = 1,
-                       .most = 1e9}}},
+       .parameters = {Whole("groups", "32", "about how many groups there are at first; at least four per device")}},
       [](const Params& params, const PlannerCatalog& all) { return std::make_unique<MultilevelPlanner>(params, all); });
 }
 
