@@ -217,10 +217,8 @@ TEST(Hdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
     const auto evaluator = ParallelFor(problem);
     const auto greedy = [&](const char* rate) {
-      testing::OpenLearner learner(Hdp(fmt::format("{},learning_rate={}", kSmallHdp, rate)), {*evaluator}, Random(seed),
-                                   40);
-      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
-      return learner.Greedy(0).cost;
+      const Method method = Hdp(fmt::format("{},learning_rate={}", kSmallHdp, rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 40, 2).back();
     };
     trained += std::log(greedy("0.01"));
     untrained += std::log(greedy("0"));
@@ -233,15 +231,13 @@ TEST(Hdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
   const auto evaluator = ParallelFor(problem);
   for (const char* const mode : {"best", "code", "paper"}) {
-    std::vector<std::vector<double>> costs;
-    for (const int64_t threads : {1, 2, 5}) {
-      testing::OpenLearner learner(Hdp(fmt::format("mode={},{}", mode, kSmallHdp)), {*evaluator}, Random(1), 6);
-      std::vector<double>& cost = costs.emplace_back();
-      for (int i = 0; i < 6; ++i) cost.push_back(learner.Update(1'000'000, threads)->mean_cost);
-      cost.push_back(learner.Greedy(0).cost);
-    }
-    EXPECT_EQ(costs[0], costs[1]) << mode;
-    EXPECT_EQ(costs[0], costs[2]) << mode;
+    const Method method = Hdp(fmt::format("mode={},{}", mode, kSmallHdp));
+    const auto costs = [&](int64_t threads) {
+      return testing::CostsOfTraining(method, *evaluator, Random(1), 6, threads);
+    };
+    const std::vector<double> alone = costs(1);
+    EXPECT_EQ(alone, costs(2)) << mode;
+    EXPECT_EQ(alone, costs(5)) << mode;
   }
 }
 

@@ -207,10 +207,8 @@ TEST(Rnn, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
     const auto evaluator = SerialFor(problem);
     const auto greedy = [&](const char* rate) {
-      testing::OpenLearner learner(Rnn(fmt::format("hidden=16,colocation=none,epochs=1,learning_rate={}", rate)),
-                                   {*evaluator}, Random(seed), 40);
-      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
-      return learner.Greedy(0).cost;
+      const Method method = Rnn(fmt::format("hidden=16,colocation=none,epochs=1,learning_rate={}", rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 40, 2).back();
     };
     trained += std::log(greedy("0.01"));
     untrained += std::log(greedy("0"));

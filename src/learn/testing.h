@@ -91,6 +91,16 @@ class OpenLearner : private OpenSearches, public Learner {
       : OpenSearches(evaluators), Learner(method, all, random, planned_updates) {}
 };
 
+// The mean costs of so many updates of training, and then what the policy's own answer costs.
+inline std::vector<double> CostsOfTraining(const Method& method, const Evaluator& evaluator, const Random& random,
+                                           int64_t updates, int64_t threads) {
+  OpenLearner learner(method, {evaluator}, random, updates);
+  std::vector<double> costs;
+  for (int64_t i = 0; i < updates; ++i) costs.push_back(learner.Update(1'000'000, threads)->mean_cost);
+  costs.push_back(learner.Greedy(0).cost);
+  return costs;
+}
+
 inline std::unique_ptr<Likelihood> RecallOne(const Policy& policy, const Task& task, const Episode& episode) {
   const Played played{.task = task, .episode = episode};
   return std::move(policy.Recall(std::span(&played, 1), 1)[0]);
