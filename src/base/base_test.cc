@@ -234,6 +234,14 @@ TEST(Catalog, LeavesDefaultsOutOfTheCanonicalName) {
   EXPECT_EQ(Params(spec, MakeToys().Find("ball")->info.parameters, "toy").canonical(), "ball(size=4)");
 }
 
+TEST(Catalog, NamesAThingWithOneParameterSetAnew) {
+  const auto toys = MakeToys();
+  EXPECT_EQ(toys.NameWith("ball(colour=blue, size=4)", "size", "5"), "ball(size=5,colour=blue)");
+  EXPECT_EQ(toys.NameWith("ball(colour=blue,size=4)", "size", ""), "ball(colour=blue)");
+  EXPECT_EQ(toys.NameWith("ball", "colour", "red"), "ball");
+  EXPECT_THAT(ErrorOf([&] { toys.NameWith("ball", "size", "12"); }), HasSubstr("from 1 to 9"));
+}
+
 TEST(Catalog, TheCanonicalNameReadsBack) {
   for (const char* text : {"box", "a b", "x,y", "p(q", "[0", "k=v"}) {
     const Params params({.name = "shelf", .parameters = {{"room", text}}}, {{.name = "room"}}, "toy");

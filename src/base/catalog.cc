@@ -168,6 +168,11 @@ Spec Spec::Parse(std::string_view text) {
   return spec;
 }
 
+void Spec::Set(std::string_view parameter, std::string_view text) {
+  std::erase_if(parameters, [&](const auto& given) { return given.first == parameter; });
+  if (!text.empty()) parameters.emplace_back(parameter, text);
+}
+
 Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::string_view what) : name_(spec.name) {
   const auto there_are = [&] {
     if (declared.empty()) return std::string("it takes none");

@@ -26,6 +26,8 @@ struct Spec {
 
   // Throws Error that shows the place.
   static Spec Parse(std::string_view text);
+  // Gives a parameter this text anew; takes it away where that is empty.
+  void Set(std::string_view parameter, std::string_view text);
 };
 
 // Splits "a,b(c=1,d=2),e" at the commas outside parentheses and quotes; spaces around the parts are dropped.
@@ -125,6 +127,14 @@ class Catalog<Product(Arguments...)> {
       ThrowUnknownName(what_, spec.name, Names());
     }
     return entry->factory(Params(spec, entry->info.parameters, what_), std::forward<Arguments>(arguments)...);
+  }
+
+  // The canonical name of an instance with one parameter set anew, or left out where `text` is empty. The entry must be
+  // here.
+  std::string NameWith(std::string_view instance, std::string_view parameter, std::string_view text) const {
+    Spec spec = Spec::Parse(instance);
+    spec.Set(parameter, text);
+    return Params(spec, Find(spec.name)->info.parameters, what_).canonical();
   }
 
   // Where names are looked up that are not here: a catalog that takes long to load, and is loaded when it is first

@@ -59,6 +59,12 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
 
 }  // namespace
 
+ProblemStrings ProblemArguments::Strings() const {
+  ProblemStrings all = strings;
+  all.constraints = TextsOf(constraints);
+  return all;
+}
+
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   std::vector<ConstraintText> texts;
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {
@@ -73,12 +79,13 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   return texts;
 }
 
-uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least) {
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least, uint64_t most) {
   uint64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least) {
     throw Error("{}: '{}' is no integer from {} to 2^64 - 1", option, text, least);
   }
+  if (count > most) throw Error("{} {}: at most {}", option, text, most);
   return count;
 }
 
@@ -96,17 +103,18 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth help plan\n"
       "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
 
-  std::string seed = "1";
+  SearchTexts search;
 
   InspectArguments inspect;
   CLI::App& inspect_command = *app.add_subcommand("inspect", "What a model consists of, and what its ops cost");
-  AddModel(inspect_command, inspect.model);
+  AddModel(inspect_command, inspect.problem);
   inspect_command
-      .add_option("--cluster", inspect.cluster,
+      .add_option("--cluster", inspect.problem.cluster,
                   "Say what the ops cost on these devices too: a preset or a device file, berth cluster list")
       ->type_name("CLUSTER");
   inspect_command
-      .add_option("--costs", inspect.costs, "Where these op times come from: berth list costs (default: roofline)")
+      .add_option("--costs", inspect.problem.costs,
+                  "Where these op times come from: berth list costs (default: roofline)")
       ->type_name("COSTS");
   inspect_command.add_option("-o,--output", inspect.output, "Write the graph in Berth's own JSON format")
       ->type_name("FILE");
@@ -124,7 +132,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   plan_command.add_option("--planner", plan.planner, "How to search: berth list planners")
       ->capture_default_str()
       ->type_name("PLANNER");
-  AddSearch(plan_command, plan.search, seed);
+  AddSearch(plan_command, search);
   plan_command.add_option("-o,--output", plan.output, "Write the plan, for simulate and explain")->type_name("FILE");
   plan_command
       .add_option("--picture", plan.picture, "Draw the graph with its devices: .svg, .png or .pdf (needs Graphviz)")
@@ -143,7 +151,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       .add_option("--planners", compare.planners,
                   "Planners to compare, separated by commas; the simple rules are always compared too")
       ->type_name("A,B,C");
-  AddSearch(compare_command, compare.search, seed);
+  AddSearch(compare_command, search);
   compare_command.add_option("-o,--output", compare.output, "Write the fastest plan")->type_name("FILE");
   AddJson(compare_command, compare.json);
   compare_command.footer(
@@ -304,7 +312,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     ThrowMistake(app, error, static_cast<int>(words.size()), words.data());
   }
-  plan.search.seed = compare.search.seed = ParseCount("--seed", seed, 0);
+  plan.search = compare.search = search.Parsed();
   if (inspect_command) return inspect;
   if (plan_command) return plan;
   if (compare_command) return compare;

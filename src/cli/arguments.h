@@ -3,24 +3,18 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "cli/problem_strings.h"
 #include "placement/constraints.h"
+#include "placement/planner.h"
 
 namespace berth {
-
-struct ModelArguments {
-  std::string model;
-  std::vector<std::string> shapes;  // "input=32,3,224,224"
-  std::string batch;                // of every input that has one; empty: the file's
-  std::string format;
-  std::string mode;       // "inference" or "training"; empty: inference
-  std::string optimizer;  // of training only
-};
 
 // Constraints as they were stated.
 struct ConstraintArguments {
@@ -29,18 +23,16 @@ struct ConstraintArguments {
 };
 
 struct ProblemArguments {
-  ModelArguments model;
-  // Empty: what the model's file brings of its own, else the defaults of the problem factory.
-  std::string cluster;
-  std::string costs;
-  std::string evaluator;
-  std::string objective;  // empty: the evaluator's own
+  ProblemStrings strings;  // all but its constraints
   ConstraintArguments constraints;
   bool allow_unknown_shapes = false;
+
+  // With its constraints; throws Error for a file of them.
+  ProblemStrings Strings() const;
 };
 
 struct SearchArguments {
-  std::string budget = "20000evals,10s";
+  Budget budget{.evaluations = 20'000, .seconds = 10};
   uint64_t seed = 1;
 };
 
@@ -54,9 +46,8 @@ struct PlanOverrides {
 };
 
 struct InspectArguments {
-  ModelArguments model;
-  std::string cluster, costs;  // to say what its ops cost there; empty: nowhere
-  std::string output;          // the graph in Berth's own format
+  ProblemStrings problem;  // without cluster and costs: what its ops cost is not asked
+  std::string output;      // the graph in Berth's own format
   bool json = false;
 };
 
@@ -79,7 +70,7 @@ struct CompareArguments {
 
 // Texts as they were given; empty where they were not. A run that is resumed takes them from its folder.
 struct TrainArguments {
-  ProblemArguments problem;  // problem.model.model: the list of models to learn on
+  ProblemArguments problem;  // its model: the list of models to learn on
   std::string planner;
   std::string tests;  // models that the trained policy is tried on
   std::string budget, updates, seed, checkpoint_every;
@@ -135,8 +126,7 @@ struct ExportArguments {
 };
 
 struct ProfileArguments {
-  ModelArguments model;
-  std::string cluster;  // empty: this machine's processor as one device
+  ProblemStrings problem;  // without a cluster: this machine's processor as one device
   std::string runs = "30";
   std::string output;
   bool json = false;
@@ -153,9 +143,7 @@ struct CalibrateArguments {
 };
 
 struct TuneArguments {
-  ModelArguments model;
-  std::string cluster;
-  std::string costs;  // empty: measured first
+  ProblemStrings problem;  // without costs: these are measured first
   std::string evaluations = "20";
   std::string runs = "10";
   std::string seed = "1";
@@ -195,8 +183,9 @@ using Arguments =
                  ExplainArguments, CheckArguments, RunArguments, ExportArguments, ProfileArguments, CalibrateArguments,
                  TuneArguments, ClusterArguments, DetectArguments, ListArguments, DemoArguments>;
 
-// A whole number of at least `least`; throws Error naming the option.
-uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least);
+// A whole number from `least` to `most`; throws Error naming the option.
+uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least,
+                    uint64_t most = std::numeric_limits<uint64_t>::max());
 
 // All of them, files read; throws Error for a file.
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments);

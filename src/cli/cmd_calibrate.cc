@@ -37,19 +37,17 @@ class Calibration {
  public:
   Calibration(const Catalogs& catalogs, const CalibrateArguments& arguments)
       : catalogs_(catalogs),
-        plans_(ParseCount("--plans", arguments.plans, 3)),
-        runs_(ParseCount("--runs", arguments.runs, 1)),
-        seed_(ParseCount("--seed", arguments.seed, 0)) {
-    if (plans_ > kMostPlans) throw Error("--plans {}: at most {}", arguments.plans, kMostPlans);
-    if (runs_ > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
-  }
+        plans_(ParseCount("--plans", arguments.plans, 3, kMostPlans)),
+        runs_(ParseCount("--runs", arguments.runs, 1, kMostRuns)),
+        seed_(ParseCount("--seed", arguments.seed, 0)) {}
 
   void Add(const std::string& model, const std::string& cluster) {
     ProblemStrings strings = {.model = model, .cluster = cluster};
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
-    strings.costs = ProfileToFile(catalogs_, strings, kProfileRuns, file);
-    auto runner = std::make_unique<PlanRunner>(catalogs_, strings);
+    const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, strings);
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, file);
+    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     const auto progress = [&](size_t done) {
       progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));

@@ -9,19 +9,18 @@
 namespace berth {
 
 int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
-  const Budget budget = Budget::Parse(arguments.search.budget);
   const std::vector<std::string> planners =
       SplitList(arguments.planners.empty() ? "heft,local_search,annealing,auto" : arguments.planners);
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
   CheckWritable(arguments.output);
-  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   const Problem& problem = *setup.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();
   Comparison comparison = ComparePlanners(setup, catalogs, planners, arguments.search, cancelled);
   comparison.rows.front().report.guesses =
-      VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), budget.seconds);
+      VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), arguments.search.budget.seconds);
 
   const PlanReport& winner = comparison.winner().report;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, winner)));

@@ -20,17 +20,13 @@ struct Scene {
   std::string title;
   std::string model, cluster, evaluator;
   std::vector<std::string> planners;
-  std::string budget;
+  int64_t evaluations;
   std::string costs = "roofline";
 
-  ProblemArguments problem() const {
-    ProblemArguments arguments;
-    arguments.model.model = model;
-    arguments.cluster = cluster;
-    arguments.costs = costs;
-    arguments.evaluator = evaluator;
-    return arguments;
+  ProblemStrings problem() const {
+    return {.model = model, .cluster = cluster, .costs = costs, .evaluator = evaluator};
   }
+  SearchArguments search() const { return {.budget = {.evaluations = evaluations}, .seed = 1}; }
 };
 
 std::vector<Scene> Scenes() {
@@ -40,13 +36,13 @@ std::vector<Scene> Scenes() {
        .cluster = "cpu_gpu",
        .evaluator = "serial",
        .planners = {"random", "local_search", "annealing", "mincut"},
-       .budget = "20000evals"},
+       .evaluations = 20'000},
       {.title = "A translator (GNMT) on four GPUs that work at the same time",
        .model = "gnmt_4l_t20_b64",
        .cluster = "p100x4",
        .evaluator = "parallel(contention=ports)",
        .planners = {"random", "round_robin", "heft", "auto"},
-       .budget = "2000evals"},
+       .evaluations = 2000},
   };
 }
 
@@ -59,7 +55,7 @@ Scene LearnedScene() {
           .cluster = "hsdag_20us",
           .evaluator = "serial(io=everywhere)",
           .planners = {"random", "local_search", "annealing", "hsdag", "mincut"},
-          .budget = fmt::format("{}evals", kLearnedEvaluations),
+          .evaluations = kLearnedEvaluations,
           .costs = "calibrated(totals=12.8ms/12ms)"};
 }
 
@@ -71,7 +67,8 @@ constexpr std::array<std::string_view, 8> kModels = {"resnet50",       "inceptio
 std::string CommandOf(const Scene& scene) {
   const std::string costs = scene.costs == "roofline" ? "" : fmt::format(" --costs '{}'", scene.costs);
   return fmt::format("berth compare {} --cluster {}{} --evaluator '{}' --planners '{}' --budget {}", scene.model,
-                     scene.cluster, costs, scene.evaluator, fmt::join(scene.planners, ","), scene.budget);
+                     scene.cluster, costs, scene.evaluator, fmt::join(scene.planners, ","),
+                     scene.search().budget.ToString());
 }
 
 std::string Rule(size_t number, const std::string& title) {
@@ -84,7 +81,7 @@ Comparison CompareOn(const Catalogs& catalogs, std::string_view model, const std
                      const std::string& planner, const std::atomic<bool>* cancelled) {
   const Setup setup = MakeSetup(
       catalogs, {.model = std::string(model), .cluster = "cpu_gpu", .costs = "roofline", .evaluator = evaluator});
-  return ComparePlanners(setup, catalogs, {planner}, {.budget = "500evals", .seed = 1}, cancelled);
+  return ComparePlanners(setup, catalogs, {planner}, {.budget = {.evaluations = 500}, .seed = 1}, cancelled);
 }
 
 // How far the best plan of each planner is above the optimum, run anew with so many evaluations; last the comparison's.
@@ -107,7 +104,7 @@ std::string Curve(const Catalogs& catalogs, const Setup& setup, const Comparison
     for (const int evaluations : kEvaluations) {
       if (cancelled->load()) return table.ToString();
       const auto planner = catalogs.planners.MakePlanner(row.report.planner);
-      cells.push_back(above(RunPlanner(setup, *planner, {.budget = fmt::format("{}evals", evaluations), .seed = 1},
+      cells.push_back(above(RunPlanner(setup, *planner, {.budget = {.evaluations = evaluations}, .seed = 1},
                                        row.report.bound, cancelled, line)));
     }
     cells.push_back(above(row.report));
@@ -127,9 +124,8 @@ std::string ScenePage(const Scene& scene, const Setup& setup, const Comparison& 
 std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   const Scene scene = LearnedScene();
   if (!kCanLearn) return Wrap(fmt::format("hsdag {}.", kNeedsTorch));
-  const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
-  const Comparison comparison =
-      ComparePlanners(setup, catalogs, scene.planners, {.budget = scene.budget, .seed = 1}, cancelled);
+  const Setup setup = MakeSetup(catalogs, scene.problem());
+  const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
   return ScenePage(
       scene, setup, comparison,
       "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
@@ -171,7 +167,7 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
   constexpr const char* kModel = "inception_v3";
   constexpr size_t kPlans = 8, kProfileRuns = 10;
   constexpr double kDetectSeconds = 8;
-  std::vector<int> cores = CoresFor(2);
+  std::vector<int> cores = CoresFor(2).cores;
   if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
   if (!CanRunModels()) return Wrap("Left out: running models needs OpenVINO, which is not in this build.");
   cores.resize(2);
@@ -182,10 +178,11 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .cluster = "here",
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
-  strings.costs = ProfileToFile(catalogs, strings, kProfileRuns, folder.Path("profile.json"));
-  const TunedModel tuned =
-      TuneModel(catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
-                [&](const std::string& text) { line.Show(text); });
+  const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
+  strings.costs = ProfileToFile(*runtime, kProfileRuns, folder.Path("profile.json"));
+  const TunedModel tuned = TuneModel(
+      catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
+      [&](const std::string& text) { line.Show(text); }, runtime);
   return TunedPage(tuned) +
          "\n  The same by hand:\n"
          "    berth cluster detect --split cpu:2 --quick -o here.yaml\n" +
@@ -203,9 +200,8 @@ int Demo(const Catalogs& catalogs) {
   size_t number = 0;
   for (const Scene& scene : Scenes()) {
     if (cancelled->load()) return 0;
-    const Setup setup = MakeSetup(catalogs, StringsOf(scene.problem()));
-    const SearchArguments search{.budget = scene.budget, .seed = 1};
-    const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, search, cancelled);
+    const Setup setup = MakeSetup(catalogs, scene.problem());
+    const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
     Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }
   if (cancelled->load()) return 0;

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/catalog.h"
 #include "base/file.h"
 #include "cli/commands.h"
@@ -25,9 +23,10 @@ size_t ParseSplit(const std::string& text) {
 // "f32,bf16".
 std::vector<std::string> ParsePrecisions(const std::string& text) {
   std::vector<std::string> precisions = SplitList(text);
-  const std::vector<std::string> known(kPrecisionNames.begin(), kPrecisionNames.end());
   for (const std::string& precision : precisions) {
-    if (std::ranges::count(known, precision) == 0) ThrowUnknownName("precision", precision, known);
+    if (const std::string mistake = PrecisionMistake(precision); !mistake.empty()) {
+      throw Error("--precision {}: {}", text, mistake);
+    }
   }
   return precisions;
 }
@@ -37,17 +36,17 @@ std::vector<std::string> ParsePrecisions(const std::string& text) {
 int DetectCluster(const DetectArguments& arguments) {
   CheckWritable(arguments.output);
   const size_t split = ParseSplit(arguments.split);
-  const DetectOptions options = {.cores = CoresFor(split),
+  const DeviceCores usable = CoresFor(split);
+  const DetectOptions options = {.cores = usable.cores,
                                  .split = split,
                                  .precisions = ParsePrecisions(arguments.precision),
                                  .memory = MemoryBytes(),
                                  .seconds = arguments.quick ? kQuickSeconds : kSeconds};
-  const size_t physical = OnePerPhysicalCore(options.cores).size();
-  if (split > physical && split <= options.cores.size()) {
+  if (split > usable.physical && split <= options.cores.size()) {
     Warn(fmt::format(
         "--split cpu:{}: there are {}, so devices are threads of one core: each is measured alone, and is slower while "
         "the other computes",
-        split, Counted(static_cast<int64_t>(physical), "physical core")));
+        split, Counted(static_cast<int64_t>(usable.physical), "physical core")));
   }
   const Cluster cluster = [&] {
     ProgressLine progress;

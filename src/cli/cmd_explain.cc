@@ -4,6 +4,7 @@
 #include "cli/console.h"
 #include "cli/guessing.h"
 #include "cli/saved_plan.h"
+#include "placement/single_devices.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -33,10 +34,10 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
   const size_t matching = ops.size();
   if (!arguments.json && matching > TableOps(*saved.setup.problem)) ops.resize(TableOps(*saved.setup.problem));
 
-  constexpr double kSeconds = 10;  // as `plan` has by default
   saved.report.guesses =
       VaryGuesses(saved.setup, catalogs, saved.report,
-                  FastestDevice(*saved.setup.problem, SingleDeviceTimes(*saved.setup.evaluator)), kSeconds);
+                  FastestDevice(*saved.setup.problem, ScoreSingleDevices(*saved.setup.evaluator).times()),
+                  SearchArguments{}.budget.seconds);
   const Explanation explanation = [&] {
     ProgressLine line;
     return Explain(*saved.setup.evaluator, saved.report.result.plan, ops, [&](size_t done) {

@@ -63,13 +63,11 @@ Json DataSetJson(const Instance& instance) {
 
 int Inspect(const InspectArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
-  const ModelArguments& model = arguments.model;
-  ProblemStrings strings = StringsOf(model);
-  strings.cluster = arguments.cluster;
-  strings.costs = arguments.costs;
-  const Instance instance = MakeInstance(catalogs, strings);
+  const ProblemStrings& strings = arguments.problem;
+  const auto read = std::make_shared<const Instance>(MakeInstance(catalogs, strings));
+  const Instance& instance = *read;
   std::optional<Setup> setup;
-  if (!arguments.cluster.empty() || !arguments.costs.empty()) setup = MakeSetup(catalogs, strings, &instance);
+  if (!strings.cluster.empty() || !strings.costs.empty()) setup = MakeSetup(catalogs, strings, read);
   const Problem* const problem = setup ? setup->problem.get() : nullptr;
   const Graph& graph = *instance.graph;
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteGraphJson(graph));

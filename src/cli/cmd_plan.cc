@@ -6,6 +6,8 @@
 #include "cli/controls.h"
 #include "cli/guessing.h"
 #include "cli/planning.h"
+#include "placement/single_devices.h"
+#include "report/controls.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -32,12 +34,12 @@ struct Spent {
 }  // namespace
 
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
-  const double budget_seconds = Budget::Parse(arguments.search.budget).seconds;
+  const double budget_seconds = arguments.search.budget.seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
   CheckWritable(arguments.output);
   CheckPicture(arguments.picture);
   Stopwatch watch;
-  const Setup setup = MakeSetup(catalogs, StringsOf(arguments.problem));
+  const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   if (const auto reason = planner->Refuses(*setup.problem, *setup.evaluator)) {
@@ -48,7 +50,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   const auto left = [&] { return budget_seconds - (watch.seconds() - spent.reading); };
   const std::atomic<bool>* cancelled = CatchInterrupts();
   const Bound bound = LowerBound(*setup.evaluator);
-  const std::vector<double> singles = SingleDeviceTimes(*setup.evaluator);
+  const SingleDevices singles = ScoreSingleDevices(*setup.evaluator);
   spent.bound = watch.Lap();
   const bool learned = planner->facts().learned;
   PlanReport report = [&] {
@@ -57,8 +59,10 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     const double share = (left() - spent.bound) * (learned ? 1 - kShareOfControls : 1);
     return RunPlanner(setup, *planner, arguments.search, bound, cancelled, line, share);
   }();
-  report.single_device_time = singles;
-  report.guesses = VaryGuesses(setup, catalogs, report, FastestDevice(*setup.problem, singles), budget_seconds);
+  report.single_device_time = singles.times();
+  report.set_up += singles.evaluations();
+  report.guesses =
+      VaryGuesses(setup, catalogs, report, FastestDevice(*setup.problem, report.single_device_time), budget_seconds);
   spent.planning = watch.Lap();
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));

@@ -58,17 +58,15 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
 
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
-  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  if (arguments.cluster.empty()) {
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
+  ProblemStrings strings = arguments.problem;
+  if (strings.cluster.empty()) {
     strings.cluster = "here";
     strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());
   }
-  const Setup setup = MakeSetup(catalogs, strings);
-  const Problem& problem = *setup.problem;
-  const auto [table, measurements] = ProfileDevices(setup, static_cast<size_t>(runs));
+  const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
+  const Problem& problem = *runtime->setup->problem;
+  const auto [table, measurements] = ProfileDevices(*runtime, static_cast<size_t>(runs));
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
   if (!arguments.json) {
     std::string text = ProfilePage(problem, table, measurements);

@@ -17,15 +17,16 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   }
   CheckWritable(arguments.trace);
   constexpr uint64_t kMostRuns = 100'000;
-  const uint64_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   PlanOverrides overrides = arguments.overrides;
   if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)
                                                  : OpenPlan(arguments.plan, overrides, catalogs);
   const std::string executor =
       arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
-  const MeasuredRun run = RunMeasured(saved, ModelFile(saved.setup.strings.model), executor, static_cast<size_t>(runs));
+  CheckExecutor(executor);
+  OpenVino runtime(*saved.setup.problem, ModelFile(saved.setup.strings.model));
+  const MeasuredRun run = RunMeasured(saved, runtime, executor, static_cast<size_t>(runs));
   const bool ran = run.plan.measured.error.empty();
 
   if (!arguments.trace.empty() && ran) {

@@ -7,9 +7,9 @@
 #include "cli/controls.h"
 #include "cli/learning.h"
 #include "cli/planning.h"
-#include "cli/training_page.h"
-#include "placement/grouping.h"
+#include "placement/on_groups.h"
 #include "report/table.h"
+#include "report/training_table.h"
 
 namespace berth {
 
@@ -23,15 +23,15 @@ struct Option {
 };
 
 std::vector<Option> Options(TrainArguments& arguments) {
-  ProblemArguments& problem = arguments.problem;
+  ProblemStrings& problem = arguments.problem.strings;
   const TrainingRequest usual;
   return {{"planner", &arguments.planner},
-          {"on", &problem.model.model},
+          {"on", &problem.model},
           {"test", &arguments.tests},
-          {"batch", &problem.model.batch},
-          {"format", &problem.model.format},
-          {"mode", &problem.model.mode, "inference"},
-          {"optimizer", &problem.model.optimizer, "sgd"},
+          {"batch", &problem.batch},
+          {"format", &problem.format},
+          {"mode", &problem.mode, "inference"},
+          {"optimizer", &problem.optimizer, "sgd"},
           {"cluster", &problem.cluster},
           {"costs", &problem.costs},
           {"evaluator", &problem.evaluator},
@@ -46,7 +46,7 @@ std::vector<Option> Options(TrainArguments& arguments) {
 void TakeFromFolder(TrainArguments& arguments) {
   std::map<std::string, std::string> begun;
   for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
-  if (!arguments.problem.model.shapes.empty())
+  if (!arguments.problem.strings.shapes.empty())
     throw Error("train: a resumed run has its shapes already; leave --shape out");
   for (const auto& [name, value, usual] : Options(arguments)) {
     if (!value->empty() && *value != (begun[name].empty() ? usual : begun[name])) {
@@ -58,46 +58,16 @@ void TakeFromFolder(TrainArguments& arguments) {
     *value = begun[name];
   }
   for (auto& [name, value] : begun) {
-    if (name.starts_with("shape")) arguments.problem.model.shapes.push_back(value);
+    if (name.starts_with("shape")) arguments.problem.strings.shapes.push_back(value);
   }
 }
-
-// A planner's name with one parameter set anew, or not at all where `value` is empty; canonical.
-std::string WithParameter(const std::string& planner, std::string_view key, const std::string& value,
-                          const PlannerCatalog& planners) {
-  Spec spec = Spec::Parse(planner);
-  std::erase_if(spec.parameters, [&](const auto& parameter) { return parameter.first == key; });
-  if (!value.empty()) spec.parameters.emplace_back(key, value);
-  return Params(spec, planners.Find(spec.name)->info.parameters, planners.what()).canonical();
-}
-
-// "on(group=...,planner=...)" taken apart; any other planner has no groups.
-struct GroupedPlanner {
-  std::string whole;  // canonical
-  std::string planner, group;
-
-  GroupedPlanner(const std::string& text, const PlannerCatalog& planners)
-      : whole(planners.MakePlanner(text)->name()), planner(text) {
-    const Spec spec = Spec::Parse(text);
-    if (spec.name != "on") return;
-    const Params params(spec, planners.Find("on")->info.parameters, planners.what());
-    planner = params.Text("planner");
-    group = params.Text("group");
-    whole = WithParameter(text, "planner", planners.MakePlanner(planner)->name(), planners);
-  }
-
-  // As `berth plan` takes it, with the policy of this checkpoint.
-  std::string WithCheckpoint(const std::string& path, const PlannerCatalog& planners) const {
-    const std::string trained =
-        WithParameter(WithParameter(planner, "train", "", planners), "checkpoint", path, planners);
-    return group.empty() ? trained : WithParameter(whole, "planner", trained, planners);
-  }
-};
 
 // Throws Error where there is nothing to train.
-void CheckLearns(const std::string& planner, const PlannerCatalog& planners) {
+void CheckLearns(const std::string& whole, const PlannerCatalog& planners) {
+  const std::optional<OnGroups> on = OnGroups::Parse(whole);
+  const std::string& planner = on ? on->planner() : whole;
   const Spec spec = Spec::Parse(planner);
-  if (spec.name == "on") {
+  if (spec.name == OnGroups::kName) {
     throw Error("train: {}: on(...) cannot stand inside on(...); write on(group=...,planner=placeto)", planner);
   }
   if (planners.MakePlanner(planner)->facts().learned) {
@@ -118,7 +88,7 @@ std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& a
   std::vector<Setup> setups;
   if (models.empty()) return setups;
   for (const std::string& model : ExpandModels(models, catalogs.families)) {
-    ProblemStrings strings = StringsOf(arguments.problem);
+    ProblemStrings strings = arguments.problem.Strings();
     strings.model = model;
     const Setup& made = setups.emplace_back(MakeSetup(catalogs, strings));
     CheckSizes(made, arguments.problem.allow_unknown_shapes);
@@ -127,27 +97,14 @@ std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& a
   return setups;
 }
 
-// Throws Error where a test would be of a model that was trained on.
-void CheckUnseen(const std::vector<Setup>& cases, const std::vector<Setup>& tests) {
-  std::map<uint64_t, std::string> seen;
-  for (const Setup& each : cases) seen.emplace(each.problem->fingerprint(), each.strings.model);
-  for (const Setup& test : tests) {
-    const std::string& name = test.strings.model;
-    const auto found = seen.find(test.problem->fingerprint());
-    if (found == seen.end()) continue;
-    throw Error("--test {}: the policy is trained on this model (--on){}; leave it out of one of the two", name,
-                found->second == name ? "" : fmt::format(", as {}", found->second));
-  }
-}
-
 std::vector<TrainingCase> TrainingCases(const std::vector<Setup>& setups) {
   std::vector<TrainingCase> list;
   for (const Setup& each : setups) list.push_back({.name = each.strings.model, .evaluator = *each.evaluator});
   return list;
 }
 
-TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& planner, const Catalogs& catalogs) {
-  TrainingRequest request{.planner = planner.whole,
+TrainingRequest RequestOf(TrainArguments& arguments, const Catalogs& catalogs) {
+  TrainingRequest request{.planner = arguments.planner,
                           .groupings = &catalogs.groupings,
                           .folder = arguments.output,
                           .resume = arguments.resume};
@@ -162,23 +119,36 @@ TrainingRequest RequestOf(TrainArguments& arguments, const GroupedPlanner& plann
     request.checkpoint_every = count("--checkpoint-every", arguments.checkpoint_every);
   }
   for (const Option& option : Options(arguments)) request.arguments.emplace_back(option.name, *option.value);
-  for (size_t i = 0; i < arguments.problem.model.shapes.size(); ++i) {
-    request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.model.shapes[i]);
+  for (size_t i = 0; i < arguments.problem.strings.shapes.size(); ++i) {
+    request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.strings.shapes[i]);
   }
   return request;
 }
 
-std::vector<TrainedRow> RowsOf(const std::vector<Setup>& cases, const std::vector<TrainedCase>& trained,
-                               const TrainingRequest& request, const Catalogs& catalogs) {
-  std::vector<TrainedRow> rows;
+std::vector<TrainingRow> RowsOf(const std::vector<Setup>& cases, std::vector<TrainedCase>& trained,
+                                const TrainingRequest& request, const Catalogs& catalogs) {
+  std::vector<TrainingRow> rows;
   for (size_t i = 0; i < cases.size(); ++i) {
-    TrainedRow& row = rows.emplace_back(cases[i], trained[i], LowerBound(*cases[i].evaluator), std::nullopt);
-    const int64_t drawn = trained[i].best.evaluations;
+    TrainedCase& one = trained[i];
+    TrainingRow& row = rows.emplace_back(TrainingRow{.model = cases[i].strings.model,
+                                                     .evaluator = *cases[i].evaluator,
+                                                     .first_cost = one.first_cost,
+                                                     .best = std::move(one.best),
+                                                     .greedy_cost = one.greedy_cost,
+                                                     .greedy = std::move(one.greedy),
+                                                     .bound = LowerBound(*cases[i].evaluator)});
     if (request.budget.cancelled->load()) continue;
-    row.controls = RunControls(row.setup, catalogs, drawn > 0 ? drawn : trained[i].greedy.evaluations, request.seed,
+    const int64_t drawn = row.best.evaluations;
+    row.controls = RunControls(cases[i], catalogs, drawn > 0 ? drawn : row.greedy.evaluations, request.seed,
                                request.budget.cancelled);
   }
   return rows;
+}
+
+std::vector<double> RelativeCosts(const std::vector<CurvePoint>& curve) {
+  std::vector<double> costs;
+  for (const CurvePoint& point : curve) costs.push_back(point.relative_cost);
+  return costs;
 }
 
 // How to plan with the run's policy, on the machines that it was trained for.
@@ -192,10 +162,9 @@ std::string PlanCommand(TrainArguments arguments, const std::string& answer) {
   return fmt::format("{} --planner {}", command, ShellWord(answer));
 }
 
-std::string PageOf(const std::string& planner, const TrainingRequest& request, const TrainingResult& result,
-                   const std::vector<TrainedRow>& rows, const std::vector<TrainedRow>& tests,
-                   const std::string& command) {
-  std::string text = Line(fmt::format("{} trained on {}: {} of {}, {}, seed {}", planner,
+std::string PageOf(const TrainingRequest& request, const TrainingResult& result, const std::vector<TrainingRow>& rows,
+                   const std::vector<TrainingRow>& tests, const std::string& command) {
+  std::string text = Line(fmt::format("{} trained on {}: {} of {}, {}, seed {}", result.planner,
                                       Counted(static_cast<int64_t>(rows.size()), "model"), Count(result.updates),
                                       Counted(result.planned_updates, "update"),
                                       Counted(result.evaluations, "evaluation"), request.seed));
@@ -207,10 +176,10 @@ std::string PageOf(const std::string& planner, const TrainingRequest& request, c
     const CurvePoint& last = result.curve.back();
     const std::string decisions = fmt::format("{:.3g}", last.groups);
     text += Wrap(fmt::format("Cost, relative to {}: {} {:.3f}; entropy {:.3g}, {} {} per step.",
-                             rows.front().setup.evaluator->facts().objective.is_time()
+                             rows.front().evaluator.facts().objective.is_time()
                                  ? "the work (each op on its fastest device, one after another)"
                                  : "that of the first placement",
-                             Sparkline(result.curve, 40), last.relative_cost, last.entropy, decisions,
+                             Sparkline(RelativeCosts(result.curve), 40), last.relative_cost, last.entropy, decisions,
                              decisions == "1" ? "decision" : "decisions"));
     if (const std::string collapse = DescribeCollapse(result.curve, result.planned_updates); !collapse.empty()) {
       text += Wrap("Beware: " + collapse + ".");
@@ -242,28 +211,27 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   }
   if (arguments.resume) TakeFromFolder(arguments);
   if (arguments.planner.empty()) throw Error("train: say which planner to train, like --planner placeto");
-  if (arguments.problem.model.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
-  const GroupedPlanner planner(arguments.planner, catalogs.planners);
-  TrainingRequest request = RequestOf(arguments, planner, catalogs);
-  CheckLearns(planner.planner, catalogs.planners);
-  const std::vector<Setup> cases = MakeSetups(arguments.problem.model.model, arguments, catalogs);
+  if (arguments.problem.strings.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
+  catalogs.planners.MakePlanner(arguments.planner);  // mistakes before the work
+  TrainingRequest request = RequestOf(arguments, catalogs);
+  CheckLearns(arguments.planner, catalogs.planners);
+  const std::vector<Setup> cases = MakeSetups(arguments.problem.strings.model, arguments, catalogs);
   const std::vector<Setup> tests = MakeSetups(arguments.tests, arguments, catalogs);
-  CheckUnseen(cases, tests);
   request.cases = TrainingCases(cases);
   request.tests = TrainingCases(tests);
   request.budget.cancelled = CatchInterrupts();
 
-  const TrainingResult result = [&] {
+  TrainingResult result = [&] {
     ProgressLine line;
-    std::vector<CurvePoint> curve;
+    std::vector<double> costs;
     // In a log, twenty lines of a training, and one every half minute of a long one.
     constexpr std::chrono::seconds kPause{30};
     auto told = std::chrono::steady_clock::now();
     request.progress = [&](const CurvePoint& point, int64_t planned) {
-      curve.push_back(point);
+      costs.push_back(point.relative_cost);
       const std::string text = fmt::format("update {} of {}, {}, relative cost {:.3f}", point.update, planned,
                                            Counted(point.evaluations, "evaluation"), point.relative_cost);
-      line.Show(fmt::format("{} {}", text, Sparkline(curve, 24)));
+      line.Show(fmt::format("{} {}", text, Sparkline(costs, 24)));
       const auto now = std::chrono::steady_clock::now();
       if (point.update % std::max<int64_t>(planned / 20, 1) == 0 || now - told >= kPause) {
         line.Milestone(text);
@@ -273,18 +241,16 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     return Learning().train(request);
   }();
 
-  const std::vector<TrainedRow> rows = RowsOf(cases, result.cases, request, catalogs);
-  const std::vector<TrainedRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
-  const std::string answer = planner.WithCheckpoint(
-      fmt::format("{}/{}", request.folder, result.best_update > 0 ? "best" : "last"), catalogs.planners);
+  const std::vector<TrainingRow> rows = RowsOf(cases, result.cases, request, catalogs);
+  const std::vector<TrainingRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
   const auto page = [&](size_t width) {
     SetPageWidth(width);
-    return PageOf(planner.whole, request, result, rows, test_rows, PlanCommand(arguments, answer));
+    return PageOf(request, result, rows, test_rows, PlanCommand(arguments, result.answer));
   };
   const size_t width = PageWidth();
   const std::optional<int64_t> collapsed = CollapsedAt(result.curve, result.planned_updates);
-  const Json json = {{"planner", planner.whole},
-                     {"answer", answer},
+  const Json json = {{"planner", result.planner},
+                     {"answer", result.answer},
                      {"seed", request.seed},
                      {"finished", result.finished},
                      {"updates", result.updates},

@@ -19,32 +19,31 @@ constexpr size_t kProfileRuns = 20;
 }  // namespace
 
 int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
-  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1);
-  const size_t runs = ParseCount("--runs", arguments.runs, 1);
-  if (plans > kMostPlans) throw Error("--evaluations {}: at most {}", arguments.evaluations, kMostPlans);
-  if (runs > kMostRuns) throw Error("--runs {}: at most {}", arguments.runs, kMostRuns);
+  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1, kMostPlans);
+  const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  strings.costs = arguments.costs;
+  ProblemStrings strings = arguments.problem;
   const std::atomic<bool>* cancelled = CatchInterrupts();
   std::string profile;
-  if (arguments.costs.empty()) {
+  std::shared_ptr<Runtime> runtime;
+  if (strings.costs.empty()) {
     const std::filesystem::path beside(arguments.output.empty() ? "plan.json" : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);
-    strings.costs = ProfileToFile(catalogs, strings, kProfileRuns, profile);
+    runtime = OpenRuntime(catalogs, strings);
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, profile);
   }
   const TunedModel tuned = [&] {
     ProgressLine progress;
-    return TuneModel(catalogs, strings,
-                     {.plans = plans,
-                      .runs = runs,
-                      .seed = seed,
-                      .correct = !arguments.no_correction,
-                      .stop = [cancelled] { return cancelled->load(); }},
-                     [&](const std::string& text) { progress.Show(text); });
+    return TuneModel(
+        catalogs, strings,
+        {.plans = plans,
+         .runs = runs,
+         .seed = seed,
+         .correct = !arguments.no_correction,
+         .stop = [cancelled] { return cancelled->load(); }},
+        [&](const std::string& text) { progress.Show(text); }, runtime);
   }();
   const SavedPlan& saved = tuned.saved;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(saved.setup, saved.report)));

@@ -18,7 +18,7 @@ struct Rival {
   std::string name;
   Plan plan;
 };
-// `singles`: as SingleDeviceTimes gives them. Nothing where no device runs everything.
+// `singles`: by device, as SingleDevices::times gives them. Nothing where no device runs everything.
 std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<double>& singles);
 std::optional<Rival> BestSimple(const Comparison& comparison);
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <utility>
 
 #include "base/units.h"
 #include "exec/detect.h"
@@ -35,10 +36,11 @@ std::vector<int> UsableCores() {
   return cores;
 }
 
-std::vector<int> CoresFor(size_t split) {
+DeviceCores CoresFor(size_t split) {
   std::vector<int> cores = UsableCores();
   std::vector<int> physical = OnePerPhysicalCore(cores);
-  return split > 1 && split <= physical.size() ? physical : cores;
+  const size_t count = physical.size();
+  return {.cores = std::move(split > 1 && split <= count ? physical : cores), .physical = count};
 }
 
 double MemoryBytes() {

@@ -14,9 +14,14 @@ std::string ProcessorName();
 // The cores that this process may use, ascending.
 std::vector<int> UsableCores();
 
-// The cores that this process may use, for `split` devices: one per physical core, since two threads of one share what
-// computes; all where there are too few for that, or one device has all.
-std::vector<int> CoresFor(size_t split);
+// The cores that this process may use, for `split` devices.
+struct DeviceCores {
+  // One per physical core, since two threads of one share what computes; all where there are too few for that, or one
+  // device has all.
+  std::vector<int> cores;
+  size_t physical;  // how many physical ones those are that the process may use
+};
+DeviceCores CoresFor(size_t split);
 
 // Bytes of memory, 0 where the operating system does not say.
 double MemoryBytes();

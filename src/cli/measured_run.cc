@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "placement/single_devices.h"
 #include "report/table.h"
 
 namespace berth {
@@ -130,21 +131,21 @@ std::string DefaultExecutor(const Evaluator& evaluator) {
   return evaluator.facts().Is<SerialFacts>() ? "openvino" : "openvino_parallel";
 }
 
-MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, const std::string& executor,
-                        size_t runs) {
-  if (executor != "openvino" && executor != "openvino_parallel") {
-    ThrowUnknownName("way to run a plan", executor, {"openvino", "openvino_parallel"});
-  }
+void CheckExecutor(const std::string& executor) {
+  if (executor == "openvino" || executor == "openvino_parallel") return;
+  ThrowUnknownName("way to run a plan", executor, {"openvino", "openvino_parallel"});
+}
+
+MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs) {
   const Problem& problem = *saved.setup.problem;
   const std::vector<DeviceId>& device = saved.report.result.plan.device;
   const bool hetero = executor == "openvino";
   MeasuredRun run{.executor = executor};
-  OpenVino runtime(problem, model_file);
   run.opened = runtime.opened();
 
   std::vector<RunWay> ways = {{.how = hetero ? "hetero" : "parallel", .device = device}};
   run.plan = {.name = "this plan", .predicted = problem.ToSeconds(saved.report.timeline.score.time).value};
-  const std::vector<double> singles = SingleDeviceTimes(*saved.setup.evaluator);
+  const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
   size_t cores = 0, processors = 0;
   for (const DeviceId id : problem.cluster().ids()) {
     const Device& one = problem.cluster().device(id);

@@ -34,9 +34,11 @@ struct MeasuredRun {
 // By which of the two a plan is run that was made under this evaluator, where nobody says.
 std::string DefaultExecutor(const Evaluator& evaluator);
 
-// Runs the plan in turns with the others. Throws Error where nothing can be run at all.
-MeasuredRun RunMeasured(const SavedPlan& saved, const std::string& model_file, const std::string& executor,
-                        size_t runs);
+// Throws Error for what runs no plan.
+void CheckExecutor(const std::string& executor);
+
+// Runs the plan in turns with the others. `runtime`: of its model on its cluster.
+MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs);
 
 // By how much `predicted` is off: 0.1 where it is 10 % more than `measured`.
 inline double OffBy(double predicted, double measured) { return predicted / measured - 1; }

@@ -55,9 +55,9 @@ void MeasuringCommands::AddRun(CLI::App& command) {
 }
 
 void MeasuringCommands::AddProfile(CLI::App& command) {
-  AddModel(command, profile_.model);
+  AddModel(command, profile_.problem);
   command
-      .add_option("--cluster", profile_.cluster,
+      .add_option("--cluster", profile_.problem.cluster,
                   "The devices: a device file, as `berth cluster detect` writes it (default: the processor as one)")
       ->type_name("CLUSTER");
   command.add_option("--runs", profile_.runs, "How often each device runs the model")
@@ -95,12 +95,12 @@ void MeasuringCommands::AddCalibrate(CLI::App& command) {
 }
 
 void MeasuringCommands::AddTune(CLI::App& command) {
-  AddModel(command, tune_.model);
-  command.add_option("--cluster", tune_.cluster, "A device file, as `berth cluster detect` writes it")
+  AddModel(command, tune_.problem);
+  command.add_option("--cluster", tune_.problem.cluster, "A device file, as `berth cluster detect` writes it")
       ->required()
       ->type_name("CLUSTER");
   command
-      .add_option("--costs", tune_.costs,
+      .add_option("--costs", tune_.problem.costs,
                   "Op times (default: measured first, and kept beside the output: FILE.profile.json)")
       ->type_name("COSTS");
   command

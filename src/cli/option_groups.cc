@@ -21,24 +21,24 @@ void AddAllowUnknown(CLI::App& command, bool& allow) {
                    "Go on where sizes of the model are unknown: guesses take their place, and no bound is claimed");
 }
 
-void AddReading(CLI::App& command, ModelArguments& arguments) {
-  AddModelOptions(command, arguments.shapes, arguments.batch, "");
-  command.add_option("--format", arguments.format, "Format of the model's file, where its content does not tell")
+void AddReading(CLI::App& command, ProblemStrings& strings) {
+  AddModelOptions(command, strings.shapes, strings.batch, "");
+  command.add_option("--format", strings.format, "Format of the model's file, where its content does not tell")
       ->type_name("NAME");
   command
-      .add_option("--mode", arguments.mode, "inference or training: one step, backward and update (default: inference)")
+      .add_option("--mode", strings.mode, "inference or training: one step, backward and update (default: inference)")
       ->type_name("MODE");
-  command.add_option("--optimizer", arguments.optimizer, "Optimizer of training: sgd, momentum or adam (default: sgd)")
+  command.add_option("--optimizer", strings.optimizer, "Optimizer of training: sgd, momentum or adam (default: sgd)")
       ->type_name("NAME");
 }
 
-void AddModel(CLI::App& command, ModelArguments& arguments) {
+void AddModel(CLI::App& command, ProblemStrings& strings) {
   command
-      .add_option("model", arguments.model,
+      .add_option("model", strings.model,
                   "A file (ONNX, OpenVINO's IR, TensorFlow, ...), a model that ships, or a formula: berth list models")
       ->required()
       ->type_name("MODEL");
-  AddReading(command, arguments);
+  AddReading(command, strings);
 }
 
 void AddObjective(CLI::App& command, std::string& objective) {
@@ -74,37 +74,37 @@ void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std
       ->type_name("FILE");
 }
 
-void AddMachines(CLI::App& command, ProblemArguments& arguments) {
+void AddMachines(CLI::App& command, ProblemStrings& strings) {
   command
       .add_option(
-          "--cluster", arguments.cluster,
+          "--cluster", strings.cluster,
           "A preset or a device file: berth cluster list (default: cpu_gpu, or what the model's file describes)")
       ->type_name("CLUSTER");
   command
-      .add_option("--costs", arguments.costs,
+      .add_option("--costs", strings.costs,
                   "Where op times come from: berth list costs (default: roofline, or what the model's file says)")
       ->type_name("COSTS");
   command
       .add_option(
-          "--evaluator", arguments.evaluator,
+          "--evaluator", strings.evaluator,
           "The execution model: berth list evaluators (default: parallel(contention=ports), or the data set's own)")
       ->type_name("EVALUATOR");
-  AddObjective(command, arguments.objective);
+  AddObjective(command, strings.objective);
 }
 
 void AddProblem(CLI::App& command, ProblemArguments& arguments) {
-  AddModel(command, arguments.model);
-  AddMachines(command, arguments);
+  AddModel(command, arguments.strings);
+  AddMachines(command, arguments.strings);
   AddAllowUnknown(command, arguments.allow_unknown_shapes);
   AddConstraints(command, arguments.constraints, "");
 }
 
-void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed) {
-  command.add_option("--budget", arguments.budget, "When a planner stops: evaluations, seconds, or both")
+void AddSearch(CLI::App& command, SearchTexts& texts) {
+  command.add_option("--budget", texts.budget, "When a planner stops: evaluations, seconds, or both")
       ->capture_default_str()
       ->type_name("BUDGET");
-  command.add_option("--seed", seed, "Seed of the random numbers: the same seed gives the same plan")
-      ->default_str("1")
+  command.add_option("--seed", texts.seed, "Seed of the random numbers: the same seed gives the same plan")
+      ->capture_default_str()
       ->type_name("N");
 }
 
@@ -112,12 +112,12 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
   command.add_option("--planner", train.planner, "The planner to train, like placeto(rounds=4): berth list planners")
       ->type_name("PLANNER");
   command
-      .add_option("--on", train.problem.model.model,
+      .add_option("--on", train.problem.strings.model,
                   "Models to train on, separated by commas; family(name=enas_conv) names many: berth list models")
       ->type_name("MODELS");
   command.add_option("--test", train.tests, "Models to test the trained policy on")->type_name("MODELS");
-  AddReading(command, train.problem.model);
-  AddMachines(command, train.problem);
+  AddReading(command, train.problem.strings);
+  AddMachines(command, train.problem.strings);
   AddAllowUnknown(command, train.problem.allow_unknown_shapes);
   command
       .add_option("--budget", train.budget,

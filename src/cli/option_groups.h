@@ -15,14 +15,19 @@ void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::s
                      const std::string& model_help);
 void AddAllowUnknown(CLI::App& command, bool& allow);
 // How a model is read, in every command.
-void AddReading(CLI::App& command, ModelArguments& arguments);
-void AddModel(CLI::App& command, ModelArguments& arguments);
+void AddReading(CLI::App& command, ProblemStrings& strings);
+void AddModel(CLI::App& command, ProblemStrings& strings);
 void AddObjective(CLI::App& command, std::string& objective);
 // One option per kind of constraint, each as often as one likes.
 void AddConstraints(CLI::App& command, ConstraintArguments& arguments, const std::string& instead);
-void AddMachines(CLI::App& command, ProblemArguments& arguments);
+void AddMachines(CLI::App& command, ProblemStrings& strings);
 void AddProblem(CLI::App& command, ProblemArguments& arguments);
-void AddSearch(CLI::App& command, SearchArguments& arguments, std::string& seed);
+// Texts of a search as they are given; Parsed throws Error for what is none.
+struct SearchTexts {
+  std::string budget = SearchArguments{}.budget.ToString(), seed = std::to_string(SearchArguments{}.seed);
+  SearchArguments Parsed() const { return {.budget = Budget::Parse(budget), .seed = ParseCount("--seed", seed, 0)}; }
+};
+void AddSearch(CLI::App& command, SearchTexts& texts);
 void AddTraining(CLI::App& command, TrainArguments& train);
 void AddOverrides(CLI::App& command, PlanOverrides& overrides);
 // A plan file, or instead of it a placement; and another model.

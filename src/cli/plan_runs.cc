@@ -11,6 +11,7 @@
 #include "exec/statistics.h"
 #include "placement/fusion.h"
 #include "placement/search.h"
+#include "placement/single_devices.h"
 #include "report/plan_report.h"
 
 namespace berth {
@@ -62,23 +63,21 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
-PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings)
-    : catalogs_(catalogs), strings_(std::move(strings)), instance_(MakeInstance(catalogs_, strings_)) {
+PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings, std::shared_ptr<Runtime> runtime)
+    : catalogs_(catalogs), strings_(std::move(strings)), runtime_(std::move(runtime)) {
   strings_.evaluator = "parts";
-  setup_ = opened_ = MakeOwnSetup();
+  setup_ = MakeOwnSetup(runtime_ ? runtime_->setup->instance : nullptr);
   if (problem().num_devices() < 2) {
     throw Error(
         "cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes "
         "two of one processor",
         problem().cluster().name());
   }
-  runtime_ = std::make_unique<OpenVino>(*opened_->problem, ModelFile(strings_.model));
+  if (!runtime_) runtime_ = std::make_shared<Runtime>(setup_);
 }
 
-PlanRunner::~PlanRunner() = default;
-
-std::shared_ptr<const Setup> PlanRunner::MakeOwnSetup() const {
-  return std::make_shared<const Setup>(MakeSetup(catalogs_, strings_, &instance_));
+std::shared_ptr<const Setup> PlanRunner::MakeOwnSetup(std::shared_ptr<const Instance> instance) const {
+  return std::make_shared<const Setup>(MakeSetup(catalogs_, strings_, std::move(instance)));
 }
 
 double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
@@ -89,7 +88,7 @@ double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
 std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
   std::map<std::vector<DeviceId>, double> found;
   const auto add = [&](const std::vector<DeviceId>& device) { found.emplace(device, Predict(device)); };
-  for (const DeviceId on : DistinctDevices(SingleDeviceTimes(*setup_->evaluator))) {
+  for (const DeviceId on : DistinctDevices(ScoreSingleDevices(*setup_->evaluator).times())) {
     add(std::vector<DeviceId>(problem().num_ops(), on));
   }
   for (int search = 0; search < searches; ++search) {
@@ -150,13 +149,13 @@ std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_
 std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
                                      const StopCheck& stop, const std::function<void(size_t done)>& progress) {
   std::vector<PlanRun> runs;
-  const std::vector<double> alone = SingleDeviceTimes(*setup_->evaluator);
+  const std::vector<double> alone = ScoreSingleDevices(*setup_->evaluator).times();
   for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {
     const size_t end = std::min(plans.size(), begin + kPlansAtATime);
     std::vector<RunWay> ways;
     for (size_t i = begin; i < end; ++i) ways.push_back({.how = "parallel", .device = plans[i]});
     for (const DeviceId on : problem().cluster().ids()) ways.push_back({.how = "alone", .on = on});
-    std::vector<Measurement> measured = runtime_->Run(ways, {.rounds = rounds, .limit = kLimit, .stop = stop});
+    std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = rounds, .limit = kLimit, .stop = stop});
     if (stop && stop()) break;
     double speed = 0;
     int known = 0;
@@ -179,7 +178,7 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
 
 void PlanRunner::SetCosts(const CutCosts& costs, const std::string& source) {
   strings_.stored_cluster = std::make_shared<const Cluster>(WithCutCosts(problem().cluster(), costs, source));
-  setup_ = MakeOwnSetup();
+  setup_ = MakeOwnSetup(setup_->instance);
 }
 
 void AddTo(CutFit& fit, const Problem& problem, const std::vector<PlanRun>& runs) {

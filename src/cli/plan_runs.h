@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "cli/catalogs.h"
-#include "cli/problem_factory.h"
+#include "cli/runtime.h"
 #include "exec/cut_fit.h"
-#include "exec/openvino.h"
 
 namespace berth {
 
@@ -30,14 +29,13 @@ struct PlanRun {
 // A problem under `parts`, whose cuts cost what runs have shown so far.
 class PlanRunner {
  public:
-  // `strings.costs` should be measured times. The evaluator of `strings` is not used. Throws Error where the model
-  // cannot be run here.
-  PlanRunner(const Catalogs& catalogs, ProblemStrings strings);
-  ~PlanRunner();
+  // `strings.costs` should be measured times. The evaluator of `strings` is not used. `runtime`: of the same model and
+  // cluster, where somebody has opened it already. Throws Error where the model cannot be run here.
+  PlanRunner(const Catalogs& catalogs, ProblemStrings strings, std::shared_ptr<Runtime> runtime = nullptr);
 
   const Setup& setup() const { return *setup_; }
   const Problem& problem() const { return *setup_->problem; }
-  const OpenedModel& opened() const { return runtime_->opened(); }
+  Runtime& runtime() { return *runtime_; }
 
   double Predict(const std::vector<DeviceId>& device) const;  // seconds
   // Different plans, those with the smallest prediction first, as many as searches with these seeds end with; single
@@ -58,14 +56,12 @@ class PlanRunner {
   void SetCosts(const CutCosts& costs, const std::string& source);
 
  private:
-  std::shared_ptr<const Setup> MakeOwnSetup() const;
+  std::shared_ptr<const Setup> MakeOwnSetup(std::shared_ptr<const Instance> instance) const;
 
   const Catalogs& catalogs_;
   ProblemStrings strings_;
-  const Instance instance_;              // the model, read once
-  std::shared_ptr<const Setup> setup_;   // of the numbers as they are now
-  std::shared_ptr<const Setup> opened_;  // as it was at first: the runtime refers to its problem
-  std::unique_ptr<OpenVino> runtime_;
+  std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<const Setup> setup_;  // of the numbers as they are now
 };
 
 // Adds all of these to a fit.

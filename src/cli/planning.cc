@@ -10,29 +10,9 @@
 
 namespace berth {
 
-ProblemStrings StringsOf(const ModelArguments& arguments) {
-  return {.model = arguments.model,
-          .shapes = arguments.shapes,
-          .batch = arguments.batch,
-          .format = arguments.format,
-          .mode = arguments.mode,
-          .optimizer = arguments.optimizer};
-}
-
-ProblemStrings StringsOf(const ProblemArguments& arguments) {
-  ProblemStrings strings = StringsOf(arguments.model);
-  strings.cluster = arguments.cluster;
-  strings.costs = arguments.costs;
-  strings.evaluator = arguments.evaluator;
-  strings.objective = arguments.objective;
-  strings.constraints = TextsOf(arguments.constraints);
-  return strings;
-}
-
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
                       const std::atomic<bool>* cancelled, ProgressLine& line, double seconds_left) {
-  Budget budget = Budget::Parse(search.budget);
-  const std::string budget_text = budget.ToString();
+  Budget budget = search.budget;
   budget.cancelled = cancelled;
   budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
   PlanResult result = planner.MakePlan({.evaluator = *setup.evaluator,
@@ -47,7 +27,7 @@ PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArgument
   PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
   report.ended = ended;
   report.seed = search.seed;
-  report.budget = budget_text;
+  report.budget = search.budget.ToString();
   report.constraints = StatedConstraints(setup);
   return report;
 }

@@ -13,10 +13,6 @@
 
 namespace berth {
 
-// Of a model alone, and of a whole problem.
-ProblemStrings StringsOf(const ModelArguments& arguments);
-ProblemStrings StringsOf(const ProblemArguments& arguments);
-
 // Runs a planner of the catalog under a budget, of which no more than `seconds_left` are left; shows progress.
 PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
                       const std::atomic<bool>* cancelled, ProgressLine& line,

@@ -97,7 +97,7 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
   return instance;
 }
 
-Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const Instance* known,
+Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, std::shared_ptr<const Instance> known,
                 std::span<const DeviceId> placement) {
   const bool names_cluster = !strings.cluster.empty() && strings.cluster != kOwn;
   std::shared_ptr<const Cluster> cluster;
@@ -108,11 +108,10 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, const I
   }
   std::optional<ObjectiveRequest> objective;
   if (!strings.objective.empty()) objective = catalogs.objectives.Make(strings.objective);
-  std::optional<Instance> made;
-  if (known == nullptr) known = &made.emplace(MakeInstance(catalogs, strings));
+  if (known == nullptr) known = std::make_shared<const Instance>(MakeInstance(catalogs, strings));
   const Instance& instance = *known;
 
-  Setup setup{.strings = strings, .problem = nullptr, .evaluator = nullptr, .check = nullptr};
+  Setup setup{.strings = strings, .instance = known, .problem = nullptr, .evaluator = nullptr, .check = nullptr};
   CompleteMode(setup.strings);
   if (!names_cluster) {
     if (strings.cluster == kOwn && !instance.cluster)

@@ -39,20 +39,20 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
 
 }  // namespace
 
-DeviceProfiles ProfileDevices(const Setup& setup, size_t runs) {
+DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs) {
+  const Setup& setup = *runtime.setup;
   const Problem& problem = *setup.problem;
-  OpenVino runtime(problem, ModelFile(setup.strings.model));
   DeviceProfiles profiles;
   profiles.table = {.model = setup.strings.model,
                     .cluster = problem.cluster().name(),
-                    .runtime = fmt::format("OpenVINO {}", runtime.opened().version),
+                    .runtime = fmt::format("OpenVINO {}", runtime.openvino.opened().version),
                     .machine = ProcessorName(),
                     .runs = static_cast<int64_t>(runs)};
   ProgressLine progress;
   for (const DeviceId device : problem.cluster().ids()) {
     const std::string& name = problem.cluster().device(device).name;
     progress.Show(fmt::format("measuring {}", name));
-    OpMeasurement measurement = runtime.Profile(device, {.rounds = runs, .limit = kLimit});
+    OpMeasurement measurement = runtime.openvino.Profile(device, {.rounds = runs, .limit = kLimit});
     if (!measurement.error.empty()) throw Error("{} on {}: {}", setup.strings.model, name, measurement.error);
     profiles.table.columns.push_back(ColumnOf(problem, device, measurement));
     profiles.measurements.push_back(std::move(measurement));
@@ -60,9 +60,8 @@ DeviceProfiles ProfileDevices(const Setup& setup, size_t runs) {
   return profiles;
 }
 
-std::string ProfileToFile(const Catalogs& catalogs, const ProblemStrings& strings, size_t runs,
-                          const std::string& path) {
-  WriteFile(path, WriteProfile(ProfileDevices(MakeSetup(catalogs, strings), runs).table));
+std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path) {
+  WriteFile(path, WriteProfile(ProfileDevices(runtime, runs).table));
   return fmt::format("profile(file={})", path);
 }
 

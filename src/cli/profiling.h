@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/problem_factory.h"
-#include "exec/openvino.h"
+#include "cli/runtime.h"
 #include "import/profile.h"
 
 namespace berth {
@@ -16,10 +15,9 @@ struct DeviceProfiles {
 };
 
 // Each device runs the whole model so often. Throws Error where one cannot.
-DeviceProfiles ProfileDevices(const Setup& setup, size_t runs);
+DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs);
 
 // The same, into a file; returns the costs that read it.
-std::string ProfileToFile(const Catalogs& catalogs, const ProblemStrings& strings, size_t runs,
-                          const std::string& path);
+std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path);
 
 }  // namespace berth

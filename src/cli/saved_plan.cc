@@ -20,19 +20,29 @@ std::string Located(const std::string& name, const std::string& plan_path) {
   return fs::is_regular_file(beside, ignored) ? beside.string() : name;
 }
 
+// Puts what is given in the place of what `strings` say.
+void Replace(ProblemStrings& strings, const PlanOverrides& given) {
+  const auto put = [](std::string& text, const std::optional<std::string>& other) {
+    if (other) text = *other;
+  };
+  put(strings.model, given.model);
+  put(strings.format, given.format);
+  put(strings.mode, given.mode);
+  put(strings.optimizer, given.optimizer);
+  put(strings.cluster, given.cluster);
+  put(strings.costs, given.costs);
+  put(strings.evaluator, given.evaluator);
+  put(strings.objective, given.objective);
+  if (!given.shapes.empty()) strings.shapes = given.shapes;
+  if (!given.batch.empty()) strings.batch = given.batch;
+  if (auto constraints = TextsOf(given.constraints); !constraints.empty()) strings.constraints = std::move(constraints);
+}
+
 // The problem of a plan that names none itself.
 ProblemStrings StringsOf(const PlanOverrides& given) {
-  return {.model = *given.model,
-          .shapes = given.shapes,
-          .batch = given.batch,
-          .format = given.format.value_or(""),
-          .cluster = given.cluster.value_or(""),
-          .costs = given.costs.value_or(""),
-          .evaluator = given.evaluator.value_or(""),
-          .mode = given.mode.value_or(""),
-          .optimizer = given.optimizer.value_or(""),
-          .objective = given.objective.value_or(""),
-          .constraints = TextsOf(given.constraints)};
+  ProblemStrings strings;
+  Replace(strings, given);
+  return strings;
 }
 
 // The machines that the plan holds; null where it holds none.
@@ -82,14 +92,6 @@ SavedPlan Simulated(Setup setup, const std::string& path, Plan plan) {
   return {.setup = std::move(setup), .report = std::move(report)};
 }
 
-// A plan keeps its objective, unless it is the time itself and another execution model was asked for, whose time may be
-// another.
-std::string ObjectiveFor(const PlanFile& file, const PlanOverrides& overrides) {
-  if (overrides.objective) return *overrides.objective;
-  const bool is_time = file.objective == "latency" || file.objective == "throughput";
-  return overrides.evaluator && is_time ? "" : file.objective;
-}
-
 // The execution model that a plan was made under. Plans say where inputs start (io=...); one that does not was made
 // when they were everywhere by default.
 std::string EvaluatorOf(const PlanFile& file) {
@@ -103,13 +105,28 @@ std::string EvaluatorOf(const PlanFile& file) {
 // The costs that a plan was made with. Plans say what is fused; one that does not was made when nothing was.
 std::string CostsOf(const PlanFile& file) { return file.costs == "roofline" ? "roofline(fusion=none)" : file.costs; }
 
-std::vector<ConstraintText> ConstraintsFor(const PlanFile& file, const PlanOverrides& overrides) {
-  std::vector<ConstraintText> constraints = TextsOf(overrides.constraints);
-  if (!constraints.empty()) return constraints;
+// The problem of a plan file, with what replaces it; the evaluator is left to EvaluatorOf where none is given.
+ProblemStrings StringsOf(const PlanFile& file, const PlanOverrides& given) {
+  ProblemStrings strings = {.model = Located(file.model, file.path),
+                            .shapes = file.shapes,
+                            .batch = file.batch,
+                            .format = file.format,
+                            .cluster = Located(file.cluster, file.path),
+                            .costs = CostsOf(file),
+                            .mode = file.mode,
+                            .optimizer = file.optimizer,
+                            .objective = file.objective};
+  // A plan keeps its objective, unless it is the time itself and another execution model was asked for, whose time may
+  // be another.
+  if (given.evaluator && (file.objective == "latency" || file.objective == "throughput")) strings.objective.clear();
+  if (!given.cluster) strings.stored_cluster = StoredCluster(file);
+  Replace(strings, given);
+  if (strings.mode != "training" && !given.optimizer) strings.optimizer.clear();
+  if (!strings.constraints.empty()) return strings;
   for (const std::string& text : file.constraints) {
-    constraints.push_back(ParseConstraint(text, fmt::format("{}: constraints", file.path)));
+    strings.constraints.push_back(ParseConstraint(text, fmt::format("{}: constraints", file.path)));
   }
-  return constraints;
+  return strings;
 }
 
 SavedPlan OpenSplit(std::string_view content, const std::string& path, const PlanOverrides& overrides,
@@ -118,9 +135,8 @@ SavedPlan OpenSplit(std::string_view content, const std::string& path, const Pla
   ProblemStrings strings = StringsOf(overrides);
   // Splits that were made for latency say so.
   if (strings.evaluator.empty() && content.find("\"totalLatency\"") != content.npos) strings.evaluator = "pieces";
-  const Instance instance = MakeInstance(catalogs, strings);
-  Plan plan = ReadSplit(content, path, instance);
-  Setup setup = MakeSetup(catalogs, strings, &instance);
+  Setup setup = MakeSetup(catalogs, strings);
+  Plan plan = ReadSplit(content, path, *setup.instance);
   if (setup.strings.cluster != kOwn) {
     throw Error("{}: a split uses the devices of its instance; leave --cluster out", path);
   }
@@ -151,7 +167,8 @@ SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overr
   const std::string path = in_file ? placement.substr(1) : "--placement";
   const std::string list = in_file ? ReadFile(path, {.what = "placement"}) : placement;
   Plan plan{.device = ParsePlacementList(list, path, *setup.problem)};
-  if (SplitsKernels(*setup.problem, path, plan.device)) setup = MakeSetup(catalogs, strings, nullptr, plan.device);
+  if (SplitsKernels(*setup.problem, path, plan.device))
+    setup = MakeSetup(catalogs, strings, setup.instance, plan.device);
   plan.SetCause("given");
   return Simulated(std::move(setup), path, std::move(plan));
 }
@@ -160,23 +177,12 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   const std::string content = ReadFile(path, kPlanKind);
   if (LooksLikeSplit(content)) return OpenSplit(content, path, overrides, catalogs);
   const PlanFile file = ParsePlanFile(content, path);
-  const std::string mode = overrides.mode.value_or(file.mode);
-  ProblemStrings strings = {.model = overrides.model.value_or(Located(file.model, path)),
-                            .shapes = overrides.shapes.empty() ? file.shapes : overrides.shapes,
-                            .batch = overrides.batch.empty() ? file.batch : overrides.batch,
-                            .format = overrides.format.value_or(file.format),
-                            .cluster = overrides.cluster.value_or(Located(file.cluster, path)),
-                            .costs = overrides.costs.value_or(CostsOf(file)),
-                            .evaluator = overrides.evaluator.value_or(""),
-                            .mode = mode,
-                            .optimizer = overrides.optimizer.value_or(mode == "training" ? file.optimizer : ""),
-                            .objective = ObjectiveFor(file, overrides),
-                            .constraints = ConstraintsFor(file, overrides)};
-  if (!overrides.cluster) strings.stored_cluster = StoredCluster(file);
+  ProblemStrings strings = StringsOf(file, overrides);
+  std::shared_ptr<const Instance> instance;
   const auto make_setup = [&](std::span<const DeviceId> placement) {
     try {
       if (!overrides.evaluator) strings.evaluator = EvaluatorOf(file);
-      return MakeSetup(catalogs, strings, nullptr, placement);
+      return MakeSetup(catalogs, strings, instance, placement);
     } catch (const NoPlan&) {
       throw;
     } catch (const Error& error) {
@@ -191,6 +197,7 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   PlanResult result;
   result.plan = BindPlan(file, *setup.problem, warnings);
   if (SplitsKernels(*setup.problem, path, result.plan.device)) {
+    instance = setup.instance;
     setup = make_setup(result.plan.device);
     warnings.clear();
     result.plan = BindPlan(file, *setup.problem, warnings);

@@ -36,8 +36,8 @@ std::string TuningTable(const Tuning& tuning) {
 }  // namespace
 
 TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
-                     const std::function<void(const std::string&)>& progress) {
-  PlanRunner runner(catalogs, strings);
+                     const std::function<void(const std::string&)>& progress, std::shared_ptr<Runtime> runtime) {
+  PlanRunner runner(catalogs, strings, std::move(runtime));
   TunedModel tuned{.tuning = TunePlans(runner, options, progress), .saved = {}, .run = {}};
   const Tuning& tuning = tuned.tuning;
   if (tuning.finalists.empty() || !tuning.winner().ran()) {
@@ -46,7 +46,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
                 Counted(static_cast<int64_t>(tuning.plans.size()), "plan"), tuning.plans.back().run.measured.error);
   }
   SavedPlan& saved = tuned.saved;
-  saved.setup = MakeSetup(catalogs, runner.setup().strings);
+  saved.setup = MakeSetup(catalogs, runner.setup().strings, runner.setup().instance);
   const Evaluator& evaluator = *saved.setup.evaluator;
   PlanResult result;
   result.plan.device = tuning.winner().device;
@@ -55,7 +55,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
   saved.report.seed = options.seed;
   saved.report.budget = fmt::format("{}evals", options.plans);
-  tuned.run = RunMeasured(saved, ModelFile(saved.setup.strings.model), "openvino_parallel", kFinalRuns);
+  tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", kFinalRuns);
   return tuned;
 }
 

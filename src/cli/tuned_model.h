@@ -16,9 +16,10 @@ struct TunedModel {
   MeasuredRun run;  // of that plan, once more, beside each device alone and OpenVINO's own threads
 };
 
-// `strings.costs` should be measured times. Throws Error where no plan could be run.
+// `strings.costs` and `runtime`: as PlanRunner takes them. Throws Error where no plan could be run.
 TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
-                     const std::function<void(const std::string&)>& progress);
+                     const std::function<void(const std::string&)>& progress,
+                     std::shared_ptr<Runtime> runtime = nullptr);
 
 std::string TunedPage(const TunedModel& tuned);
 

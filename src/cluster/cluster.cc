@@ -140,6 +140,14 @@ class SymmetryFinder {
 
 }  // namespace
 
+std::string PrecisionMistake(std::string_view name) {
+  const std::vector<std::string> known(kPrecisionNames.begin(), kPrecisionNames.end());
+  if (std::ranges::count(known, name) > 0) return {};
+  const std::string_view closest = Closest(name, known);
+  return fmt::format("'{}'{}; expected one of {}", name,
+                     closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), fmt::join(known, ", "));
+}
+
 Cluster::Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links)
     : name_(std::move(name)), devices_(std::move(devices)), links_(std::move(links)) {
   if (devices_.empty()) throw Error("cluster {} has no devices: expected at least one", name_);

@@ -20,6 +20,8 @@ inline constexpr std::array<std::string_view, 3> kProvenanceNames = {"guess", "v
 
 // In what a device may compute what a model has in f32.
 inline constexpr std::array<std::string_view, 3> kPrecisionNames = {"f32", "f16", "bf16"};
+// What is wrong with one, and what was expected; empty where nothing is.
+std::string PrecisionMistake(std::string_view name);
 
 struct Quantity {
   double value = 0;

@@ -18,7 +18,6 @@ constexpr size_t kMaxDevices = 1024;  // as many as any preset makes
 constexpr size_t kMaxNameLength = 64;
 
 const std::vector<std::string> kDataTypeKeys = {"f32", "f16", "bf16", "i8", "f64"};
-const std::vector<std::string> kPrecisions = {kPrecisionNames.begin(), kPrecisionNames.end()};
 const std::vector<std::string> kOpClassKeys = {"matmul",    "conv",          "elementwise", "normalization",
                                                "reduction", "data_movement", "recurrent",   "other"};
 
@@ -178,13 +177,8 @@ void ReadPrecision(const YamlFields& fields, Device& device) {
   const YamlField* field = fields.Find("precision");
   if (field == nullptr) return;
   const YamlPlace place = fields.PlaceOf(*field);
-  const std::string expected = fmt::format("expected one of {}", fmt::join(kPrecisions, ", "));
   const std::string& text = YamlText(field->value, place, "f32, f16 or bf16");
-  if (std::ranges::count(kPrecisions, text) == 0) {
-    const std::string_view closest = Closest(text, kPrecisions);
-    throw place.Fail(
-        fmt::format("'{}'{}; {}", text, closest.empty() ? "" : fmt::format(" (did you mean {}?)", closest), expected));
-  }
+  if (const std::string mistake = PrecisionMistake(text); !mistake.empty()) throw place.Fail(mistake);
   device.precision = text;
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "exec/openvino.h"
 
 namespace berth {
@@ -103,22 +104,9 @@ class RuntimeEvaluator : public Evaluator {
 };
 
 std::vector<Parameter> CommonParameters() {
-  const auto count = [](std::string name, std::string value, std::string sentence) {
-    return Parameter{.name = std::move(name),
-                     .type = ParameterType::kInt,
-                     .default_value = std::move(value),
-                     .sentence = std::move(sentence),
-                     .least = 1,
-                     .most = 1e6};
-  };
-  return {count("runs", "10", "how often each plan is run, after one run that warms up"),
-          count("keep", "5", "how many of these, the last ones, are averaged"),
-          {.name = "limit",
-           .type = ParameterType::kReal,
-           .default_value = "120",
-           .sentence = "a plan fails that takes longer to compile and run, in seconds",
-           .least = 0.1,
-           .most = 1e6}};
+  return {Whole("runs", "10", "how often each plan is run, after one run that warms up", 1, 1e6),
+          Whole("keep", "5", "how many of these, the last ones, are averaged", 1, 1e6),
+          Real("limit", "120", "a plan fails that takes longer to compile and run, in seconds", 0.1, 1e6)};
 }
 
 void Add(EvaluatorCatalog& catalog, EntryInfo info, std::string how) {
@@ -157,11 +145,7 @@ void RegisterMeasured(EvaluatorCatalog& catalog) {
       {.name = "openvino_auto",
        .sentence = "measured: whatever the plan, OpenVINO's AUTO",
        .source = "HSDAG, table 2",
-       .parameters = {{.name = "first",
-                       .type = ParameterType::kChoice,
-                       .default_value = "CPU",
-                       .sentence = "the device that it is to prefer",
-                       .choices = {"CPU", "GPU", "NPU"}}}},
+       .parameters = {Choice("first", {"CPU", "GPU", "NPU"}, "the device that it is to prefer")}},
       "auto");
 }
 

@@ -200,23 +200,10 @@ class GdpPolicy : public Policy {
   }
 
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t threads) const override {
-    std::vector<std::unique_ptr<Likelihood>> likelihoods;
-    at::Tensor all, entropy;
-    const GdpTask* last = nullptr;
-    for (const auto& [of, played] : episodes) {
+    return RecallTable(episodes, [&](const Task& of) {
       const auto& task = static_cast<const GdpTask&>(of);
-      if (&task != last) {
-        all = MaskedLogSoftmax(network_->Forward(task.input, threads), task.mask);
-        entropy = -(torch::exp(all) * all).sum(1);
-        last = &task;
-      }
-      const at::Tensor device = torch::tensor(played.device, torch::kInt64);
-      auto likelihood = std::make_unique<Likelihood>();
-      likelihood->log_prob = all.gather(1, device.unsqueeze(1)).squeeze(1);
-      likelihood->entropy = entropy;
-      likelihoods.push_back(std::move(likelihood));
-    }
-    return likelihoods;
+      return MaskedLogSoftmax(network_->Forward(task.input, threads), task.mask);
+    });
   }
 
   std::string shape() const override {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "placement/mean_transfer.h"
 
 namespace berth {
 namespace {
@@ -13,16 +14,6 @@ namespace {
 constexpr size_t kShapeColumns = 4, kNeighbourColumns = 8, kSizeColumns = 8;
 // Two of levels, two of the layer, one of the transfer; and two for each device.
 constexpr size_t kTimeColumns = 5;
-
-double MeanTransfer(const Problem& problem, int64_t bytes) {
-  double sum = 0, routes = 0;
-  for (const DeviceId from : problem.cluster().ids()) {
-    for (const DeviceId to : problem.cluster().ids()) {
-      if (from != to) sum += problem.transfer_time(bytes, from, to), ++routes;
-    }
-  }
-  return routes == 0 ? 0 : sum / routes;
-}
 
 std::vector<double> MeanTimes(const CoarseGraph& graph) {
   std::vector<double> mean(graph.size(), 0);
@@ -153,9 +144,10 @@ void AddTimes(const Problem& problem, const CoarseGraph& graph, const Grouping& 
     columns.Add(fmt::format("time:{}", d), std::move(time));
     columns.Add(fmt::format("cannot_run:{}", d), std::move(cannot));
   }
+  const MeanTransfer sending(problem);
   std::vector<double> transfer;
   for (const int64_t bytes : graph.quotient.output_bytes) {
-    transfer.push_back(std::log(std::max(MeanTransfer(problem, bytes) / mean, 1e-6)));
+    transfer.push_back(std::log(std::max(sending(bytes) / mean, 1e-6)));
   }
   columns.Add("transfer", std::move(transfer));
 }
@@ -167,10 +159,11 @@ Levels LevelsOf(const Problem& problem, const CoarseGraph& graph) {
   const std::vector<double> time = levels.bottom;
   std::vector<size_t> position(graph.size());
   for (size_t i = 0; i < graph.topological.size(); ++i) position[static_cast<size_t>(graph.topological[i])] = i;
+  const MeanTransfer sending(problem);
   std::vector<std::vector<std::pair<size_t, double>>> children(graph.size());
   for (const Quotient::Edge& edge : graph.quotient.edges) {
     const size_t from = Index(edge.from), to = Index(edge.to);
-    if (position[from] < position[to]) children[from].emplace_back(to, MeanTransfer(problem, edge.bytes));
+    if (position[from] < position[to]) children[from].emplace_back(to, sending(edge.bytes));
   }
   for (const int32_t each : graph.topological) {
     const auto node = static_cast<size_t>(each);

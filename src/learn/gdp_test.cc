@@ -21,16 +21,10 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> Simulated(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(contention=none,io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
 }
 
-Method Gdp(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("gdp({})", parameters));
-}
+Method Gdp(const std::string& parameters) { return testing::MethodNamed(fmt::format("gdp({})", parameters)); }
 
 constexpr const char* kSmall = "hidden=16,heads=2,inner=16,sage=2,layers=1,segment=4";
 
@@ -162,10 +156,8 @@ TEST(Gdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
     const auto evaluator = Simulated(problem);
     const auto greedy = [&](const char* rate) {
-      testing::OpenLearner learner(Gdp(fmt::format("{},epochs=2,learning_rate={}", kSmall, rate)), {*evaluator},
-                                   Random(seed), 40);
-      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
-      return learner.Greedy(0).cost;
+      const Method method = Gdp(fmt::format("{},epochs=2,learning_rate={}", kSmall, rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 40, 2).back();
     };
     trained += std::log(greedy("0.005"));
     untrained += std::log(greedy("0"));
@@ -220,15 +212,12 @@ TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(6);
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
   const auto evaluator = Simulated(problem);
-  std::vector<std::vector<double>> costs;
-  for (const int64_t threads : {1, 2, 5}) {
-    testing::OpenLearner learner(Gdp(kSmall), {*evaluator}, Random(1), 6);
-    std::vector<double>& cost = costs.emplace_back();
-    for (int i = 0; i < 6; ++i) cost.push_back(learner.Update(1'000'000, threads)->mean_cost);
-    cost.push_back(learner.Greedy(0).cost);
-  }
-  EXPECT_EQ(costs[0], costs[1]);
-  EXPECT_EQ(costs[0], costs[2]);
+  const auto costs = [&](int64_t threads) {
+    return testing::CostsOfTraining(Gdp(kSmall), *evaluator, Random(1), 6, threads);
+  };
+  const std::vector<double> alone = costs(1);
+  EXPECT_EQ(alone, costs(2));
+  EXPECT_EQ(alone, costs(5));
 }
 
 TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {

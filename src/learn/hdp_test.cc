@@ -21,16 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Evaluator> ParallelFor(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(contention=none,io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
 }
 
-Method Hdp(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("hdp({})", parameters));
-}
+Method Hdp(const std::string& parameters) { return testing::MethodNamed(fmt::format("hdp({})", parameters)); }
 
 constexpr const char* kSmallHdp = "nodes=ops,hidden=8,groups=5,grouper_hidden=8";
 
@@ -113,11 +107,7 @@ TEST(HdpNetwork, HasTheGradientThatDifferencesSay) {
                        Random(1));
     network.to(torch::kFloat64);
     Random random(2);
-    const auto numbers = [&](at::IntArrayRef sizes) {
-      at::Tensor made = torch::empty(sizes, torch::kFloat64);
-      for (int64_t i = 0; i < made.numel(); ++i) made.data_ptr<double>()[i] = random.Normal();
-      return made;
-    };
+    const auto numbers = [&](at::IntArrayRef sizes) { return testing::NormalTensor(random, sizes); };
     const at::Tensor ops = numbers({5, 3}), read = numbers({2, 4, 6}), noise = 0.3 * numbers({2, 4, 3});
     const at::Tensor group = torch::tensor({{0, 1, 3, 3, 2}, {1, 1, 0, 2, 2}}, torch::kInt64);
     const at::Tensor device = torch::tensor({{0, 1, 2, 1}, {2, 2, 0, 1}}, torch::kInt64);
@@ -227,10 +217,8 @@ TEST(Hdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
     const auto evaluator = ParallelFor(problem);
     const auto greedy = [&](const char* rate) {
-      testing::OpenLearner learner(Hdp(fmt::format("{},learning_rate={}", kSmallHdp, rate)), {*evaluator}, Random(seed),
-                                   40);
-      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
-      return learner.Greedy(0).cost;
+      const Method method = Hdp(fmt::format("{},learning_rate={}", kSmallHdp, rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 40, 2).back();
     };
     trained += std::log(greedy("0.01"));
     untrained += std::log(greedy("0"));
@@ -243,15 +231,13 @@ TEST(Hdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
   const auto evaluator = ParallelFor(problem);
   for (const char* const mode : {"best", "code", "paper"}) {
-    std::vector<std::vector<double>> costs;
-    for (const int64_t threads : {1, 2, 5}) {
-      testing::OpenLearner learner(Hdp(fmt::format("mode={},{}", mode, kSmallHdp)), {*evaluator}, Random(1), 6);
-      std::vector<double>& cost = costs.emplace_back();
-      for (int i = 0; i < 6; ++i) cost.push_back(learner.Update(1'000'000, threads)->mean_cost);
-      cost.push_back(learner.Greedy(0).cost);
-    }
-    EXPECT_EQ(costs[0], costs[1]) << mode;
-    EXPECT_EQ(costs[0], costs[2]) << mode;
+    const Method method = Hdp(fmt::format("mode={},{}", mode, kSmallHdp));
+    const auto costs = [&](int64_t threads) {
+      return testing::CostsOfTraining(method, *evaluator, Random(1), 6, threads);
+    };
+    const std::vector<double> alone = costs(1);
+    EXPECT_EQ(alone, costs(2)) << mode;
+    EXPECT_EQ(alone, costs(5)) << mode;
   }
 }
 

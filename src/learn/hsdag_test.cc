@@ -220,9 +220,7 @@ TEST(Hsdag, AnOpGoesOnlyWhereItCanRun) {
   OpTimes times = RooflineTimes(test.problem->graph(), test.problem->cluster());
   for (size_t op = 0; op < 30; op += 3) times.time[2 * op + 1] = kCannotRun;
   const Problem narrow(test.problem->shared_graph(), test.problem->shared_cluster(), times);
-  EvaluatorCatalog evaluators("evaluator");
-  RegisterSerial(evaluators);
-  const auto judged = evaluators.Make("serial(io=everywhere)", narrow);
+  const auto judged = testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, narrow);
   for (const int64_t levels : {0, 1}) {
     HsdagOptions options;
     options.shape.levels = levels;
@@ -386,12 +384,8 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   const auto graph = std::make_shared<const Graph>(builder.Build());
   const auto cluster = std::make_shared<const Cluster>(testing::UniformCluster(2));
   const Problem problem(graph, cluster, std::move(times));
-  EvaluatorCatalog evaluators("evaluator");
-  RegisterSerial(evaluators);
-  const auto evaluator = evaluators.Make("serial(io=everywhere)", problem);
-  MethodCatalog methods;
-  RegisterHsdag(methods);
-  testing::OpenLearner learner(methods.Make("hsdag(hidden=16,colocation=none)"), {*evaluator}, Random(1), 8);
+  const auto evaluator = testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, problem);
+  testing::OpenLearner learner(testing::MethodNamed("hsdag(hidden=16,colocation=none)"), {*evaluator}, Random(1), 8);
   for (int i = 0; i < 8; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(learner.Greedy(0).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
 }
@@ -410,16 +404,16 @@ TEST(Hsdag, KeepsToAnyBudget) {
 
 TEST(Hsdag, ItsDefaultsAreThoseThatItLists) {
   const Case test("chain(ops=5)");
-  MethodCatalog methods;
-  RegisterHsdag(methods);
   const auto learned = [&](const std::string& parameters) {
-    testing::OpenLearner learner(methods.Make(fmt::format("hsdag(hidden=8,steps=4{})", parameters)), {*test.judged},
-                                 Random(1), 2);
+    testing::OpenLearner learner(testing::MethodNamed(fmt::format("hsdag(hidden=8,steps=4{})", parameters)),
+                                 {*test.judged}, Random(1), 2);
     learner.Update(1'000'000, 1);
     const CurvePoint point = *learner.Update(1'000'000, 1);
     return std::tuple(point.loss, point.gradient_norm, point.entropy, point.mean_cost, point.evaluations);
   };
   const auto expected = learned(",imagined=2");
+  MethodCatalog methods;
+  RegisterHsdag(methods);
   for (const Parameter& parameter : methods.Find("hsdag")->info.parameters) {
     if (parameter.default_value.empty() || parameter.name == "hidden" || parameter.name == "steps") continue;
     // Where only one of the two rates is given, the other follows it.

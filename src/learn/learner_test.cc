@@ -26,9 +26,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 std::unique_ptr<Evaluator> Parallel(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(io=everywhere)", RegisterParallel, problem);
 }
 
 // Device 1 is twice as fast, and nothing is gained by sending: all belongs there.
@@ -53,16 +51,8 @@ Method SmallPlaceto(PlacetoOptions options = {.rounds = 2}) {
                       .clip_norm = 1.25}};
 }
 
-Method Named(const std::string& name) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(name);
-}
-
 Method SmallHsdag(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterHsdag(methods);
-  return methods.Make(
+  return testing::MethodNamed(
       fmt::format("hsdag(hidden=8,steps=4,{}{}seeded=false)", parameters, parameters.empty() ? "" : ","));
 }
 
@@ -119,8 +109,9 @@ TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
   Random random(3);
   const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3});
   const auto evaluator = Parallel(problem);
-  for (const Method& method : {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3"),
-                               Named("rnn(hidden=8,rollouts=3,workers=3)"), Named("tabular(workers=3)")}) {
+  for (const Method& method :
+       {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3"),
+        testing::MethodNamed("rnn(hidden=8,rollouts=3,workers=3)"), testing::MethodNamed("tabular(workers=3)")}) {
     std::vector<std::string> bytes;
     for (const int64_t threads : {1, 2, 3}) {
       testing::OpenLearner learner(method, {*evaluator}, Random(1), 4);
@@ -164,7 +155,8 @@ TEST_F(LearnerTest, AnUpdateThatIsStoppedChangesNothing) {
   const auto evaluator = Parallel(problem);
   Method placeto = SmallPlaceto();
   placeto.rule.epochs = 3;
-  for (const Method& method : {placeto, SmallHsdag("imagined=2"), Named("rnn(hidden=8,rollouts=2,colocation=none)")}) {
+  for (const Method& method :
+       {placeto, SmallHsdag("imagined=2"), testing::MethodNamed("rnn(hidden=8,rollouts=2,colocation=none)")}) {
     testing::OpenLearner learner(method, {*evaluator}, Random(1), 9);
     learner.Update(1'000'000, 1);
     learner.Save(Path("before"));
@@ -400,7 +392,7 @@ TEST_F(LearnerTest, TellsWhatWasDrawnFromWhatItBeganWithAndFromItsAnswer) {
       score.time = seeded && call <= 2 ? 1 : call == kBudget ? 5 : call <= 40 ? 100 - call : 100;
       return score;
     });
-    Method method = Named("tabular");
+    Method method = testing::MethodNamed("tabular");
     method.seeded = seeded;
     const PlanResult result = MakeLearnedPlanner(method)->MakePlan(
         {.evaluator = evaluator, .budget = {.evaluations = kBudget}, .random = Random(1)});
@@ -437,7 +429,8 @@ TEST_F(LearnerTest, AnUntrainedTwinDrawsWhatARateOfNextToNothingDraws) {
        {"hsdag(hidden=8,imagined=3,{})", "hsdag(mode=paper,hidden=8,{})", "placeto(rounds=2,{})", "rnn(hidden=8,{})",
         "tabular({})", "gdp(hidden=8,heads=1,inner=16,layers=1,restart_every=3,{})"}) {
     const auto curve = [&](const char* rate) {
-      testing::OpenLearner learner(Named(fmt::format(fmt::runtime(name), rate)), {*evaluator}, Random(1), 6);
+      testing::OpenLearner learner(testing::MethodNamed(fmt::format(fmt::runtime(name), rate)), {*evaluator}, Random(1),
+                                   6);
       std::vector<std::pair<double, double>> points;
       for (int i = 0; i < 6; ++i) {
         const CurvePoint point = *learner.Update(1'000'000, 1);

@@ -5,15 +5,10 @@
 #include <set>
 
 #include "base/random.h"
+#include "learn/testing.h"
 
 namespace berth {
 namespace {
-
-at::Tensor Normal(Random& random, at::IntArrayRef sizes) {
-  at::Tensor x = torch::empty(sizes, torch::kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = random.Normal();
-  return x;
-}
 
 // The formula, operation by operation.
 at::Tensor Slowly(const at::Tensor& x, const std::vector<at::Tensor>& layers, const SparseRows& rows, int64_t rounds) {
@@ -40,10 +35,10 @@ TEST(PassMessages, EqualsItsFormulaWithItsGradients) {
     const SparseRows sparse(rows, std::vector<std::pair<int32_t, int32_t>>(some.begin(), some.end()));
     const at::ScalarType type = round % 2 == 0 ? torch::kFloat64 : torch::kFloat32;
     const double near = type == torch::kFloat64 ? 1e-10 : 1e-3;
-    std::vector<at::Tensor> inputs = {Normal(random, {3, rows, width})};
+    std::vector<at::Tensor> inputs = {testing::NormalTensor(random, {3, rows, width})};
     for (int i = 0; i < 4; ++i) {
-      inputs.push_back(0.3 * Normal(random, {width, width}));
-      inputs.push_back(0.3 * Normal(random, {width}));
+      inputs.push_back(0.3 * testing::NormalTensor(random, {width, width}));
+      inputs.push_back(0.3 * testing::NormalTensor(random, {width}));
     }
     for (at::Tensor& input : inputs) input = input.to(type).requires_grad_();
     const std::vector<at::Tensor> layers(inputs.begin() + 1, inputs.end());
@@ -51,7 +46,7 @@ TEST(PassMessages, EqualsItsFormulaWithItsGradients) {
     const at::Tensor out = PassMessages(inputs[0], layers, sparse, rounds);
     const at::Tensor expected = Slowly(inputs[0], layers, sparse, rounds);
     ASSERT_TRUE(torch::allclose(out, expected, near, near));
-    const at::Tensor direction = Normal(random, {3, rows, width}).to(type);
+    const at::Tensor direction = testing::NormalTensor(random, {3, rows, width}).to(type);
     const auto gradients = torch::autograd::grad({(out * direction).sum()}, inputs);
     const auto wanted = torch::autograd::grad({(expected * direction).sum()}, inputs, {}, {}, false, true);
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -4,13 +4,13 @@
 
 #include <set>
 
+#include "learn/testing.h"
+
 namespace berth {
 namespace {
 
 at::Tensor Normal(Random& random, at::IntArrayRef sizes, at::ScalarType type) {
-  at::Tensor x = torch::empty(sizes, torch::kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = random.Normal();
-  return x.to(type);
+  return testing::NormalTensor(random, sizes).to(type);
 }
 
 TEST(GatherMax, TakesTheLargestPerChannelAndSendsTheGradientThere) {

@@ -14,6 +14,7 @@
 #include "cluster/presets.h"
 #include "import/readers.h"
 #include "learn/placeto.h"
+#include "learn/testing.h"
 #include "placement/testing.h"
 #include "sim/simulators.h"
 
@@ -31,12 +32,6 @@ std::vector<Edge> RandomEdges(Random& random, int32_t nodes, double share) {
     }
   }
   return edges;
-}
-
-at::Tensor RandomTensor(Random& random, at::IntArrayRef sizes) {
-  at::Tensor x = torch::empty(sizes, torch::kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = random.Normal();
-  return x;
 }
 
 // The network by plain loops over nodes, as the paper has it. Layers are read in the order of the parameters.
@@ -164,10 +159,11 @@ void ExpectLikeLoops(const PlacetoShape& shape, std::span<const Edge> edges, int
   const PlacetoNetwork network(shape, random.Fork(1));
   {
     const torch::NoGradGuard no_gradient;
-    for (at::Tensor parameter : network.parameters()) parameter.copy_(RandomTensor(random, parameter.sizes()) * 0.4);
+    for (at::Tensor parameter : network.parameters())
+      parameter.copy_(testing::NormalTensor(random, parameter.sizes()) * 0.4);
   }
   const PlacetoGraph graph(nodes, edges);
-  const at::Tensor features = RandomTensor(random, {3, nodes, shape.columns});
+  const at::Tensor features = testing::NormalTensor(random, {3, nodes, shape.columns});
   at::Tensor current = torch::empty({3}, torch::kInt64);
   for (int64_t b = 0; b < 3; ++b) {
     current.data_ptr<int64_t>()[b] = static_cast<int64_t>(random.Below(static_cast<size_t>(nodes)));

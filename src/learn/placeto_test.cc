@@ -14,9 +14,7 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> OnParallel(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterParallel(catalog);
-  return catalog.Make("parallel(io=everywhere)", problem);
+  return testing::EvaluatorNamed("parallel(io=everywhere)", RegisterParallel, problem);
 }
 
 const PlacetoEpisode& AsPlaceto(const std::unique_ptr<Episode>& episode) {

@@ -32,4 +32,24 @@ size_t DecideBy(std::span<const float> log_probability, double uniform) {
   return chosen;
 }
 
+std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> episodes,
+                                                     const std::function<at::Tensor(const Task&)>& table_of) {
+  std::vector<std::unique_ptr<Likelihood>> likelihoods;
+  at::Tensor table, entropy;
+  const Task* last = nullptr;
+  for (const auto& [task, episode] : episodes) {
+    if (&task != last) {
+      table = table_of(task);
+      entropy = -(torch::exp(table) * table).sum(1);
+      last = &task;
+    }
+    auto likelihood = std::make_unique<Likelihood>();
+    const at::Tensor drawn = torch::tensor(episode.device, torch::kInt64);
+    likelihood->log_prob = table.gather(1, drawn.unsqueeze(1)).squeeze(1);
+    likelihood->entropy = entropy;
+    likelihoods.push_back(std::move(likelihood));
+  }
+  return likelihoods;
+}
+
 }  // namespace berth

@@ -143,4 +143,9 @@ class Policy : public torch::nn::Module {
   virtual std::string shape() const = 0;
 };
 
+// Policy::Recall where each device of Episode::device is drawn by itself from a table of log-probabilities, decisions x
+// devices, which is asked for once for episodes of one task that follow one another.
+std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> episodes,
+                                                     const std::function<at::Tensor(const Task&)>& table_of);
+
 }  // namespace berth

@@ -14,16 +14,10 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> SerialFor(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterSerial(catalog);
-  return catalog.Make("serial(io=everywhere)", problem);
+  return testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, problem);
 }
 
-Method Rnn(const std::string& parameters) {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("rnn({})", parameters));
-}
+Method Rnn(const std::string& parameters) { return testing::MethodNamed(fmt::format("rnn({})", parameters)); }
 
 // An LSTM as it is written down, one number after another.
 struct SlowLstm {
@@ -213,10 +207,8 @@ TEST(Rnn, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
     const Problem problem = testing::RandomProblem(random, {.ops = 16, .devices = 2});
     const auto evaluator = SerialFor(problem);
     const auto greedy = [&](const char* rate) {
-      testing::OpenLearner learner(Rnn(fmt::format("hidden=16,colocation=none,epochs=1,learning_rate={}", rate)),
-                                   {*evaluator}, Random(seed), 40);
-      for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 2);
-      return learner.Greedy(0).cost;
+      const Method method = Rnn(fmt::format("hidden=16,colocation=none,epochs=1,learning_rate={}", rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 40, 2).back();
     };
     trained += std::log(greedy("0.01"));
     untrained += std::log(greedy("0"));

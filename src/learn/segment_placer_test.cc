@@ -8,14 +8,13 @@
 
 #include "base/random.h"
 #include "learn/nets.h"
+#include "learn/testing.h"
 
 namespace berth {
 namespace {
 
 at::Tensor Drawn(Random& random, at::IntArrayRef sizes, double scale = 1) {
-  at::Tensor x = torch::empty(sizes, torch::kFloat64);
-  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = scale * random.Normal();
-  return x;
+  return scale * testing::NormalTensor(random, sizes);
 }
 
 // With weights that are nowhere 0 or 1, in double precision.

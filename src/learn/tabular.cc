@@ -100,22 +100,8 @@ class TabularPolicy : public Policy {
   }
 
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override {
-    std::vector<std::unique_ptr<Likelihood>> likelihoods;
-    at::Tensor table, entropy;
-    const Task* last = nullptr;
-    for (const auto& [task, of] : episodes) {
-      if (&task != last) {
-        table = LogProbabilities(static_cast<const TabularTask&>(task));
-        entropy = -(torch::exp(table) * table).sum(1);
-        last = &task;
-      }
-      const at::Tensor drawn = torch::tensor(of.device, torch::kInt64);
-      auto likelihood = std::make_unique<Likelihood>();
-      likelihood->log_prob = table.gather(1, drawn.unsqueeze(1)).squeeze(1);
-      likelihood->entropy = entropy;
-      likelihoods.push_back(std::move(likelihood));
-    }
-    return likelihoods;
+    return RecallTable(episodes,
+                       [&](const Task& task) { return LogProbabilities(static_cast<const TabularTask&>(task)); });
   }
 
   std::string shape() const override {

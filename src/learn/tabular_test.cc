@@ -14,15 +14,11 @@ namespace berth {
 namespace {
 
 std::unique_ptr<Evaluator> OnSerial(const Problem& problem) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterSerial(catalog);
-  return catalog.Make("serial(io=everywhere)", problem);
+  return testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, problem);
 }
 
 Method Tabular(const std::string& parameters = "") {
-  MethodCatalog methods;
-  RegisterMethods(methods);
-  return methods.Make(fmt::format("tabular({})", parameters));
+  return testing::MethodNamed(fmt::format("tabular({})", parameters));
 }
 
 // The same graph on machines of another speed.

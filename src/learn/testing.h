@@ -1,4 +1,4 @@
-// For tests of what learns: an evaluator that says whatever a test wants.
+// For tests of what learns: methods and evaluators by name, and an evaluator that says whatever a test wants.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,27 @@
 #include "placement/search.h"
 
 namespace berth::testing {
+
+// Of a catalog that `add` fills, like RegisterParallel.
+inline std::unique_ptr<Evaluator> EvaluatorNamed(std::string_view name, void (*add)(EvaluatorCatalog&),
+                                                 const Problem& problem) {
+  EvaluatorCatalog catalog("evaluator");
+  add(catalog);
+  return catalog.Make(name, problem);
+}
+
+inline Method MethodNamed(std::string_view name) {
+  MethodCatalog methods;
+  RegisterMethods(methods);
+  return methods.Make(name);
+}
+
+// Normally distributed, in double precision.
+inline at::Tensor NormalTensor(Random& random, at::IntArrayRef sizes) {
+  at::Tensor x = torch::empty(sizes, torch::kFloat64);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = random.Normal();
+  return x;
+}
 
 class FakeEvaluator : public Evaluator {
  public:
@@ -68,6 +90,16 @@ class OpenLearner : private OpenSearches, public Learner {
   OpenLearner(const Method& method, const Evaluators& evaluators, const Random& random, int64_t planned_updates)
       : OpenSearches(evaluators), Learner(method, all, random, planned_updates) {}
 };
+
+// The mean costs of so many updates of training, and then what the policy's own answer costs.
+inline std::vector<double> CostsOfTraining(const Method& method, const Evaluator& evaluator, const Random& random,
+                                           int64_t updates, int64_t threads) {
+  OpenLearner learner(method, {evaluator}, random, updates);
+  std::vector<double> costs;
+  for (int64_t i = 0; i < updates; ++i) costs.push_back(learner.Update(1'000'000, threads)->mean_cost);
+  costs.push_back(learner.Greedy(0).cost);
+  return costs;
+}
 
 inline std::unique_ptr<Likelihood> RecallOne(const Policy& policy, const Task& task, const Episode& episode) {
   const Played played{.task = task, .episode = episode};

@@ -12,6 +12,7 @@
 #include <deque>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@
 #include "base/file.h"
 #include "base/stopwatch.h"
 #include "learn/learner.h"
+#include "placement/on_groups.h"
 
 namespace berth {
 namespace {
@@ -28,40 +30,54 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
 
-// What a request's planner is: a method, and the groups that it is to learn on (empty: none).
-struct GroupedMethod {
-  Method method;
-  std::string group;
-
-  explicit GroupedMethod(const std::string& planner) {
-    MethodCatalog methods;
-    RegisterMethods(methods);
-    Spec spec = Spec::Parse(planner);
-    if (spec.name != "on") {
-      method = methods.Make(planner);
-      return;
-    }
-    const auto value = [&](std::string_view key) {
-      const auto found = std::ranges::find(spec.parameters, key, &std::pair<std::string, std::string>::first);
-      return found == spec.parameters.end() ? std::string() : found->second;
-    };
-    method = methods.Make(value("planner"));
-    group = value("group").empty() ? "colocation" : value("group");
+// What a request's planner is: a method, and perhaps the groups that it is to learn on.
+class GroupedMethod {
+ public:
+  explicit GroupedMethod(const std::string& planner) : on_(OnGroups::Parse(planner)) {
+    RegisterMethods(methods_);
+    method_ = methods_.Make(on_ ? on_->planner() : planner);
   }
+
+  const Method& method() const { return method_; }
+  std::string group() const { return on_ ? on_->group() : ""; }  // empty: none
+  std::string name() const { return Whole(method_.name); }       // canonical
+  // That answers with the policy of this checkpoint.
+  std::string NameWithPolicy(const std::string& checkpoint) const {
+    return Whole(methods_.NameWith(methods_.NameWith(method_.name, "train", ""), "checkpoint", checkpoint));
+  }
+
+ private:
+  std::string Whole(const std::string& method) const { return on_ ? on_->NameWith(method) : method; }
+
+  MethodCatalog methods_;
+  std::optional<OnGroups> on_;
+  Method method_;
 };
+
+// Throws Error where a test would be of a model that was trained on.
+void CheckUnseen(const std::vector<TrainingCase>& cases, const std::vector<TrainingCase>& tests) {
+  std::map<uint64_t, std::string> seen;
+  for (const TrainingCase& each : cases) seen.emplace(each.evaluator.problem().fingerprint(), each.name);
+  for (const TrainingCase& test : tests) {
+    const auto found = seen.find(test.evaluator.problem().fingerprint());
+    if (found == seen.end()) continue;
+    throw Error("--test {}: the policy is trained on this model (--on){}; leave it out of one of the two", test.name,
+                found->second == test.name ? "" : fmt::format(", as {}", found->second));
+  }
+}
 
 // The cases of a request as a learner takes them: a search for each, and the groups that it refers to.
 struct Lessons {
   Lessons(const GroupedMethod& planner, const TrainingRequest& request, const std::vector<TrainingCase>& cases) {
     for (const TrainingCase& each : cases) {
       const Problem* problem = &each.evaluator.problem();
-      if (const std::string& group = each.group.empty() ? planner.group : each.group; !group.empty()) {
+      if (const std::string& group = each.group.empty() ? planner.group() : each.group; !group.empty()) {
         BERTH_CHECK(request.groupings != nullptr);
         size_t dropped = 0;
         problem = &grouped.emplace_back(Grouped(*problem, request.groupings->Make(group, *problem, {}), dropped));
       }
-      if (const auto reason = WhyNot(planner.method, *problem)) {
-        throw Error("{} does not learn on {}: {}", planner.method.name, each.name, *reason);
+      if (const auto reason = WhyNot(planner.method(), *problem)) {
+        throw Error("{} does not learn on {}: {}", planner.method().name, each.name, *reason);
       }
       own.push_back(std::make_unique<Search>(PlanRequest{
           .evaluator = each.evaluator, .budget = {}, .random = Random(request.seed), .constrained = problem}));
@@ -241,8 +257,9 @@ class RunFolder {
 // The training itself.
 class Run {
  public:
-  Run(const TrainingRequest& request, const Method& method, Learner& learner, const Json& config)
-      : request_(request), method_(method), learner_(learner), folder_(request, config) {
+  // `name`: of what learns.
+  Run(const TrainingRequest& request, std::string name, Learner& learner, const Json& config)
+      : request_(request), name_(std::move(name)), learner_(learner), folder_(request, config) {
     if (request.resume && folder_.Has("last")) learner_.Load(folder_.Path("last"), false);
     curve_ = folder_.CurveUpTo(learner_.updates());
     for (const CurvePoint& point : curve_) Judge(point);
@@ -300,7 +317,7 @@ class Run {
       throw Error(
           "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
           "may help",
-          method_.name, point->update,
+          name_, point->update,
           folder_.Has("last") ? fmt::format("{} is the last good checkpoint", folder_.Path("last"))
                               : "there was no checkpoint yet");
     }
@@ -318,7 +335,7 @@ class Run {
 
   void SaveLast() {
     learner_.Save(folder_.Path("last"));
-    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, request_.planner));
+    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, name_));
   }
 
   bool Judge(const CurvePoint& point) {
@@ -329,7 +346,7 @@ class Run {
   }
 
   const TrainingRequest& request_;
-  const Method& method_;
+  const std::string name_;
   Learner& learner_;
   RunFolder folder_;
   std::vector<CurvePoint> curve_;
@@ -355,7 +372,8 @@ std::vector<TrainedCase> Answers(Learner& learner) {
 TrainingResult Train(const TrainingRequest& request) {
   BERTH_CHECK(request.checkpoint_every > 0);
   const GroupedMethod planner(request.planner);
-  const Method& method = planner.method;
+  const Method& method = planner.method();
+  CheckUnseen(request.cases, request.tests);
   const Lessons cases(planner, request, request.cases), tests(planner, request, request.tests);
   const Random random(request.seed);
   Learner learner(method, cases.searches, random);
@@ -366,8 +384,9 @@ TrainingResult Train(const TrainingRequest& request) {
   // Before the work, because a policy may not be able to take them.
   if (!tests.searches.empty()) tester.emplace(method, tests.searches, random);
 
-  Run run(request, method, learner, ConfigJson(request, method, cases, tests));
-  TrainingResult result{.planned_updates = planned, .finished = run.Go()};
+  Run run(request, planner.name(), learner, ConfigJson(request, method, cases, tests));
+  TrainingResult result{.planner = planner.name(), .planned_updates = planned, .finished = run.Go()};
+  result.answer = planner.NameWithPolicy(run.answer());
   result.updates = learner.updates();
   result.evaluations = learner.evaluations();
   result.best_update = run.best_update();

@@ -29,7 +29,7 @@ struct TrainingRequest {
   std::string planner{};
   const GroupingCatalog* groupings = nullptr;  // for on(...) and the cases' own groups
   std::vector<TrainingCase> cases{};
-  // Unseen in training: the trained policy answers them at the end.
+  // Unseen in training: the trained policy answers them at the end. Each must be another problem than all cases.
   std::vector<TrainingCase> tests{};
   // Whichever ends first; the schedules run over what the first two allow. Seconds are this call's own. Without
   // evaluations and updates the method's own number of evaluations ends it.
@@ -54,6 +54,8 @@ struct TrainedCase {
 };
 
 struct TrainingResult {
+  std::string planner{};  // what learned, canonical
+  std::string answer{};   // the same with the policy that it has learned, as planning takes it
   int64_t updates = 0, planned_updates = 0, evaluations = 0;
   int64_t best_update = 0;  // whose policy `best` is; 0: none, then `last` answers
   bool finished = false;    // false: stopped by Ctrl-C or SIGTERM
@@ -71,8 +73,9 @@ struct TrainingResult {
 //               evaluation per case, which counts
 //  lock         held while somebody trains in the folder, and naming its process
 // An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).
-// Throws Error where a case cannot be learned on, the folder is there already (or, to resume, is not, or is of another
-// run), when another process trains in it, and when the loss is not finite: the last good checkpoint stays then.
+// Throws Error where a case cannot be learned on, a test is among the cases, the folder is there already (or, to
+// resume, is not, or is of another run), when another process trains in it, and when the loss is not finite: the last
+// good checkpoint stays then.
 TrainingResult Train(const TrainingRequest& request);
 
 // The `arguments` of the run in a folder. Throws Error where there is none.

@@ -13,16 +13,23 @@ MeanTransfer::MeanTransfer(const Problem& problem) : problem_(problem) {
   }
 }
 
+template <typename What>
+double MeanTransfer::OverRoutes(What what) const {
+  double sum = 0;
+  for (const DeviceId p : problem_.cluster().ids()) {
+    for (const DeviceId q : problem_.cluster().ids()) sum += p == q ? 0 : problem_.transfer_time(what, p, q);
+  }
+  return pairs_ == 0 ? 0 : sum / pairs_;
+}
+
+double MeanTransfer::operator()(int64_t bytes) const { return OverRoutes(bytes); }
+
 double MeanTransfer::operator()(TensorId tensor) const {
   if (!problem_.has_explicit_transfers()) {
     if (problem_.graph().is_constant(tensor)) return 0;
     return latency_ + static_cast<double>(problem_.graph().tensor_bytes(tensor)) * per_byte_;
   }
-  double sum = 0;
-  for (const DeviceId p : problem_.cluster().ids()) {
-    for (const DeviceId q : problem_.cluster().ids()) sum += p == q ? 0 : problem_.transfer_time(tensor, p, q);
-  }
-  return pairs_ == 0 ? 0 : sum / pairs_;
+  return OverRoutes(tensor);
 }
 
 }  // namespace berth

@@ -1,6 +1,8 @@
 // How long a tensor takes to be sent, where it is not known from where to where.
 #pragma once
 
+#include <cstdint>
+
 #include "placement/problem.h"
 
 namespace berth {
@@ -12,8 +14,13 @@ class MeanTransfer {
  public:
   explicit MeanTransfer(const Problem& problem);
   double operator()(TensorId tensor) const;
+  // Of a number of bytes that is no tensor's, like those between two groups. O(devices^2).
+  double operator()(int64_t bytes) const;
 
  private:
+  template <typename What>
+  double OverRoutes(What what) const;
+
   const Problem& problem_;
   double latency_ = 0, per_byte_ = 0;
   double pairs_ = 0;

@@ -22,6 +22,7 @@ TEST(MeanTransfer, IsTheMeanOverAllRoutes) {
         }
       }
       EXPECT_NEAR(mean(tensor), routes > 0 ? sum / routes : 0, 1e-12 * (1 + sum));
+      EXPECT_NEAR(mean(problem.graph().tensor_bytes(tensor)), mean(tensor), 1e-12 * (1 + sum));
     }
   }
 }

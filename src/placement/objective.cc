@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "placement/energy.h"
 #include "placement/evaluator.h"
+#include "placement/single_devices.h"
 #include "placement/wrapper.h"
 
 namespace berth {
@@ -114,23 +115,28 @@ class RatingEvaluator : public Wrapper {
 
 // What weighted objectives are relative to: the least seconds and the least joules of everything on one device or,
 // where no device can run everything alone, of every op on its fastest device, one after another, and nothing sent.
-std::pair<double, double> References(const Evaluator& evaluator) {
-  const Problem& problem = evaluator.problem();
+struct References {
   double seconds = kCannotRun, joules = kCannotRun;
+  int64_t evaluations = 0;
+};
+References FindReferences(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  References found;
   std::vector<double> busy(problem.num_devices());
   const auto consider = [&](std::span<const DeviceId> device, double time) {
-    seconds = std::min(seconds, problem.ToSeconds(time).value);
-    joules = std::min(joules, Joules(problem, device, time, busy));
+    found.seconds = std::min(found.seconds, problem.ToSeconds(time).value);
+    found.joules = std::min(found.joules, Joules(problem, device, time, busy));
   };
   std::vector<DeviceId> device(problem.num_ops());
-  const auto workspace = evaluator.NewWorkspace();
+  const SingleDevices singles = ScoreSingleDevices(evaluator);
+  found.evaluations = singles.evaluations();
   for (const DeviceId one : problem.cluster().ids()) {
+    const std::optional<Score>& score = singles.score[Index(one)];
+    if (!score || !score->fits()) continue;
     std::ranges::fill(device, one);
-    if (FindViolation(problem, {.device = device})) continue;
-    if (const Score score = evaluator.ScorePlan({.device = device}, *workspace); score.fits())
-      consider(device, score.time);
+    consider(device, score->time);
   }
-  if (seconds == kCannotRun) {
+  if (found.seconds == kCannotRun) {
     double time = 0;
     for (const OpId op : problem.graph().ops()) {
       const auto times = problem.op_times(op);
@@ -141,7 +147,9 @@ std::pair<double, double> References(const Evaluator& evaluator) {
     consider(device, time);
   }
   // Of a problem without work every value is 0.
-  return {seconds > 0 ? seconds : 1, joules > 0 ? joules : 1};
+  if (!(found.seconds > 0)) found.seconds = 1;
+  if (!(found.joules > 0)) found.joules = 1;
+  return found;
 }
 
 }  // namespace
@@ -166,12 +174,13 @@ std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> 
   if (request.energy > 0) RequireWatts(evaluator->problem().cluster());
   Objective objective{.name = request.name, .unit = Objective::Unit::kJoules, .per_second = 0, .per_joule = 1};
   if (request.weighted) {
-    const auto [seconds, joules] = References(*evaluator);
+    const References references = FindReferences(*evaluator);
+    objective.set_up = references.evaluations;
     objective.unit = Objective::Unit::kShare;
     const double time = request.latency + request.throughput;
     const double weights = time + request.energy;
-    objective.per_second = time / weights / seconds;
-    objective.per_joule = request.energy / weights / joules;
+    objective.per_second = time / weights / references.seconds;
+    objective.per_joule = request.energy / weights / references.joules;
   }
   return std::make_unique<const RatingEvaluator>(std::move(evaluator), std::move(objective));
 }

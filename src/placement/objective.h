@@ -20,6 +20,7 @@ struct Objective {
   Unit unit = Unit::kSeconds;
   double per_second = 1;
   double per_joule = 0;
+  int64_t set_up = 0;  // scores that it took to find what a weighted one is relative to
 
   // The value is the score's time then, in the Problem's time unit: Score::objective stays empty.
   bool is_time() const { return unit == Unit::kSeconds; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "base/random.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
@@ -246,19 +247,11 @@ std::unique_ptr<const Evaluator> Cached(std::shared_ptr<const Evaluator> of) {
 }
 
 void RegisterWrappers(EvaluatorCatalog& catalog) {
-  const auto count = [](std::string name, std::string value, std::string sentence) {
-    return Parameter{.name = std::move(name),
-                     .type = ParameterType::kInt,
-                     .default_value = std::move(value),
-                     .sentence = std::move(sentence),
-                     .least = 1,
-                     .most = 1e6};
-  };
   catalog.Add({.name = "repeat",
                .sentence = "the mean of the last runs of another evaluator, each plan scored several times",
                .source = "-",
-               .parameters = {count("runs", "10", "how often each plan is scored"),
-                              count("keep", "5", "how many of these, the last ones, are averaged"),
+               .parameters = {Whole("runs", "10", "how often each plan is scored", 1, 1e6),
+                              Whole("keep", "5", "how many of these, the last ones, are averaged", 1, 1e6),
                               Of("of", "the evaluator that is repeated")}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
                 return std::make_unique<RepeatedEvaluator>(Inner(params, context, "of"), params.Int("runs"),
@@ -274,12 +267,7 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
   catalog.Add({.name = "deadline",
                .sentence = "another evaluator; a plan fails whose score takes longer than so many seconds",
                .source = "-",
-               .parameters = {{.name = "seconds",
-                               .type = ParameterType::kReal,
-                               .default_value = "10",
-                               .sentence = "how long a score may take",
-                               .least = 1e-6,
-                               .most = 1e9},
+               .parameters = {Real("seconds", "10", "how long a score may take", 1e-6, 1e9),
                               Of("of", "an evaluator that can be stopped while it works")}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
                 return std::make_unique<DeadlineEvaluator>(Inner(params, context, "of"), params.Real("seconds"));
@@ -287,38 +275,22 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
   catalog.Add({.name = "checked",
                .sentence = "the scores of a; a plan fails for which b has another score",
                .source = "-",
-               .parameters = {Of("a", "the evaluator whose scores count"),
-                              Of("b", "the one that must agree"),
-                              {.name = "tolerance",
-                               .type = ParameterType::kReal,
-                               .default_value = "0",
-                               .sentence = "by which share of the larger score they may differ",
-                               .least = 0,
-                               .most = 1}}},
+               .parameters = {Of("a", "the evaluator whose scores count"), Of("b", "the one that must agree"),
+                              Real("tolerance", "0", "by which share of the larger score they may differ", 0, 1)}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
                 return std::make_unique<CheckedEvaluator>(Inner(params, context, "a"), Inner(params, context, "b"),
                                                           params.Real("tolerance"));
               });
-  catalog.Add({.name = "noisy",
-               .sentence = "another evaluator, each of whose times is a little off, as measured times are: for trials",
-               .source = "-",
-               .parameters = {{.name = "share",
-                               .type = ParameterType::kReal,
-                               .default_value = "0.05",
-                               .sentence = "how far they are off: the standard deviation of their logarithm",
-                               .least = 0,
-                               .most = 1},
-                              {.name = "seed",
-                               .type = ParameterType::kInt,
-                               .default_value = "1",
-                               .sentence = "of the noise",
-                               .least = 0,
-                               .most = 1e9},
-                              Of("of", "the evaluator that is disturbed")}},
-              [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<NoisyEvaluator>(Inner(params, context, "of"), params.Real("share"),
-                                                        static_cast<uint64_t>(params.Int("seed")));
-              });
+  catalog.Add(
+      {.name = "noisy",
+       .sentence = "another evaluator, each of whose times is a little off, as measured times are: for trials",
+       .source = "-",
+       .parameters = {Real("share", "0.05", "how far they are off: the standard deviation of their logarithm", 0, 1),
+                      Whole("seed", "1", "of the noise", 0), Of("of", "the evaluator that is disturbed")}},
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        return std::make_unique<NoisyEvaluator>(Inner(params, context, "of"), params.Real("share"),
+                                                static_cast<uint64_t>(params.Int("seed")));
+      });
 }
 
 }  // namespace berth

@@ -4,8 +4,9 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -39,20 +40,17 @@ class AnnealingPlanner : public NamedPlanner {
     Search search(bounded);
     const Units units(request.problem());
     const Plan start = StartPlan(search, units, request.start, start_);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search, request);
     const EvaluatorFacts& facts = request.evaluator.facts();
     const Structure structure(units);
     if (start_.order == SearchOrder::kSequence && facts.Is<ParallelFacts>() && facts.uses_priorities) {
       // Two evaluations at once; one device has orders, too.
       if (search.evaluations_left() > 2 && !search.Done())
-        Anneal(SequenceWalk(search, start.view(), kCause), search, structure, units, bounded.budget);
+        Anneal(SequenceWalk(search, start.view(), kFoundBySearch), search, structure, units, bounded.budget);
     } else if (request.problem().num_devices() > 1 && !search.Done()) {
-      Anneal(Walk(search, start.view(), kCause), search, structure, units, bounded.budget);
+      Anneal(Walk(search, start.view(), kFoundBySearch), search, structure, units, bounded.budget);
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{:.1f} % better than its first plan", 100 * gain));
-    GiveCauses(request, result, kCause);
-    return result;
+    return improvement.Finish("", "better than its first plan");
   }
 
  private:
@@ -162,7 +160,6 @@ class AnnealingPlanner : public NamedPlanner {
     return bytes;
   }
 
-  static constexpr const char* kCause = "found by search";
   double hot_, cold_, work_;
   int64_t steps_;
   bool places_;  // whether ops go to other devices
@@ -172,37 +169,17 @@ class AnnealingPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterAnnealing(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "hot",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.01",
-                                        .sentence = "first temperature, as a share of the first score",
-                                        .least = 1e-9,
-                                        .most = 1e3},
-                                       {.name = "cold",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.00001",
-                                        .sentence = "last temperature, as a share of the first score",
-                                        .least = 1e-12,
-                                        .most = 1e3},
-                                       {.name = "work",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0",
-                                        .sentence = "how much the root mean square of the devices' work counts beside "
-                                                    "the score",
-                                        .least = 0,
-                                        .most = 1e6},
-                                       {.name = "moves",
-                                        .type = ParameterType::kChoice,
-                                        .default_value = "all",
-                                        .sentence = "what moves: all; order, the order of ops alone, with order=search "
-                                                    "or order=sequence",
-                                        .choices = {"all", "order"}},
-                                       {.name = "steps",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "20000",
-                                        .sentence = "evaluations, where the budget sets no limit",
-                                        .least = 1,
-                                        .most = 1e12}};
+  std::vector<Parameter> parameters = {
+      Real("hot", "0.01", "first temperature, as a share of the first score", 1e-9, 1e3),
+      Real("cold", "0.00001", "last temperature, as a share of the first score", 1e-12, 1e3),
+      Real("work", "0",
+           "how much the root mean square of the devices' work counts beside "
+           "the score",
+           0, 1e6),
+      Choice("moves", {"all", "order"},
+             "what moves: all; order, the order of ops alone, with order=search "
+             "or order=sequence"),
+      Whole("steps", "20000", "evaluations, where the budget sets no limit", 1, 1e12)};
   for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kSequence))
     parameters.push_back(std::move(parameter));
   catalog.Add({.name = "annealing",

@@ -9,7 +9,7 @@
 #include "base/in_parallel.h"
 #include "placement/bound_work.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -145,7 +145,7 @@ class AutoPlanner : public NamedPlanner {
     PlanResult Finish() {
       if (!search_.has_best()) throw Error("{}", failure_);
       PlanResult result = search_.Finish(optimal_);
-      GiveCauses(request_, result, "found by search");
+      GiveCauses(request_, result, kFoundBySearch);
       return result;
     }
 

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "base/parameters.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -237,7 +238,7 @@ class Evolution {
       plans.push_back({.device = now_[i].device, .priority = now_[i].priority});
     }
     std::vector<Score> scores(plans.size());
-    if (search_.EvaluateAll(plans, scores, "found by search") < plans.size()) return false;
+    if (search_.EvaluateAll(plans, scores, kFoundBySearch) < plans.size()) return false;
     for (size_t i = kept; i < size_; ++i) now_[i].score = scores[i - kept];
     std::ranges::stable_sort(now_, [](const Individual& a, const Individual& b) { return Better(a.score, b.score); });
     return true;
@@ -307,7 +308,7 @@ class BrkgaPlanner : public NamedPlanner {
     Search search(request);
     const Units units(request.problem());
     const std::vector<Plan> seeds = seeds_.Plans(search, units, request);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search, request);
     int64_t generations = 0;
     if (request.problem().num_devices() > 1 && request.problem().num_ops() > 0 && !search.Done()) {
       const bool orders = seeds_.searches_order() && !seeds.front().priority.empty();
@@ -318,11 +319,8 @@ class BrkgaPlanner : public NamedPlanner {
         if (search.Done() || (request.budget.endless() && generations > generations_)) break;
       }
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{} generation{}, {:.1f} % below what it began with",
-                                                         generations, generations == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request, result, "found by search");
-    return result;
+    return improvement.Finish(fmt::format("{} generation{}, ", generations, generations == 1 ? "" : "s"),
+                              "below what it began with");
   }
 
  private:
@@ -335,50 +333,23 @@ class BrkgaPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterBrkga(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "population",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "100",
-                                        .sentence = "plans in a generation",
-                                        .least = 4,
-                                        .most = 1e6},
-                                       {.name = "elite",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.25",
-                                        .sentence = "share of a generation that lives on",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "mutants",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.1",
-                                        .sentence = "share of a generation that is drawn anew",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "bias",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.8",
-                                        .sentence = "probability that a child has a key from its elite parent",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "moves",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "2",
-                                        .sentence = "moves of local_search that a child makes besides, in the mean; 0: "
-                                                    "none, as published",
-                                        .least = 0,
-                                        .most = 1e3},
-                                       {.name = "generations",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "200",
-                                        .sentence = "generations, where the budget sets no limit",
-                                        .least = 1,
-                                        .most = 1e12},
-                                       {.name = "inherit",
-                                        .type = ParameterType::kChoice,
-                                        .default_value = "parts",
-                                        .sentence = "what a child has from one parent together: keys, nothing, as "
-                                                    "published; parts, the keys of a layer or of ops joined by costly "
-                                                    "tensors",
-                                        .choices = {"keys", "parts"}}};
+  std::vector<Parameter> parameters = {
+      Whole("population", "100", "plans in a generation", 4, 1e6),
+      Real("elite", "0.25", "share of a generation that lives on", 0, 1),
+      Real("mutants", "0.1", "share of a generation that is drawn anew", 0, 1),
+      Real("bias", "0.8", "probability that a child has a key from its elite parent", 0, 1),
+      Real("moves", "2",
+           "moves of local_search that a child makes besides, in the mean; 0: "
+           "none, as published",
+           0, 1e3),
+      Whole("generations", "200", "generations, where the budget sets no limit", 1, 1e12),
+      {.name = "inherit",
+       .type = ParameterType::kChoice,
+       .default_value = "parts",
+       .sentence = "what a child has from one parent together: keys, nothing, as "
+                   "published; parts, the keys of a layer or of ops joined by costly "
+                   "tensors",
+       .choices = {"keys", "parts"}}};
   for (Parameter& parameter : Seeds::Parameters(SearchOrder::kSearch, "search"))
     parameters.push_back(std::move(parameter));
   catalog.Add(

@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "base/parameters.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
@@ -84,14 +85,11 @@ class CrossEntropyPlanner : public NamedPlanner {
     Search search(request);
     const Units units(request.problem());
     const std::vector<Plan> seeds = seeds_.Plans(search, units, request);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search, request);
     int64_t batches = 0;
     if (request.problem().num_devices() > 1 && !search.Done()) batches = Follow(search, units, request, seeds);
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(false, fmt::format("{} batch{}, {:.1f} % below what it began with", batches,
-                                                         batches == 1 ? "" : "es", 100 * gain));
-    GiveCauses(request, result, "found by search");
-    return result;
+    return improvement.Finish(fmt::format("{} batch{}, ", batches, batches == 1 ? "" : "es"),
+                              "below what it began with");
   }
 
  private:
@@ -111,7 +109,7 @@ class CrossEntropyPlanner : public NamedPlanner {
       std::vector<PlanView> plans;
       for (const Sample& sample : samples) plans.push_back({.device = sample.device, .priority = priority});
       std::vector<Score> scores(plans.size());
-      const size_t done = search.EvaluateAll(plans, scores, "found by search");
+      const size_t done = search.EvaluateAll(plans, scores, kFoundBySearch);
       for (size_t i = 0; i < done; ++i) samples[i].score = scores[i];
       return done == samples.size();
     };
@@ -161,40 +159,13 @@ class CrossEntropyPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterCrossEntropy(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "samples",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "100",
-                                        .sentence = "plans in a batch",
-                                        .least = 1,
-                                        .most = 1e6},
-                                       {.name = "elite",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.1",
-                                        .sentence = "share of a batch that the odds follow",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "step",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "1",
-                                        .sentence = "how far they go there; 1: all the way, as published",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "mix",
-                                        .type = ParameterType::kReal,
-                                        .default_value = "0.01",
-                                        .sentence = "share of the odds that stays even",
-                                        .least = 0,
-                                        .most = 1},
-                                       {.name = "keep",
-                                        .type = ParameterType::kBool,
-                                        .default_value = "true",
-                                        .sentence = "the best of the batches before stay with those of this one"},
-                                       {.name = "batches",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "200",
-                                        .sentence = "batches, where the budget sets no limit",
-                                        .least = 1,
-                                        .most = 1e12}};
+  std::vector<Parameter> parameters = {
+      Whole("samples", "100", "plans in a batch", 1, 1e6),
+      Real("elite", "0.1", "share of a batch that the odds follow", 0, 1),
+      Real("step", "1", "how far they go there; 1: all the way, as published", 0, 1),
+      Real("mix", "0.01", "share of the odds that stays even", 0, 1),
+      Switch("keep", "true", "the best of the batches before stay with those of this one"),
+      Whole("batches", "200", "batches, where the budget sets no limit", 1, 1e12)};
   for (Parameter& parameter : Seeds::Parameters(SearchOrder::kRank, "rank")) parameters.push_back(std::move(parameter));
   catalog.Add(
       {.name = "cross_entropy",

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
@@ -345,29 +346,16 @@ class ExhaustivePlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterExhaustive(PlannerCatalog& catalog) {
-  catalog.Add(
-      {.name = "exhaustive",
-       .sentence = "Tries every plan of a tiny problem, so that its answer is the optimum.",
-       .source = "-",
-       .parameters = {{.name = "space",
-                       .type = ParameterType::kChoice,
-                       .default_value = "placement",
-                       .sentence = "placement: all placements, first come first served; order: all orders that a "
-                                   "sequence can state as well",
-                       .choices = {"placement", "order"}},
-                      {.name = "limit",
-                       .type = ParameterType::kReal,
-                       .default_value = "1e8",
-                       .sentence = "it refuses problems with more plans than this",
-                       .least = 1,
-                       .most = 1e18},
-                      {.name = "steps",
-                       .type = ParameterType::kReal,
-                       .default_value = "1e18",
-                       .sentence = "it gives up when it has looked at about so many beginnings of plans",
-                       .least = 1,
-                       .most = 1e18}}},
-      [](const Params& params, const PlannerCatalog&) { return std::make_unique<ExhaustivePlanner>(params); });
+  catalog.Add({.name = "exhaustive",
+               .sentence = "Tries every plan of a tiny problem, so that its answer is the optimum.",
+               .source = "-",
+               .parameters = {Choice("space", {"placement", "order"},
+                                     "placement: all placements, first come first served; order: all orders that a "
+                                     "sequence can state as well"),
+                              Real("limit", "1e8", "it refuses problems with more plans than this", 1, 1e18),
+                              Real("steps", "1e18",
+                                   "it gives up when it has looked at about so many beginnings of plans", 1, 1e18)}},
+              [](const Params& params, const PlannerCatalog&) { return std::make_unique<ExhaustivePlanner>(params); });
 }
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/partial_schedule.h"
 #include "placement/search.h"
 #include "plan/causes.h"
@@ -160,39 +161,24 @@ class ListPlanner : public NamedPlanner {
 };
 
 std::vector<Parameter> SharedParameters() {
-  return {{.name = "contention",
-           .type = ParameterType::kChoice,
-           .default_value = "auto",
-           .sentence = "how transfers queue while scheduling; auto: as the evaluator says",
-           .choices = {"auto", "none", "ports"}},
-          {.name = "order",
-           .type = ParameterType::kChoice,
-           .default_value = "best",
-           .sentence = "order of ops in the plan: none (first_come), the ranks as priorities, the "
-                       "schedule's own sequence, or the best of the three",
-           .choices = {"best", "first_come", "priority", "sequence"}},
-          {.name = "clusters",
-           .type = ParameterType::kChoice,
-           .default_value = "auto",
-           .sentence = "whether it schedules also with ops that are costly to part on one device; auto: where some "
-                       "must share a device, as in training",
-           .choices = {"auto", "always", "never"}}};
+  return {Choice("contention", {"auto", "none", "ports"},
+                 "how transfers queue while scheduling; auto: as the evaluator says"),
+          Choice("order", {"best", "first_come", "priority", "sequence"},
+                 "order of ops in the plan: none (first_come), the ranks as priorities, the "
+                 "schedule's own sequence, or the best of the three"),
+          Choice("clusters", {"auto", "always", "never"},
+                 "whether it schedules also with ops that are costly to part on one device; auto: where some "
+                 "must share a device, as in training")};
 }
 
 }  // namespace
 
 void RegisterHeft(PlannerCatalog& catalog) {
   std::vector<Parameter> parameters = {
-      {.name = "rank",
-       .type = ParameterType::kChoice,
-       .default_value = "upward",
-       .sentence = "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device; critical: CPOP, which "
-                   "keeps the longest path on one device",
-       .choices = {"upward", "optimistic", "critical"}},
-      {.name = "insertion",
-       .type = ParameterType::kBool,
-       .default_value = "true",
-       .sentence = "ops may be inserted into idle gaps of a device"}};
+      Choice("rank", {"upward", "optimistic", "critical"},
+             "upward: HEFT; optimistic: PEFT, which looks ahead when it chooses a device; critical: CPOP, which "
+             "keeps the longest path on one device"),
+      Switch("insertion", "true", "ops may be inserted into idle gaps of a device")};
   for (Parameter& parameter : SharedParameters()) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "heft",
                .sentence = "List scheduling: takes ops by their longest path to the end, and puts each on the device "

@@ -2,8 +2,9 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
-#include "plan/causes.h"
+#include "plan/improvement.h"
 #include "plan/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -29,7 +30,7 @@ class LocalSearchPlanner : public NamedPlanner {
     const Structure structure(units);
     MoveMaker moves(units, structure);
     Plan plan = StartPlan(search, units, request.start, start_);
-    const double started_at = search.best_score().value();
+    Improvement improvement(search, request);
     int64_t climbs = 0;
     while (!search.Done() && request.problem().num_devices() > 1) {
       const int64_t before = search.evaluations();
@@ -38,18 +39,14 @@ class LocalSearchPlanner : public NamedPlanner {
       const bool stuck = search.evaluations() == before;  // no op may move
       if (stuck || search.Done() || (request.budget.endless() && climbs > restarts_)) break;
       plan.device = Shaken(search, moves);
-      search.Evaluate(plan.view(), "found by search");
+      search.Evaluate(plan.view(), kFoundBySearch);
     }
-    const double gain = started_at > 0 ? 1 - search.best_score().value() / started_at : 0;
-    PlanResult result = search.Finish(
-        false, fmt::format("{} climb{}, {:.1f} % below the start", climbs, climbs == 1 ? "" : "s", 100 * gain));
-    GiveCauses(request, result, "found by search");
-    return result;
+    return improvement.Finish(fmt::format("{} climb{}, ", climbs, climbs == 1 ? "" : "s"), "below the start");
   }
 
  private:
   static void Climb(Search& search, const Units& units, MoveMaker& moves, const Plan& start) {
-    Walk walk(search, start.view(), "found by search");
+    Walk walk(search, start.view(), kFoundBySearch);
     ShapeChooser shapes;
     const size_t neighbours = units.size() * (search.problem().num_devices() - 1);
     const size_t patience = std::clamp<size_t>(4 * neighbours, 200, 20'000);
@@ -86,12 +83,7 @@ class LocalSearchPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterLocalSearch(PlannerCatalog& catalog) {
-  std::vector<Parameter> parameters = {{.name = "restarts",
-                                        .type = ParameterType::kInt,
-                                        .default_value = "3",
-                                        .sentence = "restarts, where the budget sets no limit",
-                                        .least = 0,
-                                        .most = 1e9}};
+  std::vector<Parameter> parameters = {Whole("restarts", "3", "restarts, where the budget sets no limit", 0)};
   for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kRank)) parameters.push_back(std::move(parameter));
   catalog.Add({.name = "local_search",
                .sentence = "Hill climbing that moves single ops, segments, clusters and branches, with restarts.",

@@ -48,19 +48,9 @@ class Silence {
 // second constraint, the share of the bytes that its memory gives it. The graph-partitioning opponent of the papers
 // (Mirhoseini et al. 2017, section 4.2; Zhou et al. 2019). Tries work alone and both constraints, each strictly and
 // loosely balanced, each by first come and by rank: eight evaluations.
-class MetisPlanner : public NamedPlanner {
+class MetisPlanner : public Partitioner {
  public:
-  explicit MetisPlanner(const Params& params) : NamedPlanner(params) {}
-
-  PlannerFacts facts() const override {
-    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
-  }
-
-  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
-    if (problem.num_devices() < 2) return "it needs two devices";
-    if (problem.num_ops() > 5'000'000) return "METIS counts in 32 bits: at most 5,000,000 ops";
-    return NamedPlanner::Refuses(problem, evaluator);
-  }
+  explicit MetisPlanner(const Params& params) : Partitioner(params, "METIS") {}
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);

@@ -4,10 +4,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/grouping.h"
 #include "placement/search.h"
-#include "plan/causes.h"
 #include "plan/coarsening.h"
+#include "plan/improvement.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/rank.h"
@@ -73,7 +74,7 @@ class MultilevelPlanner : public NamedPlanner {
     PlanResult result = search.Finish(
         false, fmt::format("{} levels, from {} on", coarsening.size(),
                            Counted(static_cast<int64_t>(coarsening.num_groups(coarsening.size() - 1)), "group")));
-    GiveCauses(request, result, "found by search");
+    GiveCauses(request, result, kFoundBySearch);
     return result;
   }
 
@@ -113,7 +114,7 @@ class MultilevelPlanner : public NamedPlanner {
       std::optional<Plan> mine = InGroups(groups, plan);
       if (!mine) continue;
       mine->priority = rank;
-      const Score score = search.Evaluate(mine->view(), "found by search");
+      const Score score = search.Evaluate(mine->view(), kFoundBySearch);
       if (best && !Better(score, best_score)) continue;
       best = std::move(mine);
       best_score = score;
@@ -149,12 +150,7 @@ void RegisterMultilevel(PlannerCatalog& catalog) {
       {.name = "multilevel",
        .sentence = "Places a few large groups of ops first, then ever smaller ones.",
        .source = "after Hendrickson and Leland 1995; Herrmann et al. 2017",
-       .parameters = {{.name = "groups",
-                       .type = ParameterType::kInt,
-                       .default_value = "32",
-                       .sentence = "about how many groups there are at first; at least four per device",
-                       .least = 1,
-                       .most = 1e9}}},
+       .parameters = {Whole("groups", "32", "about how many groups there are at first; at least four per device")}},
       [](const Params& params, const PlannerCatalog& all) { return std::make_unique<MultilevelPlanner>(params, all); });
 }
 

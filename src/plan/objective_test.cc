@@ -192,6 +192,11 @@ TEST(Objective, OfWeightsIsOneForTheBestSingleDevice) {
   EXPECT_DOUBLE_EQ(score("weighted(energy=0.1)", 0), 1);
   EXPECT_DOUBLE_EQ(score("weighted(energy=0.1)", 1), 51.0 / 28);
   EXPECT_DOUBLE_EQ(score("weighted(latency=1,energy=0.25)", 1), (1 + 0.25 * 51 / 28) / 1.25);
+  const auto set_up = [&](const std::string& objective) {
+    return MakeEvaluator(problem, "parallel(io=everywhere)", objective)->facts().objective.set_up;
+  };
+  EXPECT_EQ(set_up("weighted(latency=3)"), 2) << "each device alone";
+  EXPECT_EQ(set_up("energy"), 0);
 }
 
 TEST(Objective, RefusesWhatTheEvaluatorDoesNotSay) {

@@ -6,6 +6,7 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "placement/grouping.h"
+#include "placement/on_groups.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 
@@ -17,12 +18,9 @@ namespace {
 class OnPlanner : public NamedPlanner {
  public:
   OnPlanner(const Params& params, const PlannerCatalog& planners, const GroupingCatalog& groupings)
-      : NamedPlanner(params),
-        group_(params.Text("group")),
-        groupings_(groupings),
-        planner_(planners.MakePlanner(params.Text("planner"))) {
-    if (groupings.Find(Spec::Parse(group_).name) == nullptr) {
-      ThrowUnknownName(groupings.what(), Spec::Parse(group_).name, groupings.Names());
+      : NamedPlanner(params), on_(params), groupings_(groupings), planner_(planners.MakePlanner(on_.planner())) {
+    if (groupings.Find(Spec::Parse(on_.group()).name) == nullptr) {
+      ThrowUnknownName(groupings.what(), Spec::Parse(on_.group()).name, groupings.Names());
     }
   }
 
@@ -33,7 +31,7 @@ class OnPlanner : public NamedPlanner {
     // Groups only make a problem smaller: who answers the whole of it answers it in groups, which take their time.
     if (!planner_->Refuses(problem, evaluator)) return std::nullopt;
     size_t dropped = 0;
-    return planner_->Refuses(Grouped(problem, groupings_.Make(group_, problem, {}), dropped), evaluator);
+    return planner_->Refuses(Grouped(problem, groupings_.Make(on_.group(), problem, {}), dropped), evaluator);
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
@@ -45,7 +43,7 @@ class OnPlanner : public NamedPlanner {
       stopped = watch.seconds() > request.budget.seconds / 2 || (cancelled != nullptr && cancelled->load());
       return stopped;
     };
-    const Grouping grouping = groupings_.Make(group_, request.problem(), stop);
+    const Grouping grouping = groupings_.Make(on_.group(), request.problem(), stop);
     size_t dropped = 0;
     const Problem grouped = Grouped(request.problem(), grouping, dropped);
     Budget rest = request.budget;
@@ -70,7 +68,7 @@ class OnPlanner : public NamedPlanner {
   }
 
  private:
-  std::string group_;
+  OnGroups on_;
   GroupingCatalog groupings_;
   std::unique_ptr<Planner> planner_;
 };
@@ -78,24 +76,13 @@ class OnPlanner : public NamedPlanner {
 }  // namespace
 
 void RegisterOn(PlannerCatalog& catalog, const GroupingCatalog& groupings) {
-  catalog.Add(
-      {.name = "on",
-       .sentence = "Runs a planner on groups of ops, each of which shares a device.",
-       .source = "-",
-       .parameters = {{.name = "group",
-                       .type = ParameterType::kSpec,
-                       .default_value = "colocation",
-                       .sentence =
-                           "how ops are grouped: colocation, chain, fusion, merge, layers, random, with parameters",
-                       .mode_decides = true},
-                      {.name = "planner",
-                       .type = ParameterType::kSpec,
-                       .default_value = "local_search",
-                       .sentence = "the planner that places the groups",
-                       .mode_decides = true}}},
-      [groupings](const Params& params, const PlannerCatalog& all) {
-        return std::make_unique<OnPlanner>(params, all, groupings);
-      });
+  catalog.Add({.name = OnGroups::kName,
+               .sentence = "Runs a planner on groups of ops, each of which shares a device.",
+               .source = "-",
+               .parameters = OnGroups::Parameters()},
+              [groupings](const Params& params, const PlannerCatalog& all) {
+                return std::make_unique<OnPlanner>(params, all, groupings);
+              });
 }
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
@@ -141,12 +142,8 @@ void RegisterOneCut(PlannerCatalog& catalog) {
   catalog.Add({.name = "one_cut",
                .sentence = "The best single cut of the topological order between two devices.",
                .source = "-",
-               .parameters = {{.name = "cuts",
-                               .type = ParameterType::kInt,
-                               .default_value = "2000",
-                               .sentence = "most cuts to try per pair of devices, where the budget sets no limit",
-                               .least = 2,
-                               .most = 1e9}}},
+               .parameters = {Whole("cuts", "2000",
+                                    "most cuts to try per pair of devices, where the budget sets no limit", 2)}},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<OneCutPlanner>(params); });
 }
 

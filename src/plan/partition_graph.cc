@@ -61,6 +61,16 @@ std::vector<DeviceId> PartitionGraph::Placement(std::span<const int32_t> part) c
   return device;
 }
 
+PlannerFacts Partitioner::facts() const {
+  return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
+}
+
+std::optional<std::string> Partitioner::Refuses(const Problem& problem, const Evaluator& evaluator) const {
+  if (problem.num_devices() < 2) return "it needs two devices";
+  if (problem.num_ops() > 5'000'000) return library_ + " counts in 32 bits: at most 5,000,000 ops";
+  return NamedPlanner::Refuses(problem, evaluator);
+}
+
 PartitionTrials::PartitionTrials(Search& search, const Units& units) : search_(search), units_(units) {
   if (search.evaluator().facts().uses_priorities) rank_ = UpwardRank(units.problem());
 }

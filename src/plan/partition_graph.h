@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "placement/search.h"
 #include "plan/clusters.h"
+#include "plan/named_planner.h"
 
 namespace berth {
 
@@ -37,6 +41,18 @@ class PartitionGraph {
   std::vector<DeviceId> devices_;
   std::vector<int32_t> first_, neighbour_, tie_, time_, bytes_;
   std::vector<double> work_share_;
+};
+
+// What planners have in common that ask a library for a partition.
+class Partitioner : public NamedPlanner {
+ public:
+  Partitioner(const Params& params, std::string library) : NamedPlanner(params), library_(std::move(library)) {}
+
+  PlannerFacts facts() const override;
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override;
+
+ private:
+  std::string library_;
 };
 
 // Scores what a partitioner has found, made legal, by first come and, where the evaluator can, by rank.

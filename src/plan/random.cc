@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
@@ -43,10 +44,7 @@ void RegisterRandom(PlannerCatalog& catalog) {
                .sentence = "Each op on a random device; the best of as many placements as the budget allows (100 where "
                            "it sets no limit).",
                .source = "-",
-               .parameters = {{.name = "bias",
-                               .type = ParameterType::kBool,
-                               .default_value = "false",
-                               .sentence = "draw how likely each device is, before each placement"}}},
+               .parameters = {Switch("bias", "false", "draw how likely each device is, before each placement")}},
               [](const Params& params, const PlannerCatalog&) { return std::make_unique<RandomPlanner>(params); });
 }
 

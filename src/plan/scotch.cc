@@ -134,19 +134,9 @@ std::vector<std::vector<DeviceId>> ScotchPlacements(const Problem& problem, cons
 // of the devices, whose vertices have the share of the work that their speed gives them and whose edges are longer the
 // longer a transfer takes. The opponent of Mirhoseini et al. 2017 (section 4.2) and Placeto (Addanki et al. 2019). It
 // knows no memory. Strictly and loosely balanced, each by first come and by rank: four evaluations.
-class ScotchPlanner : public NamedPlanner {
+class ScotchPlanner : public Partitioner {
  public:
-  explicit ScotchPlanner(const Params& params) : NamedPlanner(params) {}
-
-  PlannerFacts facts() const override {
-    return {.space = PlannerFacts::Space::kPriorities, .deterministic_without_seed = true, .simple = true};
-  }
-
-  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
-    if (problem.num_devices() < 2) return "it needs two devices";
-    if (problem.num_ops() > 5'000'000) return "Scotch counts in 32 bits: at most 5,000,000 ops";
-    return NamedPlanner::Refuses(problem, evaluator);
-  }
+  explicit ScotchPlanner(const Params& params) : Partitioner(params, "Scotch") {}
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);

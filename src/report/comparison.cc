@@ -7,6 +7,7 @@
 #include <map>
 
 #include "placement/search.h"
+#include "placement/single_devices.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -139,7 +140,9 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
                         .refusals = std::move(refusals),
                         .single_device_time = {},
                         .objective = evaluator.facts().objective};
-  comparison.single_device_time = SingleDeviceTimes(evaluator);
+  const SingleDevices singles = ScoreSingleDevices(evaluator);
+  comparison.single_device_time = singles.times();
+  for (ComparisonRow& row : comparison.rows) row.report.set_up += singles.evaluations();
   return comparison;
 }
 

@@ -50,9 +50,6 @@ Json DoubtfulJson(const Graph& graph, Certainty certainty) {
           {"first_op", graph.op_name(doubtful->first)}};
 }
 
-// JSON knows no infinity.
-Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
-
 // Of a portfolio's members, in the order in which they were asked.
 Json ContributionsJson(const Problem& problem, const Objective& objective,
                        std::span<const Contribution> contributions) {
@@ -69,6 +66,8 @@ Json ContributionsJson(const Problem& problem, const Objective& objective,
 }
 
 }  // namespace
+
+Json FiniteOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
 std::string DumpJson(const Json& json) {
   BERTH_CHECK(json.is_object() && !json.empty(), "an answer in JSON is an object");
@@ -112,6 +111,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"evaluations", report.result.evaluations},
           {"failed_evaluations", report.result.failures},
           {"last_failure", report.result.failure},
+          {"set_up_evaluations", report.set_up},
           {"runs", score.runs},
           {"spread_seconds", seconds(score.spread)},
           {"wall_seconds", report.result.wall_seconds},

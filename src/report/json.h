@@ -20,6 +20,9 @@ inline constexpr int kJsonVersion = 1;
 // end; what is not UTF-8 in a name becomes the replacement character.
 std::string DumpJson(const Json& json);
 
+// JSON knows no infinity: null instead.
+Json FiniteOrNull(double number);
+
 Json PlanJson(const Evaluator& evaluator, const PlanReport& report);
 // PlanJson with ops, transfers and memory.
 Json SimulationJson(const Evaluator& evaluator, const PlanReport& report);

@@ -92,6 +92,7 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   report.summary = Summarize(evaluator.problem(), report.timeline);
   // Measured once more it would have another score than the one by which it was chosen.
   if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
+  report.set_up = result.set_up + evaluator.facts().objective.set_up + 1;
   report.result = std::move(result);
   report.bound = bound;
   if (FindDoubtful(evaluator.problem().graph(), Certainty::kUnknown)) {
@@ -112,22 +113,6 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
     report.bound.reason = fmt::format("proven by {}", report.planner);
   }
   return report;
-}
-
-std::vector<double> SingleDeviceTimes(const Evaluator& evaluator) {
-  const Problem& problem = evaluator.problem();
-  const auto workspace = evaluator.NewWorkspace();
-  std::vector<double> times;
-  for (const DeviceId device : problem.cluster().ids()) {
-    const std::vector<DeviceId> all(problem.num_ops(), device);
-    double time = kCannotRun;
-    if (!FindViolation(problem, {.device = all})) {
-      const Score score = evaluator.ScorePlan({.device = all}, *workspace);
-      if (score.fits()) time = score.time;
-    }
-    times.push_back(time);
-  }
-  return times;
 }
 
 std::vector<DeviceId> DistinctDevices(std::span<const double> single_device_time) {

@@ -25,7 +25,10 @@ struct PlanReport {
   Timeline timeline;
   RunSummary summary;
   Bound bound;
-  std::vector<double> single_device_time{};  // as SingleDeviceTimes gives them, or empty where nobody asked
+  // Scores beside the evaluations of the search: what its walks began with, what a weighted objective is relative to,
+  // the timeline, and each device alone where somebody asked.
+  int64_t set_up = 0;
+  std::vector<double> single_device_time{};  // SingleDevices::times(), or empty where nobody asked
   std::optional<GuessReport> guesses{};      // where somebody asked and something is guessed
 
   // How far the objective is above its lower bound.
@@ -35,10 +38,6 @@ struct PlanReport {
 
 // Traces result.plan. `bound` is the problem's, which reports of one problem share; a proof of optimality sharpens it.
 PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanResult result, const Bound& bound);
-
-// What everything on one device takes, by device, in time units; kCannotRun where it cannot run it or lacks the memory.
-// One evaluation per device that differs from those before it.
-std::vector<double> SingleDeviceTimes(const Evaluator& evaluator);
 
 // The first of all devices that take the same time on their own.
 std::vector<DeviceId> DistinctDevices(std::span<const double> single_device_time);

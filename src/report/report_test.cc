@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "placement/single_devices.h"
 #include "placement/testing.h"
 #include "report/comparison.h"
 #include "report/explanation.h"
@@ -18,6 +19,7 @@
 namespace berth {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -34,6 +36,31 @@ PlanReport Report(const Evaluator& evaluator, const std::string& name, std::vect
   result.plan.SetCause("given");
   result.evaluations = 1;
   return MakePlanReport(evaluator, name, std::move(result), LowerBound(evaluator));
+}
+
+TEST(SingleDevices, AskOnceForEachDeviceThatMayHaveAll) {
+  const Problem chain = testing::Chain(3, 3);
+  // The second device cannot run the second op.
+  OpTimes times{.time = {1, 1, 2, 1, kCannotRun, 2, 1, 1, 2}, .source = "test"};
+  const Problem problem(chain.shared_graph(), chain.shared_cluster(), std::move(times));
+  const EvaluatorCatalog catalog = Simulators();
+  const SingleDevices singles = ScoreSingleDevices(*catalog.Make("serial(io=everywhere)", problem));
+  EXPECT_THAT(singles.times(), ElementsAre(3, kCannotRun, 6));
+  EXPECT_EQ(singles.evaluations(), 2);
+}
+
+TEST(PlanReport, CountsWhatWasScoredBesideTheSearch) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel(io=everywhere)", problem);
+  PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{0}, DeviceId{0}});
+  EXPECT_EQ(report.set_up, 1) << "its timeline";
+  PlanResult walked = report.result;
+  walked.set_up = 5;
+  EXPECT_EQ(MakePlanReport(*evaluator, "given", walked, {}).set_up, 6);
+  const Comparison comparison = MakeComparison(*evaluator, {{.report = report}}, {});
+  EXPECT_EQ(comparison.winner().report.set_up, 3) << "and each of two devices alone";
+  EXPECT_EQ(PlanJson(*evaluator, comparison.winner().report).at("set_up_evaluations"), 3);
 }
 
 TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
 #include "sim/io.h"
@@ -150,18 +151,12 @@ void RegisterParallel(EvaluatorCatalog& catalog) {
        .sentence = "devices run side by side, one op at a time each; transfers overlap with computing",
        .source = "Moirai (arXiv:2312.04025), for ports",
        .parameters =
-           {{.name = "contention",
-             .type = ParameterType::kChoice,
-             .default_value = "none",
-             .sentence =
-                 "what transfers compete for: nothing; the sender's port, or the ports of both ends, one at a time; "
-                 "or the bandwidth of the links, shared equally within a domain of the device file",
-             .choices = {"none", "egress", "ports", "links"}},
+           {Choice("contention", {"none", "egress", "ports", "links"},
+                   "what transfers compete for: nothing; the sender's port, or the ports of both ends, one at a time; "
+                   "or the bandwidth of the links, shared equally within a domain of the device file"),
             IoParameter(),
-            {.name = "memory",
-             .type = ParameterType::kBool,
-             .default_value = "true",
-             .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
+            Switch("memory", "true",
+                   "track memory over time; a plan that needs more than a device has is infeasible")}},
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         const Io io(params, problem);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "sim/simulators.h"
 #include "sim/static_memory.h"
 
@@ -358,17 +359,9 @@ void RegisterPieces(EvaluatorCatalog& catalog) {
       {.name = "pieces",
        .sentence = "the time of one sample when accelerators are called as a whole, and CPUs have cores without number",
        .source = "Tarnawski et al. 2020, appendix A",
-       .parameters = {{.name = "q",
-                       .type = ParameterType::kInt,
-                       .default_value = "1",
-                       .sentence = "contiguous pieces that an accelerator may hold; 0: any number",
-                       .least = 0,
-                       .most = 1e9},
-                      {.name = "memory",
-                       .type = ParameterType::kChoice,
-                       .default_value = "msr",
-                       .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
-                       .choices = {"msr", "none"}}}},
+       .parameters = {Whole("q", "1", "contiguous pieces that an accelerator may hold; 0: any number", 0),
+                      Choice("memory", {"msr", "none"},
+                             "what counts as a device's memory: the parameters of its ops, or nothing")}},
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         for (const OpId op : problem.graph().ops()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "sim/exact_sum.h"
 #include "sim/simulators.h"
 #include "sim/static_memory.h"
@@ -385,22 +386,15 @@ void RegisterPipeline(EvaluatorCatalog& catalog) {
       {.name = "pipeline",
        .sentence = "the largest load of a device in a steady-state pipeline: the time per sample",
        .source = "Tarnawski et al. 2020, section 3",
-       .parameters =
-           {{.name = "overlap",
-             .type = ParameterType::kBool,
-             .default_value = "false",
-             .sentence = "computing, sending and receiving at the same time: the largest of the three, not their sum"},
-            {.name = "passes",
-             .type = ParameterType::kChoice,
-             .default_value = "sum",
-             .sentence = "training: a device's forward and backward loads added (PipeDream), or the largest forward "
-                         "load plus the largest backward load (GPipe)",
-             .choices = {"sum", "max"}},
-            {.name = "memory",
-             .type = ParameterType::kChoice,
-             .default_value = "msr",
-             .sentence = "what counts as a device's memory: the parameters of its ops, or nothing",
-             .choices = {"msr", "none"}}}},
+       .parameters = {Switch(
+                          "overlap", "false",
+                          "computing, sending and receiving at the same time: the largest of the three, not their sum"),
+                      Choice(
+                          "passes", {"sum", "max"},
+                          "training: a device's forward and backward loads added (PipeDream), or the largest forward "
+                          "load plus the largest backward load (GPipe)"),
+                      Choice("memory", {"msr", "none"},
+                             "what counts as a device's memory: the parameters of its ops, or nothing")}},
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         return std::make_unique<Pipeline>(problem,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "placement/evaluator.h"
 #include "sim/simulators.h"
 
@@ -497,25 +498,16 @@ Timeline Placeto::Trace(const PlanView& plan) const {
 }  // namespace
 
 void RegisterPlaceto(EvaluatorCatalog& catalog) {
-  catalog.Add({.name = "placeto",
-               .sentence = "the published simulator of Placeto to the last bit, with its memory rule",
-               .source = "Addanki et al. 2019, arXiv 1906.08879, released code",
-               .parameters = {{.name = "op_gap",
-                               .type = ParameterType::kReal,
-                               .default_value = "5.7",
-                               .sentence = "microseconds that a device rests after an op that took time",
-                               .least = 0,
-                               .most = 1e9},
-                              {.name = "bus_hold",
-                               .type = ParameterType::kReal,
-                               .default_value = "25",
-                               .sentence = "microseconds that a port rests after a transfer",
-                               .least = 0,
-                               .most = 1e9}}},
-              [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                const Problem& problem = context.problem;
-                return std::make_unique<Placeto>(problem, params);
-              });
+  catalog.Add(
+      {.name = "placeto",
+       .sentence = "the published simulator of Placeto to the last bit, with its memory rule",
+       .source = "Addanki et al. 2019, arXiv 1906.08879, released code",
+       .parameters = {Real("op_gap", "5.7", "microseconds that a device rests after an op that took time", 0, 1e9),
+                      Real("bus_hold", "25", "microseconds that a port rests after a transfer", 0, 1e9)}},
+      [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+        const Problem& problem = context.problem;
+        return std::make_unique<Placeto>(problem, params);
+      });
 }
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parameters.h"
 #include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
 #include "sim/io.h"
@@ -245,17 +246,11 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
       {.name = "serial",
        .sentence = "one op or transfer at a time, with an overhead per subgraph: what OpenVINO's HETERO does",
        .source = "-",
-       .parameters = {{.name = "subgraph_overhead",
-                       .type = ParameterType::kReal,
-                       .default_value = "0",
-                       .sentence = "seconds for each subgraph that the plan cuts the graph into",
-                       .least = 0,
-                       .most = 1e9},
+       .parameters = {Real("subgraph_overhead", "0", "seconds for each subgraph that the plan cuts the graph into", 0,
+                           1e9),
                       IoParameter(),
-                      {.name = "memory",
-                       .type = ParameterType::kBool,
-                       .default_value = "true",
-                       .sentence = "track memory over time; a plan that needs more than a device has is infeasible"}}},
+                      Switch("memory", "true",
+                             "track memory over time; a plan that needs more than a device has is infeasible")}},
       [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
         const Problem& problem = context.problem;
         const Io io(params, problem);

@@ -123,7 +123,7 @@ TEST(Run, NamesWhatIsMissingInOneLine) {
                 "OpenVINO runs inference");
   ExpectMistake({"cluster", "detect", "--split", "gpu:2"}, "expected cpu: and a number");
   ExpectMistake({"cluster", "detect", "--split", "cpu:100000"}, "this process may use");
-  ExpectMistake({"cluster", "detect", "--precision", "bf61"}, "did you mean 'bf16'?");
+  ExpectMistake({"cluster", "detect", "--precision", "bf61"}, "'bf61' (did you mean bf16?)");
   ExpectMistake({"cluster", "detect", "--precision", "f32,bf16"}, "2 precisions for 1 device");
 }
 

@@ -24,6 +24,7 @@
 #include "cli/tuned_model.h"
 #include "exec/detect.h"
 #include "placement/bound.h"
+#include "placement/single_devices.h"
 #include "report/table.h"
 
 namespace berth {
@@ -58,7 +59,7 @@ class Models {
     const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
     if (!costs_.contains(model)) {
       fmt::print(stderr, "{}: op times\n", model);
-      costs_[model] = ProfileToFile(catalogs_, strings, runs_, file);
+      costs_[model] = ProfileToFile(*OpenRuntime(catalogs_, strings), runs_, file);
     }
     strings.costs = costs_.at(model);
     return strings;
@@ -82,14 +83,15 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   ProblemStrings unprofiled = strings;
   unprofiled.costs.clear();
   const Setup predicted = MakeSetup(catalogs, unprofiled);
-  row.from_devices = predicted.problem->ToSeconds(SingleDeviceTimes(*predicted.evaluator).front()).value;
+  row.from_devices = predicted.problem->ToSeconds(ScoreSingleDevices(*predicted.evaluator).times().front()).value;
   strings.evaluator = "serial";
   Setup setup = MakeSetup(catalogs, strings);
   PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
       {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
   PlanReport report = MakePlanReport(*setup.evaluator, kPlanner, std::move(result), LowerBound(*setup.evaluator));
   const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
-  row.hetero = RunMeasured(saved, ModelFile(model), "openvino", runs);
+  OpenVino runtime(*saved.setup.problem, ModelFile(model));
+  row.hetero = RunMeasured(saved, runtime, "openvino", runs);
   return row;
 }
 
@@ -369,7 +371,7 @@ int Main(int argc, const char* const* argv) {
     }
   }
   if (models.empty()) models.assign(std::begin(kModels), std::end(kModels));
-  std::vector<int> cores = CoresFor(2);
+  std::vector<int> cores = CoresFor(2).cores;
   const size_t split = std::min<size_t>(2, cores.size());
   cores.resize(split);
   const Cluster cluster = DetectMachine({.cores = cores, .split = split, .memory = MemoryBytes(), .seconds = 10});

@@ -63,7 +63,7 @@ void WriteInstances(const Catalogs& catalogs, const std::string& data, const Opt
     if (fmt::format("instances {}", name).find(options.only) == std::string::npos) continue;
     const Setup setup = MakeRow(catalogs, file.string(), "");
     const double bound = LowerBound(*setup.evaluator).value();
-    const double optimum = MakeInstance(catalogs, setup.strings).published.at("optimum");
+    const double optimum = setup.instance->published.at("optimum");
     fmt::print("| {} | {} | {} | {} |", name, setup.problem->num_ops(), Number(bound), Number(optimum));
     WriteCells(catalogs, *setup.evaluator, optimum, columns, options);
   }

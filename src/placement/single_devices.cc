@@ -1,0 +1,29 @@
+#include "placement/single_devices.h"
+
+#include <algorithm>
+
+namespace berth {
+
+int64_t SingleDevices::evaluations() const {
+  return std::ranges::count_if(score, [](const auto& one) { return one.has_value(); });
+}
+
+std::vector<double> SingleDevices::times() const {
+  std::vector<double> times;
+  for (const std::optional<Score>& one : score) times.push_back(one && one->fits() ? one->time : kCannotRun);
+  return times;
+}
+
+SingleDevices ScoreSingleDevices(const Evaluator& evaluator) {
+  const Problem& problem = evaluator.problem();
+  const auto workspace = evaluator.NewWorkspace();
+  SingleDevices singles;
+  for (const DeviceId on : problem.cluster().ids()) {
+    const std::vector<DeviceId> device(problem.num_ops(), on);
+    std::optional<Score>& score = singles.score.emplace_back();
+    if (!FindViolation(problem, {.device = device})) score = evaluator.ScorePlan({.device = device}, *workspace);
+  }
+  return singles;
+}
+
+}  // namespace berth

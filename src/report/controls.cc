@@ -1,0 +1,41 @@
+#include "report/controls.h"
+
+#include <algorithm>
+
+#include "report/objective_text.h"
+
+namespace berth {
+
+std::vector<std::string> ControlPlanners(const Evaluator& evaluator, const PlannerCatalog& planners) {
+  const bool cut_is_best = evaluator.facts().Is<SerialFacts>() && evaluator.problem().num_devices() == 2;
+  std::vector<std::string> names;
+  for (const Control& control : kControls) {
+    if (control.simple || (control.planner == "mincut" && !cut_is_best)) continue;
+    if (planners.Find(Spec::Parse(control.planner).name) != nullptr) names.emplace_back(control.planner);
+  }
+  return names;
+}
+
+const PlanReport* FindControl(const Comparison& comparison, const Control& control) {
+  const auto found = std::ranges::find_if(comparison.rows, [&](const ComparisonRow& row) {
+    return row.report.planner == control.planner ||
+           row.report.planner.starts_with(fmt::format("{}(device", control.planner));
+  });
+  return found == comparison.rows.end() ? nullptr : &found->report;
+}
+
+Json ControlsJson(const Problem& problem, const Comparison& controls) {
+  Json list = Json::array();
+  for (const ComparisonRow& row : controls.rows) {
+    const Score& score = row.report.timeline.score;
+    list.push_back({{"planner", row.report.planner},
+                    {"score_seconds", problem.ToSeconds(score.time).value},
+                    {"objective_value", ObjectiveNumber(problem, controls.objective, score.value())},
+                    {"feasible", score.fits()},
+                    {"optimal", row.report.result.optimal},
+                    {"evaluations", row.report.result.evaluations}});
+  }
+  return list;
+}
+
+}  // namespace berth
