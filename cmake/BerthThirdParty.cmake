@@ -73,7 +73,7 @@ endfunction()
 # A partitioner that papers compare with. Debian's brings forty packages of MPI along: where somebody has installed it.
 berth_optional(scotch HEADER scotch.h LIBRARY scotch)
 
-# What solves linear programs. Debian 12 has no HiGHS: from the wheel `highsbox`, where somebody has fetched it.
+# What solves linear programs. Debian 12 has no HiGHS: from the wheel `highsbox`.
 berth_optional(highs HEADER interfaces/highs_c_api.h LIBRARY highs WHEEL highsbox ROOT highsbox/highs_dist)
 
 if(BERTH_TESTS)

@@ -57,7 +57,7 @@ class ListPlanner : public NamedPlanner {
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (options_.favourites == FavouritesBy::kProgram && !kHasFavouriteProgram) {
-      return "it needs HiGHS, which is not in this build: ./dev wheel highsbox and build again, or "
+      return "it needs HiGHS, which is not in this build: build it without BERTH_WITHOUT=highsbox, or take "
              "sct(favourites=heaviest)";
     }
     return NamedPlanner::Refuses(problem, evaluator);
