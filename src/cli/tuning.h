@@ -30,8 +30,8 @@ struct TuneOptions {
   StopCheck stop{};
 };
 
-// Runs so many different plans by the runner, the fastest device alone first; the runner's costs of cuts are fitted to the runs of this
-// model after each of five rounds.
+// Runs so many different plans by the runner, the fastest device alone first; the runner's costs of cuts are fitted to
+// the runs of this model after each of five rounds.
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress);
 

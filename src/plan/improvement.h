@@ -19,7 +19,8 @@ class Improvement {
   Improvement(Search& search, const PlanRequest& request)
       : search_(search), request_(request), first_(search.best_score().value()) {}
 
-  // The answer, with a cause for each op where the request asks for them. Its note: "3 climbs, " 4.2 % "below the start".
+  // The answer, with a cause for each op where the request asks for them. Its note: "3 climbs, " 4.2 % "below the
+  // start".
   PlanResult Finish(std::string_view steps, std::string_view below) {
     const double gain = first_ > 0 ? 1 - search_.best_score().value() / first_ : 0;
     PlanResult result = search_.Finish(false, fmt::format("{}{:.1f} % {}", steps, 100 * gain, below));
