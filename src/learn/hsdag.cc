@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -15,28 +15,22 @@
 #include "learn/linear_critic.h"
 #include "learn/nets.h"
 #include "learn/scoring.h"
+#include "moves/judged_moves.h"
 
 namespace berth {
 namespace {
 
+constexpr size_t kOpinions = 2;  // of the policy, about a move
+
 struct HsdagTask : Task {
   HsdagTask(const Problem& of, const HsdagOptions& options)
       : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {
-    if (options.near == 0) return;
-    GroupingCatalog groupings("grouping");
-    RegisterGroupings(groupings);
-    const Grouping grouping = groupings.Make("layers", of, {});
-    layers.resize(grouping.num_groups());
-    for (size_t v = 0; v < coarse.size(); ++v) {
-      const OpId first = coarse.grouping.ops_of(MakeId<GroupId>(v)).front();
-      layers[Index(grouping.group_of(first))].push_back(static_cast<int32_t>(v));
-    }
-    std::erase_if(layers, [](const std::vector<int32_t>& layer) { return layer.empty(); });
+    if (options.near > 0) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   }
 
   CoarseGraph coarse;
   NodePlacer placer;
-  std::vector<std::vector<int32_t>> layers;  // the nodes of each, where some placements are drawn near others
+  std::unique_ptr<const MoveSpace> moves;  // where some placements are drawn near others
   std::unique_ptr<LevelGraph> level;
   std::vector<at::Tensor> features;  // by way to play
 };
@@ -55,7 +49,14 @@ struct HsdagEpisode : Episode {
   std::vector<Step> steps;
   // Per step, the device of each node: as decided, and as placed, which is another where constraints join nodes.
   std::vector<std::vector<int32_t>> decided, placed;
-  std::vector<std::vector<int32_t>> near;  // per placement beside the steps, the device of each node as placed
+  // Of placements beside the steps: what a move did to the score; and, where each node is on one device, which, with
+  // what that cost.
+  struct Tried {
+    std::vector<double> features;
+    double change;
+  };
+  std::vector<Tried> tried;
+  std::vector<std::pair<std::vector<int32_t>, double>> near;
 };
 
 // The distributions behind the decisions, once for each different state that the episode went through.
@@ -71,6 +72,8 @@ class HsdagCritic : public Critic {
  public:
   HsdagCritic(const HsdagTask& task, bool costs, double hold) : model_(task.problem, task.coarse, costs), hold_(hold) {}
 
+  const MoveJudge& judge() const { return judge_; }
+
   std::vector<double> Foresee(const Episode& of) const override {
     std::vector<double> cost;
     // Of what was decided, since Loss has the expectation over decisions.
@@ -83,9 +86,8 @@ class HsdagCritic : public Critic {
     for (size_t i = 0; i < episode.cost.size(); ++i) {
       if (std::isfinite(episode.cost[i])) model_.Learn(episode.placed[i], episode.cost[i]);
     }
-    for (size_t i = 0; i < episode.beside.size(); ++i) {
-      if (std::isfinite(episode.beside[i])) model_.Learn(episode.near[i], episode.beside[i]);
-    }
+    for (const auto& [device_of_node, cost] : episode.near) model_.Learn(device_of_node, cost);
+    for (const HsdagEpisode::Tried& tried : episode.tried) judge_.Learn(tried.features, tried.change);
   }
 
   // A control variate: the model's expectation has an exact gradient, and the rule adds what it left unexplained.
@@ -105,10 +107,16 @@ class HsdagCritic : public Critic {
     return loss;
   }
 
-  std::vector<at::Tensor> State() override { return model_.State(); }
+  std::vector<at::Tensor> State() override {
+    std::vector<at::Tensor> state = model_.State();
+    const std::span<double> judge = judge_.state();
+    state.push_back(torch::from_blob(judge.data(), {static_cast<int64_t>(judge.size())}, torch::kFloat64));
+    return state;
+  }
 
  private:
   LinearCritic model_;
+  MoveJudge judge_ = JudgedMoves::NewJudge(kOpinions);
   double hold_;
 };
 
@@ -156,111 +164,72 @@ std::vector<int64_t> Draw(const at::Tensor& log_probabilities, Random& random, b
   return drawn;
 }
 
-// By node and device, what a policy thinks.
-struct Odds {
-  at::Tensor log_probabilities;  // groups x devices, contiguous
-  std::span<const int32_t> group_of_node;
-
-  double operator()(size_t node, size_t device) const {
-    const auto row = static_cast<size_t>(group_of_node[node]) * static_cast<size_t>(log_probabilities.size(1));
-    return std::exp(static_cast<double>(log_probabilities.const_data_ptr<float>()[row + device]));
-  }
-};
-
-// An index, as likely as its weight says; none where all are 0.
-std::optional<size_t> DrawByWeight(std::span<const double> weight, Random& random) {
-  double sum = 0;
-  for (const double each : weight) sum += each;
-  if (!(sum > 0)) return {};
-  double left = random.Uniform() * sum;
-  std::optional<size_t> drawn;
-  for (size_t i = 0; i < weight.size() && left >= 0; ++i) {
-    if (weight[i] <= 0) continue;
-    drawn = i;
-    left -= weight[i];
-  }
-  return drawn;
-}
-
-// Moves a layer, or a node and some of its neighbours, to one other device; false where it came upon nothing to move.
-// Every second node is one that the policy wants elsewhere, and goes where it wants it.
-bool Move(const HsdagTask& task, const Odds& odds, Random& random, std::span<int32_t> device_of_node) {
-  constexpr double kLayers = 0.15;  // the share of moves that take a whole layer
-  constexpr int kMagnitudes = 6;    // a cluster has up to 2^(kMagnitudes - 1) nodes
-  const CoarseGraph& graph = task.coarse;
-  const size_t devices = graph.num_devices;
-  const auto can_run = [&](size_t node, size_t device) {
-    return graph.can_run(node, DeviceId{static_cast<int32_t>(device)});
+// What the policy thinks of a move: how much likelier the new devices of its ops are to it than the old ones, in the
+// mean and all together.
+JudgedMoves::Opinion OpinionOf(const HsdagTask& task, const at::Tensor& log_probabilities,
+                               std::span<const int32_t> group_of_node, std::span<const DeviceId> from) {
+  const auto devices = static_cast<size_t>(log_probabilities.size(1));
+  const std::span<const float> all(log_probabilities.const_data_ptr<float>(),
+                                   static_cast<size_t>(log_probabilities.numel()));
+  return [=, &task](std::span<const std::pair<OpId, DeviceId>> moves, std::span<double> opinion) {
+    constexpr double kUnlikely = -14;  // and what is forbidden
+    double sum = 0;
+    for (const auto& [op, to] : moves) {
+      const size_t row = static_cast<size_t>(group_of_node[Index(task.coarse.grouping.group_of(op))]) * devices;
+      sum += std::max<double>(all[row + Index(to)], kUnlikely) -
+             std::max<double>(all[row + Index(from[Index(op)])], kUnlikely);
+    }
+    const double mean = sum / static_cast<double>(std::max<size_t>(moves.size(), 1));
+    opinion[0] = mean / (1 + std::abs(mean));
+    opinion[1] = sum / (1 + std::abs(sum));
   };
-  if (random.Uniform() < kLayers) {
-    const std::vector<int32_t>& layer = task.layers[random.Below(task.layers.size())];
-    const size_t to = random.Below(devices);
-    bool moves = false;
-    for (const int32_t node : layer) {
-      int32_t& device = device_of_node[static_cast<size_t>(node)];
-      if (device == static_cast<int32_t>(to) || !can_run(static_cast<size_t>(node), to)) continue;
-      device = static_cast<int32_t>(to);
-      moves = true;
-    }
-    return moves;
-  }
-  size_t first = random.Below(graph.size());
-  const bool by_odds = random.Uniform() < 0.5;
-  std::vector<double> weight;
-  if (by_odds) {
-    for (size_t v = 0; v < graph.size(); ++v) weight.push_back(1 - odds(v, static_cast<size_t>(device_of_node[v])));
-    first = DrawByWeight(weight, random).value_or(first);
-  }
-  weight.assign(devices, 0);
-  for (size_t d = 0; d < devices; ++d) {
-    const bool elsewhere = static_cast<size_t>(device_of_node[first]) != d;
-    if (elsewhere && can_run(first, d)) weight[d] = by_odds ? std::max(odds(first, d), 1e-9) : 1;
-  }
-  const std::optional<size_t> to = DrawByWeight(weight, random);
-  if (!to) return false;
-  std::vector<size_t> moved = {first};
-  const auto device = static_cast<int32_t>(*to);
-  device_of_node[first] = device;
-  const size_t most = random.Below(size_t{1} << random.Below(kMagnitudes)) + 1;
-  for (size_t i = 1; i < most; ++i) {
-    const size_t from = moved[random.Below(moved.size())];
-    const auto& parents = graph.parents[from];
-    const auto& children = graph.children[from];
-    if (parents.empty() && children.empty()) break;
-    const size_t edge = random.Below(parents.size() + children.size());
-    const auto next = static_cast<size_t>(edge < parents.size() ? parents[edge] : children[edge - parents.size()]);
-    if (device_of_node[next] == device || !can_run(next, *to)) continue;
-    device_of_node[next] = device;
-    moved.push_back(next);
-  }
-  return true;
 }
 
-// Scores so many placements beside the episode's steps, each a move away from the best so far.
-void ScoreNear(const HsdagTask& task, const Odds& odds, int64_t count, Search& search, const PlayOptions& play,
-               Random& random, HsdagEpisode& episode) {
+// Scores so many placements beside the episode's steps: an annealing from the best so far, which sometimes is shaken
+// first, with moves that a judge has chosen. Without a critic to ask, nothing chooses.
+void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::span<const int32_t> group_of_node,
+               int64_t count, Search& search, const PlayOptions& play, Random& random, HsdagEpisode& episode) {
   if (count <= 0) return;
-  std::vector<int32_t> best(task.coarse.size());
-  task.coarse.ReadBack(play.best->device, best);
-  double best_cost = CostOf(task.problem, play.best_score, play.memory_penalty);
-  std::set<std::vector<int32_t>> scored;
-  std::vector<DeviceId> placement(task.problem.num_ops());
-  for (int64_t i = 0; i < count && !play.stopped(); ++i) {
-    std::vector<int32_t> moved = best;
-    if (!Move(task, odds, random, moved) || !scored.insert(moved).second) continue;
-    task.placer.Place(moved, placement);
-    if (task.has_rules()) {
-      task.KeepRules(placement);
-      task.coarse.ReadBack(placement, moved);
-    }
-    const double cost = CostOf(task.problem, search.Evaluate({.device = placement}, play.cause), play.memory_penalty);
+  constexpr double kHot = 0.002, kCold = 2e-6;  // shares of the cost
+  constexpr double kShaken = 0.25;              // of the walks
+  const double temperature = kHot * std::pow(kCold / kHot, play.share);
+  std::vector<DeviceId> placement = play.best->device, trial = placement;
+  std::vector<double> starts(task.problem.num_ops());
+  std::vector<int32_t> device_of_node(task.coarse.size());
+  const auto score = [&] {
+    const double cost =
+        CostOf(task.problem, search.Evaluate({.device = trial}, play.cause, starts), play.memory_penalty);
     episode.beside.push_back(cost);
-    // Makespans have wide plateaus.
-    if (cost <= best_cost) {
-      best_cost = cost;
-      best = moved;
-    }
-    episode.near.push_back(std::move(moved));
+    task.coarse.ReadBack(trial, device_of_node);
+    const bool whole = std::ranges::all_of(task.problem.graph().ops(), [&](OpId op) {
+      return static_cast<int32_t>(trial[Index(op)]) == device_of_node[Index(task.coarse.grouping.group_of(op))];
+    });
+    if (whole && std::isfinite(cost)) episode.near.emplace_back(device_of_node, cost);
+    return cost;
+  };
+  std::optional<MoveJudge> judge;
+  if (play.critic != nullptr) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
+  JudgedMoves moves(*task.moves, std::move(judge), kOpinions,
+                    OpinionOf(task, log_probabilities, group_of_node, placement));
+  if (random.Chance(kShaken)) {
+    moves.Shake(trial, random);
+    placement = trial;
+  }
+  double here = score();  // where nothing was shaken, for the starts of the ops
+  moves.Know(placement, starts);
+  for (int64_t i = 1; i < count && !play.stopped(); ++i) {
+    const auto move = moves.Propose(random);
+    if (move.empty()) return;
+    trial = placement;
+    for (const auto& [op, to] : move) trial[Index(op)] = to;
+    const double cost = score();
+    const double change = (cost - here) / here;
+    moves.Learn(change);
+    episode.tried.push_back({.features = {moves.features().begin(), moves.features().end()}, .change = change});
+    if (change > 0 && !random.Chance(std::exp(-change / temperature))) continue;
+    placement = trial;
+    here = cost;
+    moves.Know(placement, starts);
   }
 }
 
@@ -355,7 +324,7 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
       episode->steps.push_back(std::move(step));
     }
     if (!episode->steps.empty()) {
-      ScoreNear(task, {log_probabilities.contiguous(), out.group_of_node}, near, search, play, random, *episode);
+      ScoreNear(task, log_probabilities.contiguous(), out.group_of_node, near, search, play, random, *episode);
     }
     episodes.push_back(std::move(episode));
   }

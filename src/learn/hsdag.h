@@ -18,9 +18,8 @@ struct HsdagOptions {
   std::string colocation = "paper";  // none, paper, code (section 2.1)
   int64_t steps = 20;                // placements per episode: the buffer x of equation 14
   bool state_update = true;          // a step adds each group's embedding to its nodes' features (section 2.6)
-  // Ours: such a share of an episode's placements is drawn near the best one so far, one move each: a node and some of
-  // its neighbours go to another device, both chosen by the policy's odds half of the time. They teach the critic
-  // alone.
+  // Ours: such a share of an episode's placements is drawn near the best one so far, by moves that the critic's judge
+  // has chosen, to which the policy's odds are one of a move's features. They teach the critic alone.
   double near = 0;
   // Ours: each worker plays once freely and once held to each device, with a feature column per device that says so.
   bool held = false;

@@ -46,7 +46,7 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
       planned_updates_(std::max<int64_t>(planned_updates, 1)),
       state_(FirstState(method, searches, random.Fork(0))),
       cases_(MakeCases(searches, *state_.policy, method.scoring)),
-      player_(method_, *state_.policy, cases_, state_.memories) {
+      player_(method_, *state_.policy, cases_, state_.memories, state_.critics) {
   KeepFirst();
   if (method_.memory.kept > 0 && state_.policy->replayed_decisions(*cases_[0].task) == 0) {
     throw Error("{}: its episodes are more than placements, so it cannot imitate any: leave memory away", method_.name);
@@ -211,7 +211,7 @@ void Learner::AddReplays(std::vector<Play>& plays) const {
 bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, CurvePoint& point,
                       const StopCheck& stop) {
   // An untrained twin learns nothing, and needs no gradient for that.
-  if (method_.learner.learning_rate.first == 0 && method_.learner.learning_rate.last == 0) {
+  if (!method_.learner.learns()) {
     point.entropy = EntropyOfDraws(plays);
     return true;
   }

@@ -29,6 +29,9 @@ struct LearnerOptions {
   double clip_norm = 0;  // of the gradient over all parameters; 0: none
   // Updates after which the policy begins anew where there is one graph to learn on; 0: never.
   int64_t restart_every = 0;
+
+  // An untrained twin does not.
+  bool learns() const { return learning_rate.first != 0 || learning_rate.last != 0; }
 };
 
 struct Method {

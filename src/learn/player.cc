@@ -14,11 +14,12 @@ LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& opt
 }
 
 Player::Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases,
-               const std::vector<Memory>& memories)
+               const std::vector<Memory>& memories, const std::vector<std::unique_ptr<Critic>>& critics)
     : method_(method),
       policy_(policy),
       cases_(cases),
       memories_(memories),
+      critics_(critics),
       cause_("drawn by the policy of " + method.name) {
   workspaces_.resize(static_cast<size_t>(plays()));
   for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
@@ -82,6 +83,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
                                     p * static_cast<size_t>(method_.learner.rollouts) + static_cast<size_t>(r)));
     }
     const Search& best = *cases_[plays[p].index].search;
+    const bool asks = method_.learner.learns() && !critics_.empty();
     plays[p].episodes = policy_.Play(*cases_[plays[p].index].task, *share.search, randoms,
                                      {.evaluations = share.evaluations,
                                       .memory_penalty = method_.scoring.memory_penalty,
@@ -91,6 +93,7 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
                                       .round = round,
                                       .update = update,
                                       .threads = inside,
+                                      .critic = asks ? critics_[plays[p].index].get() : nullptr,
                                       .drawn = method_.memory.distinct ? &memories_[plays[p].index] : nullptr,
                                       .best = best.has_best() ? &best.best() : nullptr,
                                       .best_score = best.has_best() ? best.best_score() : Score(),

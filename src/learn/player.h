@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/critic.h"
 #include "learn/method.h"
 #include "learn/policy.h"
 #include "placement/search.h"
@@ -39,7 +40,7 @@ class Player {
  public:
   // All outlive the player.
   Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases,
-         const std::vector<Memory>& memories);
+         const std::vector<Memory>& memories, const std::vector<std::unique_ptr<Critic>>& critics);
 
   // How many plays an update has, at most.
   int64_t plays() const { return method_.learner.workers * policy_.ways(); }
@@ -62,6 +63,7 @@ class Player {
   const Policy& policy_;
   const std::vector<LearnCase>& cases_;
   const std::vector<Memory>& memories_;
+  const std::vector<std::unique_ptr<Critic>>& critics_;
   std::string cause_;                                                // of plans
   std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per play, per case; null until needed
 };

@@ -83,6 +83,7 @@ void UseOneThread();
 size_t Decide(std::span<const float> log_probability, bool greedy, Random& random);
 size_t DecideBy(std::span<const float> log_probability, double uniform);
 
+class Critic;
 class Memory;
 
 struct PlayOptions {
@@ -95,6 +96,7 @@ struct PlayOptions {
   int64_t round = 0;          // how often training has begun anew
   int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
+  const Critic* critic = nullptr;  // of the task, as it was before this update; null: none, or nothing may be learned
   const Memory* drawn = nullptr;  // what shall not be drawn once more; null: it may
   // The best plan on the task before this update; null where there is none.
   const Plan* best = nullptr;

@@ -14,7 +14,7 @@
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
-#include "plan/structure.h"
+#include "moves/structure.h"
 
 namespace berth {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "plan/moves.h"
+#include "moves/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
-#include "plan/structure.h"
+#include "moves/structure.h"
 
 namespace berth {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "plan/favourites.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 namespace {

@@ -6,7 +6,7 @@
 #include "placement/partial_schedule.h"
 #include "placement/search.h"
 #include "plan/causes.h"
-#include "plan/clusters.h"
+#include "moves/clusters.h"
 #include "plan/favourites.h"
 #include "plan/list_scheduler.h"
 #include "plan/named_planner.h"

@@ -11,7 +11,7 @@
 #include "plan/contiguous.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 namespace {

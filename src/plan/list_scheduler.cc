@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/stop_check.h"
 #include "placement/partial_schedule.h"
 #include "placement/units.h"
-#include "plan/clusters.h"
+#include "moves/clusters.h"
 
 namespace berth {
 

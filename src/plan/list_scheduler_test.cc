@@ -8,7 +8,7 @@
 #include "placement/testing.h"
 #include "plan/favourites.h"
 #include "plan/planners.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 #include "plan/testing.h"
 #include "sim/simulators.h"
 
@@ -222,6 +222,29 @@ TEST(Heft, KeepsItsPlansWhereNothingMustShareADevice) {
   const Problem problem = testing::ModelProblem("nmt(steps=8)", "p100x4", false);
   EXPECT_EQ(Answer(problem, "heft").plan.device, Answer(problem, "heft(clusters=never)").plan.device);
   EXPECT_LE(Answer(problem, "heft(clusters=always)").score.value(), Answer(problem, "heft").score.value());
+}
+
+// Why they are there: the gradients of one weight are summed in one place, and are larger than all else.
+TEST(Clusters, HoldTheStepsOfALayerTogetherInTraining) {
+  const Problem problem = testing::ModelProblem("rnnlm(layers=4,steps=6)", "p100x4", true);
+  const Units units(problem);
+  double work = 0;
+  for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
+  const Clusters clusters(units, 1, work / 3);
+  std::map<std::string, std::set<size_t>> of_layer;
+  for (const OpId op : problem.graph().ops()) {
+    const std::string_view name = problem.graph().op_name(op);
+    const size_t layer = name.find("/layer");
+    if (problem.graph().is_backward(op) || layer == std::string_view::npos) continue;
+    of_layer[std::string(name.substr(layer, 7))].insert(clusters.cluster_of(op));
+  }
+  ASSERT_EQ(of_layer.size(), 4);
+  std::set<size_t> all;
+  for (const auto& [layer, found] : of_layer) {
+    EXPECT_EQ(found.size(), 1) << layer;
+    all.insert(found.begin(), found.end());
+  }
+  EXPECT_EQ(all.size(), 4);
 }
 
 }  // namespace

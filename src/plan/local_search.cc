@@ -5,7 +5,7 @@
 #include "base/parameters.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "plan/moves.h"
+#include "moves/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/start.h"

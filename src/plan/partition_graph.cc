@@ -5,7 +5,7 @@
 
 #include "plan/causes.h"
 #include "plan/contiguous.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "placement/search.h"
-#include "plan/clusters.h"
+#include "moves/clusters.h"
 #include "plan/named_planner.h"
 
 namespace berth {

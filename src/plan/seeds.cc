@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "placement/search.h"
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "placement/evaluator.h"
 #include "placement/units.h"
-#include "plan/critical_path.h"
-#include "plan/structure.h"
+#include "moves/critical_path.h"
+#include "moves/structure.h"
 
 namespace berth {
 

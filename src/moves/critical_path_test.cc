@@ -1,4 +1,4 @@
-#include "plan/critical_path.h"
+#include "moves/critical_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "plan/clusters.h"
+#include "moves/clusters.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <queue>
 #include <tuple>
 
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 namespace berth {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/moves.h"
+#include "moves/moves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "plan/structure.h"
+#include "moves/structure.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "plan/clusters.h"
+#include "moves/clusters.h"
 
 namespace berth {
 namespace {

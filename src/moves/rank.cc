@@ -1,4 +1,4 @@
-#include "plan/rank.h"
+#include "moves/rank.h"
 
 #include <algorithm>
 
