@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "cli/commands.h"
-#include "cli/comparing.h"
+#include "cli/console.h"
 #include "cli/guessing.h"
 #include "cli/planning.h"
 #include "report/json.h"
@@ -17,8 +17,8 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   const Problem& problem = *setup.problem;
-  const std::atomic<bool>* cancelled = CatchInterrupts();
-  Comparison comparison = ComparePlanners(setup, catalogs, planners, arguments.search, cancelled);
+  Comparison comparison =
+      ComparePlanners(ConditionsOf(setup, arguments.search, CatchInterrupts()), catalogs.planners, planners);
   comparison.rows.front().report.guesses =
       VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), arguments.search.budget.seconds);
 

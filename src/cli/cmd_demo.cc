@@ -1,7 +1,7 @@
 #include <array>
 
 #include "cli/commands.h"
-#include "cli/comparing.h"
+#include "cli/console.h"
 #include "cli/learning.h"
 #include "cli/machine.h"
 #include "cli/planning.h"
@@ -81,12 +81,12 @@ Comparison CompareOn(const Catalogs& catalogs, std::string_view model, const std
                      const std::string& planner, const std::atomic<bool>* cancelled) {
   const Setup setup = MakeSetup(
       catalogs, {.model = std::string(model), .cluster = "cpu_gpu", .costs = "roofline", .evaluator = evaluator});
-  return ComparePlanners(setup, catalogs, {planner}, {.budget = {.evaluations = 500}, .seed = 1}, cancelled);
+  return ComparePlanners(ConditionsOf(setup, {.budget = {.evaluations = 500}, .seed = 1}, cancelled), catalogs.planners,
+                         {planner});
 }
 
 // How far the best plan of each planner is above the optimum, run anew with so many evaluations; last the comparison's.
-std::string Curve(const Catalogs& catalogs, const Setup& setup, const Comparison& comparison,
-                  const std::atomic<bool>* cancelled) {
+std::string Curve(const Catalogs& catalogs, Conditions conditions, const Comparison& comparison) {
   using enum Table::Align;
   constexpr std::array kEvaluations = {10, 30, 100};
   std::vector<Table::Column> columns = {{"evaluations"}};
@@ -97,15 +97,13 @@ std::string Curve(const Catalogs& catalogs, const Setup& setup, const Comparison
   const auto above = [&](const PlanReport& report) {
     return fmt::format("+{}", Percent(report.timeline.score.time / optimum - 1));
   };
-  ProgressLine line;
   for (const ComparisonRow& row : comparison.rows) {
     if (row.simple || row.report.result.evaluations < kLearnedEvaluations) continue;
     std::vector<std::string> cells = {row.report.planner};
     for (const int evaluations : kEvaluations) {
-      if (cancelled->load()) return table.ToString();
-      const auto planner = catalogs.planners.MakePlanner(row.report.planner);
-      cells.push_back(above(RunPlanner(setup, *planner, {.budget = {.evaluations = evaluations}, .seed = 1},
-                                       row.report.bound, cancelled, line)));
+      if (conditions.budget.cancelled->load()) return table.ToString();
+      conditions.budget.evaluations = evaluations;
+      cells.push_back(above(RunPlanner(conditions, *catalogs.planners.MakePlanner(row.report.planner))));
     }
     cells.push_back(above(row.report));
     table.Add(std::move(cells));
@@ -125,11 +123,12 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
   const Scene scene = LearnedScene();
   if (!kCanLearn) return Wrap(fmt::format("hsdag {}.", kNeedsTorch));
   const Setup setup = MakeSetup(catalogs, scene.problem());
-  const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
+  const Conditions conditions = ConditionsOf(setup, scene.search(), cancelled);
+  const Comparison comparison = ComparePlanners(conditions, catalogs.planners, scene.planners);
   return ScenePage(
       scene, setup, comparison,
       "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
-          "\n" + Curve(catalogs, setup, comparison, cancelled) + "\n" +
+          "\n" + Curve(catalogs, conditions, comparison) + "\n" +
           Wrap("Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
                "here to be compared. What it is good for elsewhere, docs/learned.md measures."));
 }
@@ -155,7 +154,7 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
     const auto gain = [&](const Comparison& comparison) {
       return Percent(best(*comparison.best_simple()) / best(comparison.winner()) - 1);
     };
-    table.Add({std::string(model), time(serial.single_device_time[0]), time(serial.single_device_time[1]),
+    table.Add({std::string(model), time(serial.single_device_time()[0]), time(serial.single_device_time()[1]),
                time(best(serial.winner())), gain(serial), time(best(parallel.winner())), gain(parallel),
                Percent(best(*parallel.best_simple()) / parallel.winner().report.bound.time - 1)});
   }
@@ -201,7 +200,8 @@ int Demo(const Catalogs& catalogs) {
   for (const Scene& scene : Scenes()) {
     if (cancelled->load()) return 0;
     const Setup setup = MakeSetup(catalogs, scene.problem());
-    const Comparison comparison = ComparePlanners(setup, catalogs, scene.planners, scene.search(), cancelled);
+    const Comparison comparison =
+        ComparePlanners(ConditionsOf(setup, scene.search(), cancelled), catalogs.planners, scene.planners);
     Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }
   if (cancelled->load()) return 0;

@@ -3,10 +3,9 @@
 #include "base/file.h"
 #include "base/stopwatch.h"
 #include "cli/commands.h"
-#include "cli/controls.h"
+#include "cli/console.h"
 #include "cli/guessing.h"
 #include "cli/planning.h"
-#include "placement/single_devices.h"
 #include "report/controls.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -49,18 +48,11 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   Spent spent{.reading = watch.Lap()};
   const auto left = [&] { return budget_seconds - (watch.seconds() - spent.reading); };
   const std::atomic<bool>* cancelled = CatchInterrupts();
-  const Bound bound = LowerBound(*setup.evaluator);
-  const SingleDevices singles = ScoreSingleDevices(*setup.evaluator);
+  const Conditions conditions = ConditionsOf(setup, arguments.search, cancelled);
   spent.bound = watch.Lap();
   const bool learned = planner->facts().learned;
-  PlanReport report = [&] {
-    ProgressLine line;
-    // What is written after the search takes about as long as the bound before it.
-    const double share = (left() - spent.bound) * (learned ? 1 - kShareOfControls : 1);
-    return RunPlanner(setup, *planner, arguments.search, bound, cancelled, line, share);
-  }();
-  report.single_device_time = singles.times();
-  report.set_up += singles.evaluations();
+  // What is written after the search takes about as long as the bound before it.
+  PlanReport report = RunPlanner(conditions, *planner, (left() - spent.bound) * (learned ? 1 - kShareOfControls : 1));
   report.guesses =
       VaryGuesses(setup, catalogs, report, FastestDevice(*setup.problem, report.single_device_time), budget_seconds);
   spent.planning = watch.Lap();
@@ -68,8 +60,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
   std::optional<Comparison> controls;
   if (learned && !cancelled->load()) {
-    controls = RunControls(setup, catalogs, report.result.evaluations, arguments.search.seed, cancelled, &report,
-                           left() - spent.bound);
+    controls = RunControls(conditions, catalogs.planners, report.result.evaluations, &report, left() - spent.bound);
     spent.controls = watch.Lap();
   }
   if (arguments.json) {

@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "cli/commands.h"
-#include "cli/controls.h"
+#include "cli/console.h"
 #include "cli/learning.h"
 #include "cli/planning.h"
 #include "placement/on_groups.h"
+#include "placement/set_up.h"
+#include "report/controls.h"
 #include "report/table.h"
 #include "report/training_table.h"
 
@@ -62,28 +64,6 @@ void TakeFromFolder(TrainArguments& arguments) {
   }
 }
 
-// Throws Error where there is nothing to train.
-void CheckLearns(const std::string& whole, const PlannerCatalog& planners) {
-  const std::optional<OnGroups> on = OnGroups::Parse(whole);
-  const std::string& planner = on ? on->planner() : whole;
-  const Spec spec = Spec::Parse(planner);
-  if (spec.name == OnGroups::kName) {
-    throw Error("train: {}: on(...) cannot stand inside on(...); write on(group=...,planner=placeto)", planner);
-  }
-  if (planners.MakePlanner(planner)->facts().learned) {
-    if (std::ranges::count(spec.parameters, std::pair<std::string, std::string>("train", "false")) == 0) return;
-    throw Error("train: {}: train=false means that nothing is trained; leave it out", planner);
-  }
-  const auto& parameters = planners.Find(spec.name)->info.parameters;
-  if (std::ranges::count(parameters, ParameterType::kSpecs, &Parameter::type) > 0) {
-    for (const std::string& member : spec.arguments) {
-      if (!planners.MakePlanner(member)->facts().learned) continue;
-      throw Error("train: {} has no policy of its own to train; name {} without it", spec.name, member);
-    }
-  }
-  throw Error("train: {} is not a learned planner; name one, like placeto or hsdag", planner);
-}
-
 std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& arguments, const Catalogs& catalogs) {
   std::vector<Setup> setups;
   if (models.empty()) return setups;
@@ -135,12 +115,14 @@ std::vector<TrainingRow> RowsOf(const std::vector<Setup>& cases, std::vector<Tra
                                                      .first_cost = one.first_cost,
                                                      .best = std::move(one.best),
                                                      .greedy_cost = one.greedy_cost,
-                                                     .greedy = std::move(one.greedy),
-                                                     .bound = LowerBound(*cases[i].evaluator)});
-    if (request.budget.cancelled->load()) continue;
-    const int64_t drawn = row.best.evaluations;
-    row.controls = RunControls(cases[i], catalogs, drawn > 0 ? drawn : row.greedy.evaluations, request.seed,
-                               request.budget.cancelled);
+                                                     .greedy = std::move(one.greedy)});
+    if (request.budget.cancelled->load()) {
+      row.bound = LowerBound(row.evaluator);
+      continue;
+    }
+    const Conditions conditions = ConditionsOf(cases[i], {.seed = request.seed}, request.budget.cancelled);
+    row.bound = conditions.bound;
+    row.controls = RunControls(conditions, catalogs.planners, row.control_evaluations());
   }
   return rows;
 }
@@ -219,6 +201,11 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   const std::vector<Setup> tests = MakeSetups(arguments.tests, arguments, catalogs);
   request.cases = TrainingCases(cases);
   request.tests = TrainingCases(tests);
+  for (const std::vector<Setup>* list : {&cases, &tests}) {
+    for (const Setup& each : *list) {
+      request.budget = BudgetOfSearch(request.budget, *each.evaluator, each.evaluator->facts().objective.set_up);
+    }
+  }
   request.budget.cancelled = CatchInterrupts();
 
   TrainingResult result = [&] {

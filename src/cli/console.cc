@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -90,12 +91,13 @@ void ProgressLine::Milestone(const std::string& text) {
   PrintError(text + '\n');
 }
 
-ProgressCallback ProgressLine::Callback(const Evaluator& evaluator, const std::string& planner) {
-  if (!terminal_) return {};
-  return [this, &evaluator, name = Shorten(planner, 32)](const Progress& progress) {
-    Show(fmt::format("{}: {:.1f} s, best {}{}, {}", name, progress.seconds,
-                     ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best.value()),
-                     progress.best.fits() ? "" : " (does not fit)", Counted(progress.evaluations, "evaluation")));
+ProgressCallback ShowProgress(const Evaluator& evaluator, const std::string& planner) {
+  auto line = std::make_shared<ProgressLine>();
+  if (!line->terminal()) return {};
+  return [line, &evaluator, name = Shorten(planner, 32)](const Progress& progress) {
+    line->Show(fmt::format("{}: {:.1f} s, best {}{}, {}", name, progress.seconds,
+                           ObjectiveText(evaluator.problem(), evaluator.facts().objective, progress.best.value()),
+                           progress.best.fits() ? "" : " (does not fit)", Counted(progress.evaluations, "evaluation")));
   };
 }
 

@@ -36,16 +36,19 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  bool terminal() const { return terminal_; }
   void Show(const std::string& text);
   // Something to see in a log, too: there each is a line of its own, which stays.
   void Milestone(const std::string& text);
-  // Shows time and best so far of a planner; empty where nobody would see it.
-  ProgressCallback Callback(const Evaluator& evaluator, const std::string& planner);
 
  private:
   bool terminal_;
   bool shown_ = false;
 };
+
+// Shows time and best so far of a planner, on a line that is gone when the last copy of this is; empty where nobody
+// would see it.
+ProgressCallback ShowProgress(const Evaluator& evaluator, const std::string& planner);
 
 // From here on the first Ctrl-C or SIGTERM sets the flag that this returns, which budgets carry; the second ends the
 // program.

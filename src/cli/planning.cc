@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "cli/console.h"
 #include "export/graphviz.h"
 #include "export/picture.h"
 #include "report/notes.h"
@@ -10,26 +11,18 @@
 
 namespace berth {
 
-PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
-                      const std::atomic<bool>* cancelled, ProgressLine& line, double seconds_left) {
-  Budget budget = search.budget;
-  budget.cancelled = cancelled;
-  budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
-  PlanResult result = planner.MakePlan({.evaluator = *setup.evaluator,
-                                        .budget = budget,
-                                        .random = Random(search.seed),
-                                        .progress = line.Callback(*setup.evaluator, planner.name())});
-  if (result.score.failed()) {
-    throw Error("{}: none of {} could be scored by {}; the last one: {}", planner.name(),
-                Counted(result.evaluations, "plan"), setup.evaluator->name(), result.failure);
-  }
-  const SearchEnd ended = HowItEnded(budget, result);
-  PlanReport report = MakePlanReport(*setup.evaluator, planner.name(), std::move(result), bound);
-  report.ended = ended;
-  report.seed = search.seed;
-  report.budget = search.budget.ToString();
-  report.constraints = StatedConstraints(setup);
-  return report;
+Conditions ConditionsOf(const Setup& setup, const SearchArguments& search, const std::atomic<bool>* cancelled) {
+  const Evaluator& evaluator = *setup.evaluator;
+  Conditions conditions{
+      .evaluator = evaluator,
+      .bound = LowerBound(evaluator),
+      .singles = ScoreSingleDevices(evaluator),
+      .budget = search.budget,
+      .seed = search.seed,
+      .constraints = StatedConstraints(setup),
+      .progress = [&evaluator](const std::string& planner) { return ShowProgress(evaluator, planner); }};
+  conditions.budget.cancelled = cancelled;
+  return conditions;
 }
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {

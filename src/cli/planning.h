@@ -2,21 +2,17 @@
 #pragma once
 
 #include <atomic>
-#include <limits>
 #include <string>
 
 #include "cli/arguments.h"
-#include "cli/catalogs.h"
-#include "cli/console.h"
 #include "cli/problem_factory.h"
-#include "report/plan_report.h"
+#include "report/run_planners.h"
 
 namespace berth {
 
-// Runs a planner of the catalog under a budget, of which no more than `seconds_left` are left; shows progress.
-PlanReport RunPlanner(const Setup& setup, Planner& planner, const SearchArguments& search, const Bound& bound,
-                      const std::atomic<bool>* cancelled, ProgressLine& line,
-                      double seconds_left = std::numeric_limits<double>::infinity());
+// Finds out what is the same for all planners of a problem: its bound, and its devices alone. Progress is shown. The
+// setup outlives them.
+Conditions ConditionsOf(const Setup& setup, const SearchArguments& search, const std::atomic<bool>* cancelled);
 
 PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 

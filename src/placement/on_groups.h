@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/catalog.h"
+#include "placement/planner.h"
 
 namespace berth {
 
@@ -29,5 +30,8 @@ class OnGroups {
  private:
   std::string name_, group_, planner_;
 };
+
+// Throws Error where training this planner, on(...) or not, would teach nothing to anybody.
+void CheckLearns(const std::string& planner, const PlannerCatalog& planners);
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "placement/set_up.h"
 
 namespace berth {
 namespace {
@@ -291,7 +292,7 @@ Walk::Walk(Search& search, const PlanView& start, std::string_view cause)
   const Evaluator& evaluator = search.evaluator();
   search.workspace_->evaluation = search.next_number_++;
   session_ = evaluator.NewSession({.device = start.device, .priority = start.priority}, *search.workspace_);
-  if (evaluator.facts().Is<MeasuredFacts>()) {
+  if (Charged(evaluator, 1) > 0) {
     search.Count(session_->score());
   } else {
     ++search.set_up_;

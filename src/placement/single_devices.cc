@@ -21,6 +21,7 @@ SingleDevices ScoreSingleDevices(const Evaluator& evaluator) {
   for (const DeviceId on : problem.cluster().ids()) {
     const std::vector<DeviceId> device(problem.num_ops(), on);
     std::optional<Score>& score = singles.score.emplace_back();
+    workspace->evaluation = -1 - static_cast<int64_t>(on);  // noise that no evaluation of a search has
     if (!FindViolation(problem, {.device = device})) score = evaluator.ScorePlan({.device = device}, *workspace);
   }
   return singles;

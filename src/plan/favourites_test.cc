@@ -22,10 +22,7 @@ PlanResult Answer(const Problem& problem, std::string_view planner, const Budget
     RegisterExhaustive(all);
     return all;
   }();
-  EvaluatorCatalog evaluators("evaluator");
-  RegisterParallel(evaluators);
-  const auto evaluator = evaluators.Make("parallel(contention=none,io=everywhere)", problem);
-  return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = budget, .random = Random(1)});
+  return testing::AnswerOf(planners, planner, problem, "none", budget);
 }
 
 // Ops that take one time unit, and edges with the time of their tensor, on devices that are alike.

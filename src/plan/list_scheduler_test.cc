@@ -10,7 +10,6 @@
 #include "plan/planners.h"
 #include "moves/rank.h"
 #include "plan/testing.h"
-#include "sim/simulators.h"
 
 namespace berth {
 namespace {
@@ -22,10 +21,7 @@ PlanResult Answer(const Problem& problem, std::string_view planner, const Budget
     RegisterHuman(all);
     return all;
   }();
-  EvaluatorCatalog evaluators("evaluator");
-  RegisterParallel(evaluators);
-  const auto evaluator = evaluators.Make("parallel(contention=ports,io=everywhere)", problem);
-  return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = budget, .random = Random(1)});
+  return testing::AnswerOf(planners, planner, problem, "ports", budget);
 }
 
 // ETF as its paper has it, and SCT where there are favourites: before each step every ready op is asked for on every

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "placement/search.h"
-#include "placement/single_devices.h"
 #include "report/objective_text.h"
 #include "report/table.h"
 
@@ -136,19 +135,12 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
     if (row.report.bound.value() > bound.value()) bound = row.report.bound;
   }
   for (ComparisonRow& row : rows) row.report.bound = bound;
-  Comparison comparison{.rows = std::move(rows),
-                        .refusals = std::move(refusals),
-                        .single_device_time = {},
-                        .objective = evaluator.facts().objective};
-  const SingleDevices singles = ScoreSingleDevices(evaluator);
-  comparison.single_device_time = singles.times();
-  for (ComparisonRow& row : comparison.rows) row.report.set_up += singles.evaluations();
-  return comparison;
+  return {.rows = std::move(rows), .refusals = std::move(refusals), .objective = evaluator.facts().objective};
 }
 
 std::string ComparisonTable(const Problem& problem, const Comparison& comparison) {
   using enum Table::Align;
-  const std::vector<DeviceId> singles = DistinctDevices(comparison.single_device_time);
+  const std::vector<DeviceId> singles = DistinctDevices(comparison.single_device_time());
   const Objective& objective = comparison.objective;
   std::vector<Table::Column> columns = {{"planner"}};
   if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});
@@ -170,7 +162,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
     cells.push_back(ToString(problem.ToSeconds(score.time)));
     cells.push_back(report.bound.value() > 0 ? Percent(report.gap()) : "-");
     for (const DeviceId device : singles) {
-      const double single = comparison.single_device_time[Index(device)];
+      const double single = comparison.single_device_time()[Index(device)];
       cells.push_back(std::isfinite(single) && score.time > 0 ? Factor(single / score.time) : "-");
     }
     cells.push_back(report.summary.joules > 0 ? JoulesText(report.summary.joules) : "-");

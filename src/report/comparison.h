@@ -17,16 +17,16 @@ struct Comparison {
   std::vector<ComparisonRow> rows;  // best first; of equals the one that was added first
   // Planners that cannot answer this problem, with their reason.
   std::vector<std::pair<std::string, std::string>> refusals;
-  // The score of everything on one device, per device; infinite where it cannot run everything or does not fit.
-  std::vector<double> single_device_time;
   Objective objective{};
 
   const ComparisonRow& winner() const { return rows.front(); }
+  // Of the devices alone, which all rows have alike: PlanReport::single_device_time.
+  const std::vector<double>& single_device_time() const { return winner().report.single_device_time; }
   // The best row that is simple; null without one.
   const ComparisonRow* best_simple() const;
 };
 
-// Orders the rows and finds the single-device scores.
+// Orders the rows, and gives all the sharpest of their bounds.
 Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow> rows,
                           std::vector<std::pair<std::string, std::string>> refusals);
 

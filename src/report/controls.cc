@@ -1,7 +1,9 @@
 #include "report/controls.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "placement/set_up.h"
 #include "report/objective_text.h"
 
 namespace berth {
@@ -14,6 +16,16 @@ std::vector<std::string> ControlPlanners(const Evaluator& evaluator, const Plann
     if (planners.Find(Spec::Parse(control.planner).name) != nullptr) names.emplace_back(control.planner);
   }
   return names;
+}
+
+Comparison RunControls(Conditions conditions, const PlannerCatalog& planners, int64_t evaluations,
+                       const PlanReport* learned, double seconds) {
+  const Evaluator& evaluator = conditions.evaluator;
+  conditions.budget = {.evaluations = evaluations + Charged(evaluator, conditions.scores_beside()),
+                       .cancelled = conditions.budget.cancelled};
+  std::vector<ComparisonRow> rows;
+  if (learned != nullptr) rows.push_back({.report = *learned});
+  return ComparePlanners(conditions, planners, ControlPlanners(evaluator, planners), std::move(rows), seconds);
 }
 
 const PlanReport* FindControl(const Comparison& comparison, const Control& control) {

@@ -163,14 +163,14 @@ Json ComparisonJson(const Evaluator& evaluator, const Comparison& comparison) {
   Json json = PlanJson(evaluator, comparison.winner().report);
   const ComparisonRow* simple = comparison.best_simple();
   json["best_simple"] = simple == nullptr ? Json() : Json(simple->report.planner);
-  json["single_device_seconds"] = SinglesJson(problem, comparison.single_device_time);
+  json["single_device_seconds"] = SinglesJson(problem, comparison.single_device_time());
   Json results = Json::array();
   for (const ComparisonRow& row : comparison.rows) {
     Json result = PlanJson(evaluator, row.report);
     result["simple"] = row.simple;
     Json speedups = Json::object();
     for (const DeviceId device : problem.cluster().ids()) {
-      const double single = comparison.single_device_time[Index(device)];
+      const double single = comparison.single_device_time()[Index(device)];
       speedups[DeviceName(problem, device)] = FiniteOrNull(single / row.report.timeline.score.time);
     }
     result["speedup_over"] = std::move(speedups);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "placement/set_up.h"
 #include "report/notes.h"
 #include "report/objective_text.h"
 #include "report/table.h"
@@ -252,8 +253,10 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += Field("transfers", Traffic(report.summary.transfers, report.summary.transfer_bytes));
   if (report.timeline.subgraphs > 0) text += Field("subgraphs", Count(static_cast<int64_t>(report.timeline.subgraphs)));
   if (!report.budget.empty()) {
+    const int64_t beside = Charged(evaluator, report.set_up);
     text +=
-        Field("search", fmt::format("{} in {}, seed {}, budget {}", Counted(report.result.evaluations, "evaluation"),
+        Field("search", fmt::format("{}{} in {}, seed {}, budget {}", Counted(report.result.evaluations, "evaluation"),
+                                    beside > 0 ? fmt::format(" and {} beside it", beside) : "",
                                     ToString(Seconds{report.result.wall_seconds}), report.seed, report.budget));
   }
   if (!report.result.contributions.empty()) {

@@ -1,6 +1,7 @@
 // What came of a training, for people and for machines.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@ struct TrainingRow {
   PlanResult greedy{};     // that placement; no plan where it has no score
   Bound bound{};
   std::optional<Comparison> controls{};  // what planners found that learn nothing; empty where nobody asked
+
+  // How many evaluations its controls get: as many as drew, or as the answer took where nothing was drawn.
+  int64_t control_evaluations() const { return best.evaluations > 0 ? best.evaluations : greedy.evaluations; }
 };
 
 // A line per model: what the policy found, and what each control did. `unseen`: the policy drew nothing there but its

@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "cli/catalogs.h"
+#include "placement/objective.h"
 #include "placement/search.h"
 #include "placement/testing.h"
+#include "report/run_planners.h"
 
 namespace berth {
 namespace {
@@ -47,7 +49,10 @@ class RoughEvaluator : public Evaluator {
     return score;
   }
 
-  Timeline Trace(const PlanView& plan) const override { return inner_->Trace(plan); }
+  Timeline Trace(const PlanView& plan) const override {
+    ++log_->asked;
+    return inner_->Trace(plan);
+  }
 
  private:
   Score Run(const PlanView& plan, Workspace& workspace, std::span<double> starts) const {
@@ -76,24 +81,47 @@ class RoughEvaluator : public Evaluator {
 
 class Rough : public ::testing::TestWithParam<double> {};
 
+// All planners but what is made of others, or of a file.
+std::vector<std::unique_ptr<Planner>> SmallPlanners(const Catalogs& all) {
+  std::vector<std::unique_ptr<Planner>> planners;
+  for (const std::string& name : all.planners.Names()) {
+    if (name == "fixed" || name == "best_of") continue;
+    planners.push_back(all.planners.MakePlanner(name == "hsdag"     ? "hsdag(hidden=16,imagined=2)"
+                                                : name == "placeto" ? "placeto(rounds=2,rollouts=1,epochs=1)"
+                                                                    : name));
+  }
+  return planners;
+}
+
+// A problem of `all`'s, with the evaluator `rough` in its catalog.
+struct Machine {
+  explicit Machine(double noise) {
+    all.evaluators.Add(
+        {.name = "rough", .sentence = "-", .source = "-"},
+        [noise, log = log](const Params&, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+          return std::make_unique<RoughEvaluator>(context, noise, log);
+        });
+  }
+
+  std::unique_ptr<Evaluator> MakeEvaluator() const {
+    return all.evaluators.Make("deadline(seconds=0.02,of=rough)", problem);
+  }
+
+  Catalogs all;
+  std::shared_ptr<Log> log = std::make_shared<Log>();
+  Random random{3};
+  Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
+};
+
 TEST_P(Rough, CostsEveryPlannerOneEvaluationPerFailureAndNothingElse) {
   const double noise = GetParam();
-  Catalogs all;
-  const auto log = std::make_shared<Log>();
-  all.evaluators.Add({.name = "rough", .sentence = "-", .source = "-"},
-                     [noise, log](const Params&, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                       return std::make_unique<RoughEvaluator>(context, noise, log);
-                     });
-  Random random(3);
-  const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
-  const auto evaluator = all.evaluators.Make("deadline(seconds=0.02,of=rough)", problem);
+  const Machine machine(noise);
+  const Problem& problem = machine.problem;
+  const std::shared_ptr<Log>& log = machine.log;
+  const auto evaluator = machine.MakeEvaluator();
   int answered = 0;
-  for (const std::string& name : all.planners.Names()) {
-    if (name == "fixed" || name == "best_of") continue;  // of a file, of others
-    SCOPED_TRACE(name);
-    const auto planner = all.planners.MakePlanner(name == "hsdag"     ? "hsdag(hidden=16,imagined=2)"
-                                                  : name == "placeto" ? "placeto(rounds=2,rollouts=1,epochs=1)"
-                                                                      : name);
+  for (const auto& planner : SmallPlanners(machine.all)) {
+    SCOPED_TRACE(planner->name());
     if (planner->Refuses(problem, *evaluator)) continue;
     log->asked = log->failed = 0;
     log->least = std::numeric_limits<double>::infinity();
@@ -117,6 +145,27 @@ TEST_P(Rough, CostsEveryPlannerOneEvaluationPerFailureAndNothingElse) {
   }
   EXPECT_GT(answered, 8);
   EXPECT_GT(log->hung, 0);
+}
+
+TEST_P(Rough, IsAskedNoMoreThanABudgetSaysWithAllThatIsReported) {
+  const Machine machine(GetParam());
+  int answered = 0;
+  for (const auto& planner : SmallPlanners(machine.all)) {
+    SCOPED_TRACE(planner->name());
+    machine.log->asked = 0;
+    const auto evaluator = WithObjective(machine.MakeEvaluator(), {.name = "weighted", .latency = 1, .weighted = true});
+    if (planner->Refuses(machine.problem, *evaluator)) continue;
+    const PlanReport report = RunPlanner({.evaluator = *evaluator,
+                                          .bound = LowerBound(*evaluator),
+                                          .singles = ScoreSingleDevices(*evaluator),
+                                          .budget = {.evaluations = 60}},
+                                         *planner);
+    ++answered;
+    EXPECT_LE(machine.log->asked, 60);
+    EXPECT_EQ(report.set_up, 5) << "two devices alone, twice, and the timeline";
+    EXPECT_LE(report.result.evaluations + report.set_up, 60);
+  }
+  EXPECT_GT(answered, 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Noise, Rough, ::testing::Values(0, 0.05));

@@ -1,3 +1,5 @@
+#include "plan/testing.h"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,7 +9,7 @@
 #include "import/import.h"
 #include "import/model_families.h"
 #include "import/training.h"
-#include "plan/testing.h"
+#include "sim/simulators.h"
 
 namespace berth::testing {
 
@@ -35,6 +37,14 @@ Problem ModelProblem(const std::string& model, const std::string& cluster, bool 
   auto machine = std::make_shared<const Cluster>(ReadCluster(cluster, clusters));
   OpTimes times = costs.MakeTimes("roofline(fusion=none)", *graph, *machine);
   return Problem(std::move(graph), std::move(machine), std::move(times), std::move(options));
+}
+
+PlanResult AnswerOf(const PlannerCatalog& planners, std::string_view planner, const Problem& problem,
+                    const std::string& contention, const Budget& budget) {
+  EvaluatorCatalog evaluators("evaluator");
+  RegisterParallel(evaluators);
+  const auto evaluator = evaluators.Make(fmt::format("parallel(contention={},io=everywhere)", contention), problem);
+  return planners.MakePlanner(planner)->MakePlan({.evaluator = *evaluator, .budget = budget, .random = Random(1)});
 }
 
 }  // namespace berth::testing

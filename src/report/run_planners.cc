@@ -1,0 +1,110 @@
+#include "report/run_planners.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "placement/set_up.h"
+#include "report/table.h"
+
+namespace berth {
+namespace {
+
+// Equally good for everything on its own, its way to and from the host of inputs and outputs included.
+bool EquallyGood(const Evaluator& evaluator, DeviceId a, DeviceId b) {
+  const Problem& problem = evaluator.problem();
+  if (const std::optional<DeviceId> host = evaluator.facts().io_host()) {
+    const auto same_way = [&](DeviceId from_a, DeviceId to_a, DeviceId from_b, DeviceId to_b) {
+      const Link &of_a = problem.cluster().link(from_a, to_a), &of_b = problem.cluster().link(from_b, to_b);
+      return of_a.latency.value == of_b.latency.value && of_a.bandwidth.value == of_b.bandwidth.value;
+    };
+    if (a == host || b == host || !same_way(*host, a, *host, b) || !same_way(a, *host, b, *host)) return false;
+  }
+  return problem.memory_limit(a) == problem.memory_limit(b) && std::ranges::all_of(problem.graph().ops(), [&](OpId op) {
+           return problem.op_time(op, a) == problem.op_time(op, b);
+         });
+}
+
+std::vector<std::string> SimpleRules(const Evaluator& evaluator) {
+  const Cluster& cluster = evaluator.problem().cluster();
+  std::vector<std::string> rules;
+  std::vector<DeviceId> tried;
+  for (const DeviceId device : cluster.ids()) {
+    const auto as_good = [&](DeviceId other) { return EquallyGood(evaluator, device, other); };
+    if (std::ranges::any_of(tried, as_good)) continue;
+    tried.push_back(device);
+    rules.push_back(fmt::format("single(device=\"{}\")", cluster.device(device).name));
+  }
+  if (cluster.num_devices() > 1) {
+    for (const char* rule : {"one_cut", "human", "metis"}) rules.emplace_back(rule);
+  }
+  return rules;
+}
+
+}  // namespace
+
+PlanReport RunPlanner(const Conditions& conditions, Planner& planner, double seconds_left) {
+  const Evaluator& evaluator = conditions.evaluator;
+  Budget budget = BudgetOfSearch(conditions.budget, evaluator, conditions.scores_beside());
+  budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
+  PlanResult result =
+      planner.MakePlan({.evaluator = evaluator,
+                        .budget = budget,
+                        .random = Random(conditions.seed),
+                        .progress = conditions.progress ? conditions.progress(planner.name()) : ProgressCallback()});
+  if (result.score.failed()) {
+    throw Error("{}: none of {} could be scored by {}; the last one: {}", planner.name(),
+                Counted(result.evaluations, "plan"), evaluator.name(), result.failure);
+  }
+  const SearchEnd ended = HowItEnded(budget, result);
+  PlanReport report = MakePlanReport(evaluator, planner.name(), std::move(result), conditions.bound);
+  report.ended = ended;
+  report.seed = conditions.seed;
+  report.budget = conditions.budget.ToString();
+  report.constraints = conditions.constraints;
+  report.single_device_time = conditions.singles.times();
+  report.set_up += conditions.singles.evaluations();
+  return report;
+}
+
+Comparison ComparePlanners(const Conditions& conditions, const PlannerCatalog& catalog,
+                           const std::vector<std::string>& planners, std::vector<ComparisonRow> known,
+                           double seconds_for_all) {
+  const Stopwatch watch;
+  const Evaluator& evaluator = conditions.evaluator;
+  const std::atomic<bool>* const cancelled = conditions.budget.cancelled;
+  std::vector<std::unique_ptr<Planner>> all;
+  const auto add = [&](const std::string& name) {
+    auto planner = catalog.MakePlanner(name);
+    const bool there =
+        std::any_of(all.begin(), all.end(), [&](const auto& other) { return other->name() == planner->name(); });
+    if (!there) all.push_back(std::move(planner));
+  };
+  for (const std::string& name : SimpleRules(evaluator)) add(name);
+  for (const std::string& name : planners) add(name);
+
+  std::vector<ComparisonRow> rows = std::move(known);
+  std::vector<std::pair<std::string, std::string>> refusals;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& planner = all[i];
+    if (!rows.empty() && cancelled != nullptr && cancelled->load()) {
+      refusals.emplace_back(planner->name(), "the comparison was stopped before");
+    } else if (const auto reason = planner->Refuses(evaluator.problem(), evaluator)) {
+      refusals.emplace_back(planner->name(), *reason);
+    } else {
+      const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
+      rows.push_back({.report = RunPlanner(conditions, *planner, share), .simple = planner->facts().simple});
+    }
+  }
+  if (rows.empty()) {
+    throw Error("no planner answers this problem; {}: {}", refusals.front().first, refusals.front().second);
+  }
+  return MakeComparison(evaluator, std::move(rows), std::move(refusals));
+}
+
+}  // namespace berth
