@@ -276,5 +276,192 @@ TEST(Seeds, ThePublishedPlacementIsOnTheOpsThatItNames) {
   EXPECT_THROW(ReadPublishedPlacement(kPublishedPlacement, *two.problem), Error);
 }
 
+// A cell that somebody has measured.
+class Golden {
+ public:
+  Golden(const std::string& path, const Selection& selection) : selection_(selection), results_(path) {}
+
+  void Plan(const Task& task, size_t method, int seed, double time, std::vector<Improvement> on) {
+    Cell cell = Make(task, method, seed);
+    cell.found = Found::kPlan;
+    cell.time = time;
+    cell.memory = 1'500'000'000;
+    cell.evaluations = 40 + seed;
+    cell.seconds = seed;
+    cell.ended = "evaluations";
+    cell.on = std::move(on);
+    results_.Add(cell);
+  }
+  void Else(const Task& task, size_t method, int seed, Found found, const std::string& why) {
+    Cell cell = Make(task, method, seed);
+    cell.found = found;
+    cell.why = why;
+    cell.ended = "clock";
+    cell.memory = found == Found::kTooBig ? 20'000'000'000 : 0;
+    results_.Add(cell);
+  }
+  const Results& results() const { return results_; }
+
+ private:
+  Cell Make(const Task& task, size_t method, int seed) const {
+    return {.question = task.Ask(task.methods[method], seed, selection_.limits),
+            .bound = task.mode == "training" ? 0.1 : 0.005,
+            .ops = 12,
+            .from = seed == 1 ? "commit 1" : "commit 2"};
+  }
+
+  const Selection& selection_;
+  Results results_;
+};
+
+TEST(Seeds, TablesSayWhatCellsSay) {
+  const Folder folder;
+  const auto make = [](Paper paper, const char* title, const char* machine, const char* mode,
+                       std::vector<Method> methods) {
+    return Task{.paper = paper,
+                .title = title,
+                .devices = 2,
+                .graph = title,
+                .machine = machine,
+                .mode = mode,
+                .costs = "c",
+                .evaluator = "e",
+                .methods = std::move(methods)};
+  };
+  const std::vector<Task> tasks = {
+      make(Paper::kHsdag, "ResNet-50", "hsdag_20us", "inference",
+           {{"CPU only", "single(device=cpu)", false},
+            {"GPU only", "single(device=gpu)", false},
+            {"`human`", "human", false},
+            {"random", "random", true}}),
+      make(Paper::kPlaceto, "NMT", "p2_host", "training", {{"CPU only", "single", false}}),
+      make(Paper::kPlaceto, "NMT", "k80x2", "training",
+           {{"one GPU", "single", false},
+            {"published placement", std::string(kPublished), false},
+            {"`human`", "human", false},
+            {"`scotch`", "scotch", false},
+            {"`rnn` on groups", "on(group=g(size=2),planner=rnn)", true},
+            {"`placeto` on groups", "on(group=g(size=2),planner=placeto)", true}}),
+      make(Paper::kGo, "GNMT", "p100x2", "training",
+           {{"`human`", "human", false}, {"`metis`", "metis", false}, {"`hdp`", "hdp", true}, {"`gdp`", "gdp", true}}),
+      make(Paper::kGo, "nobody", "p100x2", "training", {{"`human`", "human", false}})};
+  const Selection selection{.limits = {.evaluations = 100, .seconds = 2}, .seeds = 2};
+  Golden cells(folder / "file", selection);
+  cells.Plan(tasks[0], 0, 1, 0.020, {{1, 0, 0.020}});
+  cells.Plan(tasks[0], 1, 1, 0.008, {{1, 0, 0.008}});
+  cells.Else(tasks[0], 2, 1, Found::kTooBig, "");
+  cells.Plan(tasks[0], 3, 1, 0.010, {{7, 0.5, 0.010}});
+  cells.Plan(tasks[0], 3, 2, 0.012, {{9, 0.5, 0.012}});
+  cells.Plan(tasks[1], 0, 1, 5, {{1, 0, 5}});
+  cells.Plan(tasks[2], 0, 1, 0.4, {{1, 0, 0.4}});
+  cells.Plan(tasks[2], 2, 1, 0.3, {{1, 0, 0.3}});
+  cells.Else(tasks[2], 3, 1, Found::kTooBig, "");
+  cells.Plan(tasks[2], 4, 1, 0.21, {{80, 0.8, 0.21}});
+  cells.Plan(tasks[2], 4, 2, 0.23, {{100, 0.9, 0.23}});
+  cells.Plan(tasks[2], 5, 1, 0.20, {{10, 0.1, 0.25}, {40, 0.4, 0.20}});
+  cells.Plan(tasks[2], 5, 2, 0.22, {{20, 0.2, 0.22}});
+  cells.Plan(tasks[3], 0, 1, 0.25, {{1, 0, 0.25}});
+  cells.Else(tasks[3], 1, 1, Found::kRefuses, "a | b");
+  cells.Plan(tasks[3], 2, 1, 0.22, {{5, 1.5, 0.22}});
+  cells.Else(tasks[3], 2, 2, Found::kFails, "gone");
+  cells.Plan(tasks[3], 3, 1, 0.20, {{1, 0.5, 0.20}});
+  cells.Plan(tasks[3], 3, 2, 0.20, {{1, 0.5, 0.20}});
+  EXPECT_EQ(
+      Tables(tasks, selection, cells.results()),
+      R"(19 of 21 cells, from commit 1 (14); commit 2 (5). Limits of a cell: 100 evaluations and 2 s, on one thread; 2 seeds.
+
+### Inference on hsdag_20us, as HSDAG's tables 2 and 5
+
+| method | ResNet-50, ms | speed-up, % | search, s |
+|---|---:|---:|---:|
+| CPU only | 20.000 | 0.0 | 1.0 |
+| GPU only | 8.000 | 60.0 | 1.0 |
+| `human` | OOM |  |  |
+| random | 11.000 (10.000 to 12.000) | 45.0 | 1.5 |
+
+### Training on K80s, as Placeto's table
+
+| graph | CPU only, s | one GPU | GPUs | `human` | `scotch` | published placement | `placeto` | `rnn` | evaluations of `placeto` | of `rnn` | `rnn` takes longer by | `rnn` needs more evaluations |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| NMT | 5.000 | 0.4000 | 2 | 0.3000 | OOM |  | 0.2100 (0.2000 to 0.2200) | 0.2200 (0.2100 to 0.2300) | 30 | 90 | +4.8 % | 3.5x |
+
+`rnn` over `placeto` in evaluations, geometric mean of 1: 3.5x.
+
+### Training on P100s, as GO's table of placements
+
+| graph | GPUs | `gdp`, s | `human` | `metis` | `hdp` | `human` takes longer by | `hdp` takes longer by | search speed-up over `hdp` |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| GNMT | 2 | 0.2000 | 0.2500 | refuses | 0.2200, fails in 1 of 2 | +25.0 % |  | 3x |
+| geometric mean (of so many) |  |  |  |  |  | +25.0 % (1) |  | 3x (1) |
+
+### All methods: inference
+
+| method | problems | a plan with every seed | OOM | refuses | fails | time over `human`, geometric mean (of so many) | over the bound, likewise | search, s |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| CPU only | 1 | 1 | 0 | 0 | 0 |  | 4.000 (1) | 1.0 |
+| GPU only | 1 | 1 | 0 | 0 | 0 |  | 1.600 (1) | 1.0 |
+| `human` | 1 | 0 | 1 | 0 | 0 |  |  |  |
+| random | 1 | 1 | 0 | 0 | 0 |  | 2.200 (1) | 1.5 |
+
+### All methods: training
+
+| method | problems | a plan with every seed | OOM | refuses | fails | time over `human`, geometric mean (of so many) | over the bound, likewise | search, s |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| one GPU | 1 | 1 | 0 | 0 | 0 | 1.333 (1) | 4.000 (1) | 1.0 |
+| `human` | 2 | 2 | 0 | 0 | 0 | 1.000 (2) | 2.739 (2) | 1.0 |
+| `scotch` | 1 | 0 | 1 | 0 | 0 |  |  |  |
+| `rnn` on groups | 1 | 1 | 0 | 0 | 0 | 0.733 (1) | 2.200 (1) | 1.5 |
+| `placeto` on groups | 1 | 1 | 0 | 0 | 0 | 0.700 (1) | 2.100 (1) | 1.5 |
+| `metis` | 1 | 0 | 0 | 1 | 0 |  |  |  |
+| `hdp` | 1 | 0 | 0 | 0 | 1 |  |  |  |
+| `gdp` | 1 | 1 | 0 | 0 | 0 | 0.800 (1) | 2.000 (1) | 1.5 |
+
+### Every cell
+
+#### inference, ResNet-50, hsdag_20us
+
+12 ops; bound 5.000 ms.
+
+| method | seeds | time, ms | above the bound | most memory on a device, GB | evaluations | search, s | ended by |
+|---|---:|---:|---:|---:|---:|---:|---:|
+| CPU only | 1 | 20.000 | 300.0 % | 1.50 | 41 | 1.00 | evaluations |
+| GPU only | 1 | 8.000 | 60.0 % | 1.50 | 41 | 1.00 | evaluations |
+| `human` | 1 | OOM |  | 20.00 | 0 | 0.00 | clock |
+| random | 2 | 11.000 (10.000 to 12.000) | 120.0 % | 1.50 | 42 | 1.50 | evaluations |
+
+#### training, NMT, p2_host
+
+12 ops; bound 100.00 ms.
+
+| method | seeds | time, ms | above the bound | most memory on a device, GB | evaluations | search, s | ended by |
+|---|---:|---:|---:|---:|---:|---:|---:|
+| CPU only | 1 | 5000.00 | 4900.0 % | 1.50 | 41 | 1.00 | evaluations |
+
+#### training, NMT, k80x2
+
+12 ops; bound 100.00 ms.
+
+| method | seeds | time, ms | above the bound | most memory on a device, GB | evaluations | search, s | ended by |
+|---|---:|---:|---:|---:|---:|---:|---:|
+| one GPU | 1 | 400.00 | 300.0 % | 1.50 | 41 | 1.00 | evaluations |
+| `human` | 1 | 300.00 | 200.0 % | 1.50 | 41 | 1.00 | evaluations |
+| `scotch` | 1 | OOM |  | 20.00 | 0 | 0.00 | clock |
+| `rnn` on groups | 2 | 220.00 (210.00 to 230.00) | 120.0 % | 1.50 | 42 | 1.50 | evaluations |
+| `placeto` on groups | 2 | 210.00 (200.00 to 220.00) | 110.0 % | 1.50 | 42 | 1.50 | evaluations |
+
+#### training, GNMT, p100x2
+
+12 ops; bound 100.00 ms.
+
+| method | seeds | time, ms | above the bound | most memory on a device, GB | evaluations | search, s | ended by |
+|---|---:|---:|---:|---:|---:|---:|---:|
+| `human` | 1 | 250.00 | 150.0 % | 1.50 | 41 | 1.00 | evaluations |
+| `metis` | 1 | refuses |  |  |  |  | a / b |
+| `hdp` | 2 | 220.00, fails in 1 of 2 | 120.0 % | 1.50 | 41 | 1.00 | evaluations, gone |
+| `gdp` | 2 | 200.00 | 100.0 % | 1.50 | 42 | 1.50 | evaluations |
+
+)");
+}
+
 }  // namespace
 }  // namespace berth::seeds

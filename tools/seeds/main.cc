@@ -74,6 +74,17 @@ Arguments Parse(int argc, char** argv) {
 
 void Tell(const std::string& line) { fmt::print(stderr, "bench-seeds: {}\n", line); }
 
+int64_t Failed(std::span<const Question> questions, const Results& results) {
+  int64_t count = 0;
+  for (const Question& question : questions) {
+    const Cell* cell = results.Find(question);
+    if (cell == nullptr || cell->found != Found::kFails) continue;
+    Tell(fmt::format("{} fails: {}", question.Key(), cell->why));
+    ++count;
+  }
+  return count;
+}
+
 int Run(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--answer") return AnswerQuestions();
   const Arguments arguments = Parse(argc, argv);
@@ -99,7 +110,8 @@ int Run(int argc, char** argv) {
     }
   }
   fmt::print("{}", Tables(tasks, arguments.selection, results));
-  return 0;
+  // On problems that are this small nothing should fail.
+  return arguments.is_short && Failed(questions, results) > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ std::string Overview(std::string_view title, const std::vector<const Task*>& tas
   if (tasks.empty()) return "";
   std::string text = fmt::format("### All methods: {}\n\n", title) +
                      Head({"method", "problems", "a plan with every seed", "OOM", "refuses", "fails",
-                           "time over `human`, geometric mean (of so many)", "over the bound", "search, s"},
+                           "time over `human`, geometric mean (of so many)", "over the bound, likewise", "search, s"},
                           1);
   for (const Method& method : MethodsOf(tasks)) {
     int64_t problems = 0, found = 0, too_big = 0, refuses = 0, fails = 0;
