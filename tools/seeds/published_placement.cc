@@ -123,12 +123,15 @@ class Reading {
       if (name.starts_with(training)) return kNowhere;
     }
     // An activation is a part of its convolution there.
-    if (type == "Relu") return forward[Index(graph_.producer(graph_.inputs_of(op).front()))];
+    if (type == "Relu" && !graph_.inputs_of(op).empty()) {
+      return forward[Index(graph_.producer(graph_.inputs_of(op).front()))];
+    }
     if (const auto number = NumberAfter(name, "stem")) return *number < kStem.size() ? Layer(kStem[*number]) : kNowhere;
     const auto block = NumberAfter(name, "mixed");
     if (!block) {
-      if (type == "MaxPool") return pools_ < kStemPools.size() ? Layer(kStemPools[pools_++]) : kNowhere;
-      return Layer(kLast);
+      if (type == "MaxPool" && pools_ < kStemPools.size()) return Layer(kStemPools[pools_++]);
+      const bool classifies = type == "GlobalAveragePool" || type == "Flatten" || type == "Gemm";
+      return classifies ? Layer(kLast) : kNowhere;
     }
     if (*block >= kBlocks.size()) return kNowhere;
     const std::string_view in = kBlocks[*block];
