@@ -42,7 +42,7 @@ std::string LastLine(int file) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const std::string& program) {
+WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::string>& arguments) {
   std::array<int, 2> in{}, out{};
   errors_ = ::memfd_create("berth-worker", MFD_CLOEXEC);
   if (errors_ < 0 || ::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
@@ -57,9 +57,12 @@ WorkerProcess::WorkerProcess(const std::string& program) {
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::string name = program;
-  std::array<char*, 2> arguments = {name.data(), nullptr};
-  const int failed = ::posix_spawn(&child_, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const int failed = ::posix_spawn(&child_, program.c_str(), &actions, &attributes, pointers.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   ::close(in[0]);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/stop_check.h"
 
@@ -15,7 +16,7 @@ namespace berth {
 class WorkerProcess {
  public:
   // Throws Error where the program cannot be started.
-  explicit WorkerProcess(const std::string& program);
+  explicit WorkerProcess(const std::string& program, const std::vector<std::string>& arguments = {});
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;

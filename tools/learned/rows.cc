@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "exec/statistics.h"
+#include "tools/common/problems.h"
 
 namespace berth::learned {
 namespace {
@@ -295,14 +296,6 @@ void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> t
   jobs.Run();
 }
 
-std::string WithInterval(const std::vector<double>& values, double factor, int digits) {
-  if (values.empty()) return "";
-  const auto text = [&](double value) { return fmt::format("{:.{}f}", value * factor, digits); };
-  const Interval interval = MedianInterval(values);
-  if (text(interval.low) == text(interval.high)) return text(Median(values));
-  return fmt::format("{} ({} to {})", text(Median(values)), text(interval.low), text(interval.high));
-}
-
 void Write(const Table& table, const std::string& name, const std::string& pictures) {
   fmt::print("### {}\n\n", table.title);
   if (!table.sentence.empty()) fmt::print("{}\n\n", table.sentence);
@@ -339,13 +332,7 @@ void Write(const Table& table, const std::string& name, const std::string& pictu
 
 std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
                                  bool training) {
-  ProblemStrings strings;
-  strings.model = model;
-  strings.cluster = cluster;
-  strings.costs = "roofline(fusion=none)";  // as published, op by op
-  strings.evaluator = "parallel(contention=ports)";
-  if (training) strings.mode = "training";
-  return std::make_unique<Setup>(MakeSetup(catalogs, strings));
+  return std::make_unique<Setup>(MakeSetup(catalogs, StepOn(model, cluster, training)));
 }
 
 }  // namespace berth::learned

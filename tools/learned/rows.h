@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/common/intervals.h"
 #include "tools/learned/common.h"
 
 namespace berth::learned {
@@ -69,13 +70,10 @@ void AddSearches(Table& table, int seeds, int64_t evaluations, const std::string
 // will take, from what the first evaluations of each learned row take.
 void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> tables);
 
-// The median, and, where there are several values that differ, an interval that holds it with 95 % (MedianInterval).
-std::string WithInterval(const std::vector<double>& values, double factor, int digits);
-
 // The heading, the table, and, where `pictures` names a folder, a picture there of the best drawn so far: `name`.svg.
 void Write(const Table& table, const std::string& name, const std::string& pictures);
 
-// One step, of training with `sgd` or of inference, under `parallel(contention=ports)`.
+// Of StepOn (tools/common/problems.h).
 std::unique_ptr<Setup> MakePorts(const Catalogs& catalogs, const std::string& model, const std::string& cluster,
                                  bool training);
 

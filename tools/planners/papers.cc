@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "placement/bound.h"
+#include "tools/common/problems.h"
 #include "tools/planners/rows.h"
 
 namespace berth {
@@ -82,13 +83,7 @@ constexpr Row kLarge[] = {
 };
 
 Setup MakeRow(const Catalogs& catalogs, const Row& row, const char* mode) {
-  ProblemStrings strings;
-  strings.model = row.model;
-  strings.cluster = row.cluster;
-  strings.mode = mode;
-  strings.costs = "roofline(fusion=none)";  // as published, op by op
-  strings.evaluator = "parallel(contention=ports)";
-  return MakeSetup(catalogs, strings);
+  return MakeSetup(catalogs, StepOn(row.model, row.cluster, std::string_view(mode) == "training"));
 }
 
 bool Wanted(const Options& options, const char* table, const Row& row) {

@@ -1,0 +1,17 @@
+#include "tools/common/intervals.h"
+
+#include <fmt/format.h>
+
+#include "exec/statistics.h"
+
+namespace berth {
+
+std::string WithInterval(const std::vector<double>& values, double factor, int digits) {
+  if (values.empty()) return "";
+  const auto text = [&](double value) { return fmt::format("{:.{}f}", value * factor, digits); };
+  const Interval interval = MedianInterval(values);
+  if (text(interval.low) == text(interval.high)) return text(Median(values));
+  return fmt::format("{} ({} to {})", text(Median(values)), text(interval.low), text(interval.high));
+}
+
+}  // namespace berth

@@ -1,0 +1,13 @@
+// What several seeds say, as a cell of a table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace berth {
+
+// The median, and, where there are several values that differ, an interval that holds it with 95 % (MedianInterval):
+// "0.52 (0.50 to 0.55)". Values are multiplied by `factor`. Empty without values.
+std::string WithInterval(const std::vector<double>& values, double factor, int digits);
+
+}  // namespace berth

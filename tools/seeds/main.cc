@@ -1,0 +1,123 @@
+// The benchmark of the field: ./dev bench-seeds. Measures what is not there yet, one cell at a time, then writes the
+// tables of docs/seeds.md to standard output.
+//   usage: seeds [--short] [--only TEXT] [--seeds N] [--seconds N] [--evaluations N] [--results FILE] [--from TEXT]
+//          seeds --tables [...]    writes the tables of what is there, and measures nothing
+//          seeds --answer          is asked by the others
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/console.h"
+#include "tools/seeds/measure.h"
+#include "tools/seeds/play.h"
+#include "tools/seeds/published_placement.h"
+#include "tools/seeds/tables.h"
+
+namespace berth::seeds {
+namespace {
+
+constexpr int kStopped = 130;  // as shells say it of Ctrl-C
+
+struct Arguments {
+  Selection selection{};
+  bool is_short = false, tables = false;
+  std::string results = "seeds.jsonl", from = "an unnamed commit";
+};
+
+double NumberOf(std::string_view option, const char* text, double least) {
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(number >= least) || number > 1e9) {
+    throw Error("{} {}: a number from {} on", option, text, least);
+  }
+  return number;
+}
+
+Arguments Parse(int argc, char** argv) {
+  Arguments arguments;
+  Selection& selection = arguments.selection;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--short") arguments.is_short = true;
+  }
+  if (arguments.is_short) {
+    selection.limits = {.evaluations = 500, .seconds = 2};
+    selection.seeds = 1;
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--short") continue;
+    if (option == "--tables") {
+      arguments.tables = true;
+      continue;
+    }
+    if (option != "--only" && option != "--seeds" && option != "--seconds" && option != "--evaluations" &&
+        option != "--results" && option != "--from") {
+      throw Error(
+          "it knows --short, --only TEXT, --seeds N, --seconds N, --evaluations N, --results FILE and --tables, not {}",
+          option);
+    }
+    if (i + 1 == argc) throw Error("{} wants a value", option);
+    const char* value = argv[++i];
+    if (option == "--only") selection.only = value;
+    if (option == "--seeds") selection.seeds = static_cast<int>(NumberOf(option, value, 1));
+    if (option == "--seconds") selection.limits.seconds = NumberOf(option, value, 0.001);
+    if (option == "--evaluations") selection.limits.evaluations = static_cast<int64_t>(NumberOf(option, value, 1));
+    if (option == "--results") arguments.results = value;
+    if (option == "--from") arguments.from = value;
+  }
+  return arguments;
+}
+
+void Tell(const std::string& line) { fmt::print(stderr, "bench-seeds: {}\n", line); }
+
+int64_t Failed(std::span<const Question> questions, const Results& results) {
+  int64_t count = 0;
+  for (const Question& question : questions) {
+    const Cell* cell = results.Find(question);
+    if (cell == nullptr || cell->found != Found::kFails) continue;
+    Tell(fmt::format("{} fails: {}", question.Key(), cell->why));
+    ++count;
+  }
+  return count;
+}
+
+int Run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--answer") return AnswerQuestions();
+  const Arguments arguments = Parse(argc, argv);
+  const bool published = std::filesystem::exists(kPublishedPlacement);
+  if (!published) Tell(fmt::format("{} is not here: no row of the published placement", kPublishedPlacement));
+  const std::vector<Task> tasks = arguments.is_short ? ShortTasks(published) : Tasks(published);
+  const std::vector<Question> questions = Questions(tasks, arguments.selection);
+  if (questions.empty()) throw Error("--only {}: nothing has that in its name", arguments.selection.only);
+  Results results(arguments.results);
+  if (!results.mended().empty()) Tell(results.mended());
+  const std::vector<Question> missing = Missing(questions, results);
+  if (!arguments.tables) {
+    Tell(fmt::format("{} of {} cells are in {}; the others take at most {:.2f} hours of one processor, one at a time",
+                     questions.size() - missing.size(), questions.size(), results.path(),
+                     MostSeconds(tasks, missing) / 3600));
+    const std::atomic<bool>* interrupted = CatchInterrupts();
+    const StopCheck stop = [interrupted] { return interrupted->load(); };
+    const Answer answer = AskProcess(std::filesystem::read_symlink("/proc/self/exe").string(), stop);
+    if (!Measure(missing, results, answer, arguments.from, stop, Tell)) {
+      Tell(fmt::format("stopped; {} of {} cells are in {}, and the same command goes on from there",
+                       questions.size() - Missing(questions, results).size(), questions.size(), results.path()));
+      return kStopped;
+    }
+  }
+  fmt::print("{}", Tables(tasks, arguments.selection, results));
+  // On problems that are this small nothing should fail.
+  return arguments.is_short && Failed(questions, results) > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace berth::seeds
+
+int main(int argc, char** argv) try { return berth::seeds::Run(argc, argv); } catch (const std::exception& error) {
+  fmt::print(stderr, "bench-seeds: {}\n", error.what());
+  return 2;
+}

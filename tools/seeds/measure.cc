@@ -1,0 +1,108 @@
+#include "tools/seeds/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "exec/worker_process.h"
+
+namespace berth::seeds {
+namespace {
+
+constexpr double kRule = 1;  // seconds
+constexpr double kPatience = 10, kMorePatience = 60;
+
+bool Searches(std::span<const Task> tasks, const Question& question) {
+  for (const Task& task : tasks) {
+    for (const Method& method : task.methods) {
+      if (method.planner == question.planner) return method.searches;
+    }
+  }
+  return true;
+}
+
+std::string Sentence(const Cell& cell) {
+  switch (cell.found) {
+    case Found::kPlan:
+      return fmt::format("{:.4g} ms, {:+.1f} % above the bound, {} evaluations, {:.1f} s", cell.time * 1e3,
+                         100 * cell.gap(), cell.evaluations, cell.seconds);
+    case Found::kTooBig:
+      return fmt::format("out of memory, {:.1f} s", cell.seconds);
+    case Found::kRefuses:
+      return "refuses: " + cell.why;
+    case Found::kFails:
+      break;
+  }
+  return "fails: " + cell.why;
+}
+
+}  // namespace
+
+std::string NameOf(const Task& task, const Method& method) {
+  return fmt::format("{}, {}", task.Name(), method.planner);
+}
+
+std::vector<Question> Questions(std::span<const Task> tasks, const Selection& selection) {
+  std::vector<Question> questions;
+  for (const Task& task : tasks) {
+    for (const Method& method : task.methods) {
+      if (NameOf(task, method).find(selection.only) == std::string::npos) continue;
+      for (int seed = 1; seed <= (method.searches ? selection.seeds : 1); ++seed) {
+        Question question = task.Ask(method, seed, selection.limits);
+        // A graph on a machine may be in two papers' tables.
+        if (std::ranges::find(questions, question) == questions.end()) questions.push_back(std::move(question));
+      }
+    }
+  }
+  return questions;
+}
+
+double MostSeconds(std::span<const Task> tasks, std::span<const Question> questions) {
+  double seconds = 0;
+  for (const Question& question : questions) {
+    seconds += Searches(tasks, question) ? question.limits.seconds : std::min(kRule, question.limits.seconds);
+  }
+  return seconds;
+}
+
+std::vector<Question> Missing(std::span<const Question> questions, const Results& results) {
+  std::vector<Question> missing;
+  for (const Question& question : questions) {
+    if (results.Find(question) == nullptr) missing.push_back(question);
+  }
+  return missing;
+}
+
+bool Measure(std::span<const Question> missing, Results& results, const Answer& answer, const std::string& from,
+             const StopCheck& stop, const Say& say) {
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const Question& question = missing[i];
+    if (stop && stop()) return false;
+    Cell cell = answer(question);
+    if (stop && stop()) return false;
+    cell.from = from;
+    say(fmt::format("{}/{} {}, {}, {}, seed {}: {}", i + 1, missing.size(), question.graph, question.machine,
+                    question.planner, question.seed, Sentence(cell)));
+    results.Add(std::move(cell));
+  }
+  return true;
+}
+
+Answer AskProcess(const std::string& program, const StopCheck& stop) {
+  return [program, stop, worker = std::shared_ptr<WorkerProcess>()](const Question& question) mutable {
+    if (worker == nullptr || !worker->alive()) {
+      worker = std::make_shared<WorkerProcess>(program, std::vector<std::string>{"--answer"});
+    }
+    const Cell asked{.question = question};
+    const nlohmann::json answer = worker->Ask(nlohmann::json::parse(ToJson(asked).dump()),
+                                              kPatience * question.limits.seconds + kMorePatience, stop);
+    if (!answer.contains("error")) return CellOf(answer, "the answer");
+    Cell cell = asked;
+    cell.why = answer["error"].get<std::string>();
+    return cell;
+  };
+}
+
+}  // namespace berth::seeds

@@ -1,0 +1,47 @@
+// Fills the cells that are not there yet, one at a time.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/stop_check.h"
+#include "tools/seeds/cell.h"
+#include "tools/seeds/results.h"
+#include "tools/seeds/tasks.h"
+
+namespace berth::seeds {
+
+struct Selection {
+  Limits limits{};
+  int seeds = 3;
+  std::string only{};  // cells whose name contains this
+};
+
+// "training, inception_v3(batch=32), k80x4, gdp": what Selection::only is looked for in.
+std::string NameOf(const Task& task, const Method& method);
+
+// What is asked, in the order of the tasks, then of their methods, then of seeds.
+std::vector<Question> Questions(std::span<const Task> tasks, const Selection& selection);
+
+// The most that these questions take, in seconds of one processor: a search its limit, what ends by itself a second.
+double MostSeconds(std::span<const Task> tasks, std::span<const Question> questions);
+
+// Those that nobody has answered yet.
+std::vector<Question> Missing(std::span<const Question> questions, const Results& results);
+
+// Answers a question; Ask of a process of its own, or Player::Play.
+using Answer = std::function<Cell(const Question&)>;
+using Say = std::function<void(const std::string& line)>;
+
+// Asks for all that is missing, and keeps each answer at once, with `from` in it. An answer that comes after `stop` has
+// said so is not kept, since it may have been cut short. False where it was stopped.
+bool Measure(std::span<const Question> missing, Results& results, const Answer& answer, const std::string& from,
+             const StopCheck& stop, const Say& say);
+
+// Asks a process of its own (`program --answer`, which is started when it is needed, and again when it has died) and
+// waits for ten times the limit and a minute at most.
+Answer AskProcess(const std::string& program, const StopCheck& stop);
+
+}  // namespace berth::seeds

@@ -1,0 +1,38 @@
+// The file that a long run goes on from: a cell a line, as JSON.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/seeds/cell.h"
+
+namespace berth::seeds {
+
+class Results {
+ public:
+  // Reads what is there; the file need not be. A last line that is cut short, since its writer was killed, is taken
+  // away, and `mended` says so. Throws Error for any other line that is no cell, and where another run writes the file.
+  explicit Results(std::string path);
+  ~Results();
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& mended() const { return mended_; }  // one line; empty where nothing was
+  // Null where there is none. Valid until the next Add.
+  const Cell* Find(const Question& question) const;
+  // Written to the file as a whole line before this returns.
+  void Add(Cell cell);
+
+ private:
+  void Read(const std::string& text);
+  void Keep(Cell cell);
+
+  std::string path_, mended_;
+  int file_ = -1;
+  std::vector<Cell> cells_;
+  std::unordered_map<std::string, size_t> by_key_;
+};
+
+}  // namespace berth::seeds
