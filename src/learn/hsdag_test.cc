@@ -342,6 +342,27 @@ TEST(Hsdag, DrawsNearTheBestPlacementAndFindsABetterOneThere) {
   }
 }
 
+// Its policy learns next to nothing here: what is left is the choice of moves.
+TEST(Hsdag, LearnsWhichMovesNearTheBestAreWorthAScore) {
+  const Case test("layered(ops=200,width=8,seed=5)", "k80x4", "parallel(contention=ports)");
+  PlannerCatalog planners;
+  RegisterLearned(planners);
+  const auto found = [&](const char* name) {
+    double sum = 0;
+    for (const uint64_t seed : {1, 2, 3, 4}) {
+      sum += planners.MakePlanner(name)
+                 ->MakePlan({.evaluator = *test.judged, .budget = {.evaluations = 1000}, .random = Random(seed)})
+                 .score.value();
+    }
+    return sum;
+  };
+  const double untrained = found("hsdag(hidden=8,imagined=0,learning_rate=0)");
+  EXPECT_LT(found("hsdag(hidden=8,imagined=0,learning_rate=1e-9,learning_rate_end=1e-9)"), 0.98 * untrained);
+  // Without costs there is nothing to choose by.
+  EXPECT_NEAR(found("hsdag(hidden=8,imagined=0,costs=false,critic=blank,learning_rate=1e-9,learning_rate_end=1e-9)"),
+              found("hsdag(hidden=8,imagined=0,costs=false,critic=blank,learning_rate=0)"), 1e-3 * untrained);
+}
+
 TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   const Case test("fork_join(width=3,depth=2)");
   PlannerCatalog planners;
