@@ -97,7 +97,7 @@ struct PlayOptions {
   int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
   const Critic* critic = nullptr;  // of the task, as it was before this update; null: none, or nothing may be learned
-  const Memory* drawn = nullptr;  // what shall not be drawn once more; null: it may
+  const Memory* drawn = nullptr;   // what shall not be drawn once more; null: it may
   // The best plan on the task before this update; null where there is none.
   const Plan* best = nullptr;
   Score best_score{};

@@ -9,8 +9,8 @@
 #include <set>
 #include <tuple>
 
-#include "placement/testing.h"
 #include "moves/rank.h"
+#include "placement/testing.h"
 
 namespace berth {
 namespace {

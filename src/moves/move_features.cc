@@ -10,7 +10,7 @@
 namespace berth {
 namespace {
 
-constexpr double kScale = 20;          // times of a twentieth of the makespan are large
+constexpr double kScale = 20;  // times of a twentieth of the makespan are large
 constexpr double kNearlyCritical = 0.02;
 
 double Squash(double x) { return x / (1 + std::abs(x)); }
@@ -103,8 +103,7 @@ MoveFeatures::Row MoveFeatures::Of(std::span<const std::pair<OpId, DeviceId>> mo
     const DeviceId from_after = device_after(producer), to_after = device_after(consumer);
     const double before = from == to ? 0 : problem_.transfer_time(tensor, from, to);
     const double after = from_after == to_after ? 0 : problem_.transfer_time(tensor, from_after, to_after);
-    const double slack =
-        makespan_ - end_[Index(producer)] - before - time(consumer) - after_[Index(consumer)];
+    const double slack = makespan_ - end_[Index(producer)] - before - time(consumer) - after_[Index(consumer)];
     sending += after - before;
     critical_sending += Critical(slack) * (after - before);
     cuts += (from_after != to_after ? 1 : 0) - (from != to ? 1 : 0);

@@ -12,9 +12,9 @@
 
 namespace berth {
 
-// Of moves from one plan at a time. An op is critical by exp(-slack / 2 % of the makespan), from 0 to 1, where its slack
-// is how much later it could end before the makespan grows, the order of ops on each device and the lengths of transfers
-// given (queues of transfers are not followed). Not thread-safe: it has scratch memory.
+// Of moves from one plan at a time. An op is critical by exp(-slack / 2 % of the makespan), from 0 to 1, where its
+// slack is how much later it could end before the makespan grows, the order of ops on each device and the lengths of
+// transfers given (queues of transfers are not followed). Not thread-safe: it has scratch memory.
 class MoveFeatures {
  public:
   static constexpr size_t kCount = 16;

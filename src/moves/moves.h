@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "placement/evaluator.h"
-#include "placement/units.h"
 #include "moves/critical_path.h"
 #include "moves/structure.h"
+#include "placement/evaluator.h"
+#include "placement/units.h"
 
 namespace berth {
 

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
+#include "moves/moves.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "moves/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/sequence_walk.h"

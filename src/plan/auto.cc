@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "moves/structure.h"
 #include "placement/bound_work.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
@@ -14,7 +15,6 @@
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
-#include "moves/structure.h"
 
 namespace berth {
 namespace {

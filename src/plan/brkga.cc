@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "base/in_parallel.h"
 #include "base/parameters.h"
+#include "moves/moves.h"
+#include "moves/structure.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "moves/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"
-#include "moves/structure.h"
 
 namespace berth {
 namespace {

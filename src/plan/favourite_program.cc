@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "plan/favourites.h"
 #include "moves/rank.h"
+#include "plan/favourites.h"
 
 namespace berth {
 namespace {

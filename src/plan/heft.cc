@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
+#include "moves/clusters.h"
 #include "placement/partial_schedule.h"
 #include "placement/search.h"
 #include "plan/causes.h"
-#include "moves/clusters.h"
 #include "plan/favourites.h"
 #include "plan/list_scheduler.h"
 #include "plan/named_planner.h"

@@ -5,13 +5,13 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "moves/rank.h"
 #include "placement/layers.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/contiguous.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
-#include "moves/rank.h"
 
 namespace berth {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/stop_check.h"
+#include "moves/clusters.h"
 #include "placement/partial_schedule.h"
 #include "placement/units.h"
-#include "moves/clusters.h"
 
 namespace berth {
 

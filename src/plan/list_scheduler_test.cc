@@ -5,10 +5,10 @@
 
 #include <tuple>
 
+#include "moves/rank.h"
 #include "placement/testing.h"
 #include "plan/favourites.h"
 #include "plan/planners.h"
-#include "moves/rank.h"
 #include "plan/testing.h"
 
 namespace berth {

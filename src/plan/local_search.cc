@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
+#include "moves/moves.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "moves/moves.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/start.h"

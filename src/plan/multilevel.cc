@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
+#include "moves/rank.h"
 #include "placement/grouping.h"
 #include "placement/search.h"
 #include "plan/coarsening.h"
 #include "plan/improvement.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
-#include "moves/rank.h"
 #include "plan/seeds.h"
 
 namespace berth {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "moves/rank.h"
 #include "plan/causes.h"
 #include "plan/contiguous.h"
-#include "moves/rank.h"
 
 namespace berth {
 namespace {

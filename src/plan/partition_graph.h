@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "placement/search.h"
 #include "moves/clusters.h"
+#include "placement/search.h"
 #include "plan/named_planner.h"
 
 namespace berth {

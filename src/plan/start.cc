@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/error.h"
-#include "placement/search.h"
 #include "moves/rank.h"
+#include "placement/search.h"
 
 namespace berth {
 
