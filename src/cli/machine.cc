@@ -1,5 +1,6 @@
 #include "cli/machine.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 

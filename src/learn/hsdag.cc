@@ -186,9 +186,10 @@ JudgedMoves::Opinion OpinionOf(const HsdagTask& task, const at::Tensor& log_prob
 }
 
 // Scores so many placements beside the episode's steps: an annealing from the best so far, which sometimes is shaken
-// first, with moves that a judge has chosen. Without a critic to ask, nothing chooses.
+// first, with moves that a judge has chosen. Without a critic to ask, or costs to look at, nothing chooses.
 void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::span<const int32_t> group_of_node,
-               int64_t count, Search& search, const PlayOptions& play, Random& random, HsdagEpisode& episode) {
+               bool reads_costs, int64_t count, Search& search, const PlayOptions& play, Random& random,
+               HsdagEpisode& episode) {
   if (count <= 0) return;
   constexpr double kHot = 0.002, kCold = 2e-6;  // shares of the cost
   constexpr double kShaken = 0.25;              // of the walks
@@ -208,7 +209,7 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
     return cost;
   };
   std::optional<MoveJudge> judge;
-  if (play.critic != nullptr) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
+  if (play.critic != nullptr && reads_costs) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
   JudgedMoves moves(*task.moves, std::move(judge), kOpinions,
                     OpinionOf(task, log_probabilities, group_of_node, placement));
   if (random.Chance(kShaken)) {
@@ -326,7 +327,8 @@ std::vector<std::unique_ptr<Episode>> HsdagPolicy::Play(const Task& base, Search
       episode->steps.push_back(std::move(step));
     }
     if (!episode->steps.empty()) {
-      ScoreNear(task, log_probabilities.contiguous(), out.group_of_node, near, search, play, random, *episode);
+      ScoreNear(task, log_probabilities.contiguous(), out.group_of_node, options_.features.costs, near, search, play,
+                random, *episode);
     }
     episodes.push_back(std::move(episode));
   }

@@ -37,7 +37,7 @@ std::vector<Parameter> HsdagParameters() {
                0, 1e6),
           Real("near", "0",
                "share of an episode's placements that are drawn near the best one so far, one move each, and teach the "
-               "critic alone; 0 without a critic",
+               "critic alone; with costs=true a judge learns which moves to try; 0 without a critic",
                0, 0.95)};
 }
 

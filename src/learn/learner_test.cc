@@ -132,14 +132,15 @@ TEST_F(LearnerTest, LearnsTheSameInAnyUnitOfTime) {
   for (const OpId op : problem.graph().ops()) std::ranges::copy(problem.op_times(op), std::back_inserter(times.time));
   const Problem micro(problem.shared_graph(), problem.shared_cluster(), std::move(times), std::move(options));
   ASSERT_EQ(micro.seconds_per_unit(), 1e-6);
-  // By time units alone.
+  // By time units alone. Moves near the best placement look at transfers too, whose times are given in seconds.
   const auto score = [](const PlanView& plan) {
     double time = 0;
     for (const DeviceId device : plan.device) time = 2 * time + static_cast<double>(Index(device));
     return Score{.time = 1 + time};
   };
   const testing::FakeEvaluator evaluator(problem, score), on_micro(micro, score);
-  for (const Method& method : {SmallHsdag("critic=blank,imagined=3"), SmallHsdag("critic=blank,imagined=0")}) {
+  for (const Method& method :
+       {SmallHsdag("critic=blank,imagined=3,near=0"), SmallHsdag("critic=blank,imagined=0,near=0")}) {
     testing::OpenLearner learner(method, {evaluator}, Random(1), 6), other(method, {on_micro}, Random(1), 6);
     for (int i = 0; i < 6; ++i) {
       const CurvePoint a = *learner.Update(1'000'000, 1), b = *other.Update(1'000'000, 1);
