@@ -217,6 +217,8 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
     placement = trial;
   }
   double here = score();  // where nothing was shaken, for the starts of the ops
+  // A machine may fail at what it has run before: then there is no schedule to go by, nor a cost to compare with.
+  if (!std::isfinite(here) || here <= 0) return;
   moves.Know(placement, starts);
   for (int64_t i = 1; i < count && !play.stopped(); ++i) {
     const auto move = moves.Propose(random);

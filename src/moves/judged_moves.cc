@@ -22,7 +22,8 @@ MoveSpace::MoveSpace(const Problem& problem, const Grouping& grouping) : problem
 }
 
 JudgedMoves::JudgedMoves(const MoveSpace& space, std::optional<MoveJudge> judge, size_t opinions, Opinion opinion)
-    : judge_(std::move(judge)),
+    : space_(space),
+      judge_(std::move(judge)),
       opinion_(std::move(opinion)),
       schedule_(space.problem()),
       features_(MoveFeatures::kCount + opinions),
@@ -49,9 +50,20 @@ std::span<const std::pair<OpId, DeviceId>> JudgedMoves::Draw(Random& random, Dra
     Maker& maker = makers_[drawn.level];
     drawn.shape = random.Chance(kCriticalShare) ? MoveShape::kCritical : maker.shapes.Draw(random);
     const auto moves = maker.moves.Draw(drawn.shape, device_, random);
-    if (!moves.empty()) return moves;
+    if (!moves.empty() && (drawn.level == 0 || KeepsApart(device_, moves))) return moves;
   }
   return {};
+}
+
+// Moves of groups know the rules between groups, but the plan that they start from need not keep groups together: where
+// one is divided, its ops are asked one by one.
+bool JudgedMoves::KeepsApart(std::span<const DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves) {
+  const Units& units = space_.units(0);
+  if (!units.has_rules()) return true;
+  trial_.assign(placement.begin(), placement.end());
+  for (const auto& [op, to] : moves) trial_[Index(op)] = to;
+  return std::ranges::all_of(
+      moves, [&](const auto& move) { return units.Fits(trial_, units.unit_of(move.first), move.second); });
 }
 
 std::span<const std::pair<OpId, DeviceId>> JudgedMoves::Propose(Random& random) {
@@ -79,8 +91,9 @@ std::span<const std::pair<OpId, DeviceId>> JudgedMoves::Propose(Random& random) 
 void JudgedMoves::Shake(std::span<DeviceId> placement, Random& random) {
   for (size_t left = 2 + random.Below(4); left > 0; --left) {
     const auto shape = static_cast<MoveShape>(random.Below(kPlacementShapes));
-    MoveMaker& moves = makers_[random.Below(makers_.size())].moves;
-    for (const auto& [op, to] : moves.Draw(shape, placement, random)) placement[Index(op)] = to;
+    const auto moves = makers_[random.Below(makers_.size())].moves.Draw(shape, placement, random);
+    if (!KeepsApart(placement, moves)) continue;
+    for (const auto& [op, to] : moves) placement[Index(op)] = to;
   }
 }
 

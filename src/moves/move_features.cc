@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -13,7 +14,11 @@ namespace {
 constexpr double kScale = 20;  // times of a twentieth of the makespan are large
 constexpr double kNearlyCritical = 0.02;
 
-double Squash(double x) { return x / (1 + std::abs(x)); }
+// Of infinity, too, where nothing took any time before.
+double Squash(double x) {
+  const double size = std::min(std::abs(x), std::numeric_limits<double>::max());
+  return std::copysign(size / (1 + size), x);
+}
 
 }  // namespace
 
@@ -38,16 +43,16 @@ void MoveFeatures::Know(std::span<const DeviceId> device, std::span<const double
     order_[Index(here)].push_back(op);
   }
   makespan_ = std::max(makespan_, std::numeric_limits<double>::min());
+  // What an op waits for is before it: it started earlier, or took no time, and then its number is smaller.
+  const auto when = [&](OpId op) { return std::tuple(start_[Index(op)], end_[Index(op)], op); };
   std::vector<OpId> next(graph.num_ops(), OpId{-1});
   std::vector<OpId> backward;
   for (std::vector<OpId>& order : order_) {
-    std::ranges::sort(order, {}, [&](OpId op) { return std::pair(start_[Index(op)], op); });
+    std::ranges::sort(order, {}, when);
     for (size_t i = 0; i + 1 < order.size(); ++i) next[Index(order[i])] = order[i + 1];
     backward.insert(backward.end(), order.begin(), order.end());
   }
-  // The last to start first: what an op waits for started no later; of ops that start at once the graph's order, in
-  // which consumers come after their producers.
-  std::ranges::sort(backward, {}, [&](OpId op) { return std::pair(-start_[Index(op)], -Index(op)); });
+  std::ranges::sort(backward, std::greater(), when);
   after_.assign(graph.num_ops(), 0);
   for (const OpId op : backward) {
     double after = 0;

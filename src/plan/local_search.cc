@@ -33,11 +33,9 @@ class LocalSearchPlanner : public NamedPlanner {
     Improvement improvement(search, request);
     int64_t climbs = 0;
     while (!search.Done() && request.problem().num_devices() > 1) {
-      const int64_t before = search.evaluations();
-      Climb(search, units, moves, plan);
+      const bool moved = Climb(search, units, moves, plan);
       ++climbs;
-      const bool stuck = search.evaluations() == before;  // no op may move
-      if (stuck || search.Done() || (request.budget.endless() && climbs > restarts_)) break;
+      if (!moved || search.Done() || (request.budget.endless() && climbs > restarts_)) break;
       plan.device = Shaken(search, moves);
       search.Evaluate(plan.view(), kFoundBySearch);
     }
@@ -45,15 +43,18 @@ class LocalSearchPlanner : public NamedPlanner {
   }
 
  private:
-  static void Climb(Search& search, const Units& units, MoveMaker& moves, const Plan& start) {
+  // False where no op may move.
+  static bool Climb(Search& search, const Units& units, MoveMaker& moves, const Plan& start) {
     Walk walk(search, start.view(), kFoundBySearch);
     ShapeChooser shapes;
     const size_t neighbours = units.size() * (search.problem().num_devices() - 1);
     const size_t patience = std::clamp<size_t>(4 * neighbours, 200, 20'000);
+    bool moved = false;
     for (size_t without_gain = 0; without_gain < patience && !search.Done(); ++without_gain) {
       const MoveShape shape = shapes.Draw(search.random());
       const auto move = moves.Draw(shape, walk.device(), search.random());
       if (move.empty()) continue;
+      moved = true;
       const Score before = walk.score();
       const Score score = walk.Try(move);
       if (Better(before, score)) {
@@ -65,6 +66,7 @@ class LocalSearchPlanner : public NamedPlanner {
       shapes.Report(shape, gained);
       if (gained) without_gain = 0;
     }
+    return moved;
   }
 
   static std::vector<DeviceId> Shaken(Search& search, MoveMaker& moves) {
