@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/stopwatch.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/planning.h"
 #include "cli/saved_plan.h"
 #include "export/trace.h"

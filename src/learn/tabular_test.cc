@@ -68,7 +68,8 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
   cases.emplace_back(search, *policy, method.scoring);
   cases.emplace_back(other_search, *policy, method.scoring);
   const std::vector<Memory> none;
-  Player player(method, *policy, cases, none);
+  const std::vector<std::unique_ptr<Critic>> no_critics;
+  Player player(method, *policy, cases, none, no_critics);
   std::vector<Play> plays = player.PlayUpdate(0, 0, 0, 1'000, 1, Random(4), {});
   ASSERT_EQ(plays.size(), 3U);
   std::vector<Played> all;

@@ -28,7 +28,7 @@ const Row& RowOf(const Table& table, const std::string& title) {
 }  // namespace
 
 void WriteHsdagElsewhere(const Catalogs& catalogs, bool quick, const std::string& pictures) {
-  const int seeds = quick ? 1 : 3;
+  const int seeds = quick ? 1 : 5;
   const int64_t evaluations = quick ? 100 : 2000;
   std::vector<Table> tables;
   for (const char* model : {"inception_v3", "nasnet", "mixture", "dlrm", "resnet50"}) {
