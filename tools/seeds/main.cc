@@ -103,7 +103,10 @@ int Run(int argc, char** argv) {
   if (!published) Tell(fmt::format("{} is not here: no row of the published placement", kPublishedPlacement));
   const std::vector<Task> tasks = arguments.is_short ? ShortTasks(published) : Tasks(published);
   const std::vector<Question> questions = Questions(tasks, arguments.selection);
-  if (questions.empty()) throw Error("--only {}: nothing has that in its name", arguments.selection.only);
+  if (questions.empty()) {
+    throw Error("--only {}: no cell has that in its name, like '{}'", arguments.selection.only,
+                NameOf(tasks.back(), tasks.back().methods.back()));
+  }
   Results results(arguments.results, arguments.tables ? Results::Access::kReads : Results::Access::kAdds);
   if (!results.mended().empty()) Tell(results.mended());
   const std::vector<Question> missing = Missing(questions, results);

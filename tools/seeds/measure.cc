@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
+#include "base/units.h"
 #include "exec/worker_process.h"
 
 namespace berth::seeds {
@@ -16,8 +16,8 @@ constexpr double kPatience = 10, kMorePatience = 60;  // seconds of waiting per 
 std::string Sentence(const Cell& cell) {
   switch (cell.found) {
     case Found::kPlan:
-      return fmt::format("{:.4g} ms, {:.1f} % above the bound, {} evaluations, {:.1f} s", cell.time * 1e3,
-                         100 * cell.gap(), cell.evaluations, cell.seconds);
+      return fmt::format("{:.4g} ms, {:.1f} % above the bound, {}, {:.1f} s", cell.time * 1e3, 100 * cell.gap(),
+                         Counted(cell.evaluations, "evaluation"), cell.seconds);
     case Found::kTooBig:
       return fmt::format("out of memory, {:.1f} s", cell.seconds);
     case Found::kRefuses:
@@ -58,7 +58,8 @@ double MostSeconds(std::span<const Question> questions) {
 std::vector<Question> Missing(std::span<const Question> questions, const Results& results) {
   std::vector<Question> missing;
   for (const Question& question : questions) {
-    if (results.Find(question) == nullptr) missing.push_back(question);
+    const Cell* cell = results.Find(question);
+    if (cell == nullptr || cell->found == Found::kFails) missing.push_back(question);
   }
   return missing;
 }

@@ -28,7 +28,7 @@ std::vector<Question> Questions(std::span<const Task> tasks, const Selection& se
 // What the limits of these questions allow, in seconds; what ends by itself takes less.
 double MostSeconds(std::span<const Question> questions);
 
-// Those that nobody has answered yet.
+// Those that nobody has answered yet, or that failed: what was killed, stopped for too long or mended since.
 std::vector<Question> Missing(std::span<const Question> questions, const Results& results);
 
 // Answers a question; Ask of a process of its own, or Player::Play.
