@@ -164,6 +164,7 @@ TEST(Seeds, OneRunWritesAFileAndOthersReadWhatItHasWrittenSoFar) {
   EXPECT_THROW(Results{path}, Error);
   const Question question = SmallTask("chain").Ask({"", "heft", false}, 1, kFew);
   first.Add({.question = question});
+  EXPECT_THAT(Missing(std::vector{question}, first), ElementsAre(question)) << "what failed is measured again";
   const std::string half = Content(path) + "{\"form";
   berth::testing::Write(path, half);
   const Results other(path, Results::Access::kReads);

@@ -80,6 +80,7 @@ Arguments Parse(int argc, char** argv) {
 }
 
 std::string Duration(double seconds) {
+  if (seconds < 60) return fmt::format("{:g} s", seconds);
   return seconds < 3600 ? fmt::format("{:.1f} minutes", seconds / 60) : fmt::format("{:.1f} hours", seconds / 3600);
 }
 
