@@ -5,6 +5,7 @@
 //          seeds --answer          is asked by the others
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -32,9 +33,15 @@ double NumberOf(std::string_view option, const char* text, double least) {
   char* end = nullptr;
   const double number = std::strtod(text, &end);
   if (end == text || *end != '\0' || !(number >= least) || number > 1e9) {
-    throw Error("{} {}: a number from {} on", option, text, least);
+    throw Error("{} {}: a number from {} to 1e9", option, text, least);
   }
   return number;
+}
+
+int64_t CountOf(std::string_view option, const char* text) {
+  const double number = NumberOf(option, text, 1);
+  if (number != std::floor(number)) throw Error("{} {}: a whole number", option, text);
+  return static_cast<int64_t>(number);
 }
 
 Arguments Parse(int argc, char** argv) {
@@ -63,13 +70,18 @@ Arguments Parse(int argc, char** argv) {
     if (i + 1 == argc) throw Error("{} wants a value", option);
     const char* value = argv[++i];
     if (option == "--only") selection.only = value;
-    if (option == "--seeds") selection.seeds = static_cast<int>(NumberOf(option, value, 1));
+    if (option == "--seeds") selection.seeds = static_cast<int>(CountOf(option, value));
     if (option == "--seconds") selection.limits.seconds = NumberOf(option, value, 0.001);
-    if (option == "--evaluations") selection.limits.evaluations = static_cast<int64_t>(NumberOf(option, value, 1));
+    if (option == "--evaluations") selection.limits.evaluations = CountOf(option, value);
     if (option == "--results") arguments.results = value;
     if (option == "--from") arguments.from = value;
   }
   return arguments;
+}
+
+std::string Duration(double seconds) {
+  if (seconds < 60) return fmt::format("{:g} s", seconds);
+  return seconds < 3600 ? fmt::format("{:.1f} minutes", seconds / 60) : fmt::format("{:.1f} hours", seconds / 3600);
 }
 
 void Tell(const std::string& line) { fmt::print(stderr, "bench-seeds: {}\n", line); }
@@ -92,14 +104,16 @@ int Run(int argc, char** argv) {
   if (!published) Tell(fmt::format("{} is not here: no row of the published placement", kPublishedPlacement));
   const std::vector<Task> tasks = arguments.is_short ? ShortTasks(published) : Tasks(published);
   const std::vector<Question> questions = Questions(tasks, arguments.selection);
-  if (questions.empty()) throw Error("--only {}: nothing has that in its name", arguments.selection.only);
-  Results results(arguments.results);
+  if (questions.empty()) {
+    throw Error("--only {}: no cell has that in its name, like '{}'", arguments.selection.only,
+                NameOf(tasks.back(), tasks.back().methods.back()));
+  }
+  Results results(arguments.results, arguments.tables ? Results::Access::kReads : Results::Access::kAdds);
   if (!results.mended().empty()) Tell(results.mended());
   const std::vector<Question> missing = Missing(questions, results);
   if (!arguments.tables) {
-    Tell(fmt::format("{} of {} cells are in {}; the others take at most {:.2f} hours of one processor, one at a time",
-                     questions.size() - missing.size(), questions.size(), results.path(),
-                     MostSeconds(tasks, missing) / 3600));
+    Tell(fmt::format("{} of {} cells are in {}{}", questions.size() - missing.size(), questions.size(), results.path(),
+                     missing.empty() ? "" : "; the limits of the others are " + Duration(MostSeconds(missing))));
     const std::atomic<bool>* interrupted = CatchInterrupts();
     const StopCheck stop = [interrupted] { return interrupted->load(); };
     const Answer answer = AskProcess(std::filesystem::read_symlink("/proc/self/exe").string(), stop);

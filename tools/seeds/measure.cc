@@ -5,29 +5,19 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
+#include "base/units.h"
 #include "exec/worker_process.h"
 
 namespace berth::seeds {
 namespace {
 
-constexpr double kRule = 1;  // seconds
-constexpr double kPatience = 10, kMorePatience = 60;
-
-bool Searches(std::span<const Task> tasks, const Question& question) {
-  for (const Task& task : tasks) {
-    for (const Method& method : task.methods) {
-      if (method.planner == question.planner) return method.searches;
-    }
-  }
-  return true;
-}
+constexpr double kPatience = 10, kMorePatience = 60;  // seconds of waiting per second of search, and besides
 
 std::string Sentence(const Cell& cell) {
   switch (cell.found) {
     case Found::kPlan:
-      return fmt::format("{:.4g} ms, {:+.1f} % above the bound, {} evaluations, {:.1f} s", cell.time * 1e3,
-                         100 * cell.gap(), cell.evaluations, cell.seconds);
+      return fmt::format("{:.4g} ms, {:.1f} % above the bound, {}, {:.1f} s", cell.time * 1e3, 100 * cell.gap(),
+                         Counted(cell.evaluations, "evaluation"), cell.seconds);
     case Found::kTooBig:
       return fmt::format("out of memory, {:.1f} s", cell.seconds);
     case Found::kRefuses:
@@ -59,18 +49,17 @@ std::vector<Question> Questions(std::span<const Task> tasks, const Selection& se
   return questions;
 }
 
-double MostSeconds(std::span<const Task> tasks, std::span<const Question> questions) {
+double MostSeconds(std::span<const Question> questions) {
   double seconds = 0;
-  for (const Question& question : questions) {
-    seconds += Searches(tasks, question) ? question.limits.seconds : std::min(kRule, question.limits.seconds);
-  }
+  for (const Question& question : questions) seconds += question.limits.seconds;
   return seconds;
 }
 
 std::vector<Question> Missing(std::span<const Question> questions, const Results& results) {
   std::vector<Question> missing;
   for (const Question& question : questions) {
-    if (results.Find(question) == nullptr) missing.push_back(question);
+    const Cell* cell = results.Find(question);
+    if (cell == nullptr || cell->found == Found::kFails) missing.push_back(question);
   }
   return missing;
 }

@@ -25,10 +25,10 @@ std::string NameOf(const Task& task, const Method& method);
 // What is asked, in the order of the tasks, then of their methods, then of seeds.
 std::vector<Question> Questions(std::span<const Task> tasks, const Selection& selection);
 
-// The most that these questions take, in seconds of one processor: a search its limit, what ends by itself a second.
-double MostSeconds(std::span<const Task> tasks, std::span<const Question> questions);
+// What the limits of these questions allow, in seconds; what ends by itself takes less.
+double MostSeconds(std::span<const Question> questions);
 
-// Those that nobody has answered yet.
+// Those that nobody has answered yet, or that failed: what was killed, stopped for too long or mended since.
 std::vector<Question> Missing(std::span<const Question> questions, const Results& results);
 
 // Answers a question; Ask of a process of its own, or Player::Play.

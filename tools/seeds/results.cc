@@ -15,18 +15,12 @@
 
 namespace berth::seeds {
 
-Results::Results(std::string path) : path_(std::move(path)) {
-  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-    throw Error("{}: there is no folder {} for it; make it, or name another file with --results", path_,
-                folder.string());
+Results::Results(std::string path, Access access) : path_(std::move(path)) {
+  if (access == Access::kReads && !std::filesystem::exists(path_)) {
+    throw Error("{}: no such file; nothing has been measured yet", path_);
   }
-  file_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) throw Error("{}: cannot be written: {}", path_, std::strerror(errno));
   try {
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      throw Error("{}: another run writes it; wait for that one, or name another file with --results", path_);
-    }
+    if (access == Access::kAdds) Open();
     Read(ReadFile(path_, {.what = "results file"}));
   } catch (...) {
     ::close(file_);
@@ -36,12 +30,26 @@ Results::Results(std::string path) : path_(std::move(path)) {
 
 Results::~Results() { ::close(file_); }
 
+void Results::Open() {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    throw Error("{}: there is no folder {} for it; make it, or name another file with --results", path_,
+                folder.string());
+  }
+  file_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) throw Error("{}: cannot be written: {}", path_, std::strerror(errno));
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    throw Error("{}: another run writes it; wait for that one, or name another file with --results", path_);
+  }
+}
+
 void Results::Read(const std::string& text) {
   size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
     const size_t end = text.find('\n', begin);
     const std::string place = fmt::format("{}:{}", path_, number);
     if (end == std::string::npos) {
+      if (file_ < 0) return;
       if (::ftruncate(file_, static_cast<off_t>(begin)) != 0) {
         throw Error("{}: the line is cut short, and cannot be taken away: {}", place, std::strerror(errno));
       }

@@ -200,8 +200,7 @@ std::string HsdagTables(std::span<const Task> tasks, const Book& book) {
   return text;
 }
 
-// --- Placeto: training on two and four GPUs
-// --------------------------------------------------------------------------
+// --- Placeto: training on two and four GPUs --------------------------------------------------------------------------
 
 std::string PlacetoTable(std::span<const Task> tasks, const Book& book) {
   std::vector<const Task*> rows = Of(tasks, book, Paper::kPlaceto);
@@ -237,8 +236,7 @@ std::string PlacetoTable(std::span<const Task> tasks, const Book& book) {
   return text + "\n";
 }
 
-// --- GO: training on P100s
-// -----------------------------------------------------------------------------------------------
+// --- GO: training on P100s -------------------------------------------------------------------------------------------
 
 std::string GoTable(std::span<const Task> tasks, const Book& book) {
   const std::vector<const Task*> rows = Of(tasks, book, Paper::kGo);
@@ -264,8 +262,7 @@ std::string GoTable(std::span<const Task> tasks, const Book& book) {
   return text + "\n";
 }
 
-// --- All methods and all cells
-// -------------------------------------------------------------------------------------------
+// --- All methods and all cells ---------------------------------------------------------------------------------------
 
 std::string Overview(std::string_view title, const std::vector<const Task*>& tasks, const Book& book) {
   if (tasks.empty()) return "";
