@@ -210,6 +210,7 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
   };
   std::optional<MoveJudge> judge;
   if (play.critic != nullptr && reads_costs) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
+  // The opinion looks at `placement` as it changes; it keeps its size, hence its memory.
   JudgedMoves moves(*task.moves, std::move(judge), kOpinions,
                     OpinionOf(task, log_probabilities, group_of_node, placement));
   if (random.Chance(kShaken)) {
