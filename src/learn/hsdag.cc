@@ -49,8 +49,8 @@ struct HsdagEpisode : Episode {
   std::vector<Step> steps;
   // Per step, the device of each node: as decided, and as placed, which is another where constraints join nodes.
   std::vector<std::vector<int32_t>> decided, placed;
-  // Of placements beside the steps: what a move did to the score; and, where each node is on one device, which, with
-  // what that cost.
+  // Of placements beside the steps: what a judged move did to the score; and, where each node is on one device, which,
+  // with what that cost.
   struct Tried {
     std::vector<double> features;
     double change;
@@ -209,7 +209,8 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
     return cost;
   };
   std::optional<MoveJudge> judge;
-  if (play.critic != nullptr && reads_costs) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
+  const bool judges = play.critic != nullptr && reads_costs;
+  if (judges) judge = static_cast<const HsdagCritic*>(play.critic)->judge();
   // The opinion looks at `placement` as it changes; it keeps its size, hence its memory.
   JudgedMoves moves(*task.moves, std::move(judge), kOpinions,
                     OpinionOf(task, log_probabilities, group_of_node, placement));
@@ -229,7 +230,9 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
     const double cost = score();
     const double change = (cost - here) / here;
     moves.Learn(change);
-    episode.tried.push_back({.features = {moves.features().begin(), moves.features().end()}, .change = change});
+    if (judges) {
+      episode.tried.push_back({.features = {moves.features().begin(), moves.features().end()}, .change = change});
+    }
     if (change > 0 && !random.Chance(std::exp(-change / temperature))) continue;
     placement = trial;
     here = cost;

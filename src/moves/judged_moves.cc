@@ -22,8 +22,7 @@ MoveSpace::MoveSpace(const Problem& problem, const Grouping& grouping) : problem
 }
 
 JudgedMoves::JudgedMoves(const MoveSpace& space, std::optional<MoveJudge> judge, size_t opinions, Opinion opinion)
-    : space_(space),
-      judge_(std::move(judge)),
+    : judge_(std::move(judge)),
       opinion_(std::move(opinion)),
       schedule_(space.problem()),
       features_(MoveFeatures::kCount + opinions),
@@ -35,7 +34,7 @@ JudgedMoves::JudgedMoves(const MoveSpace& space, std::optional<MoveJudge> judge,
 
 void JudgedMoves::Know(std::span<const DeviceId> device, std::span<const double> starts) {
   device_.assign(device.begin(), device.end());
-  schedule_.Know(device, starts);
+  if (judge_) schedule_.Know(device, starts);
   const CriticalPath path = FindCriticalPath(schedule_.problem(), device, starts);
   for (Maker& maker : makers_) maker.moves.Know(path);
 }
@@ -50,20 +49,10 @@ std::span<const std::pair<OpId, DeviceId>> JudgedMoves::Draw(Random& random, Dra
     Maker& maker = makers_[drawn.level];
     drawn.shape = random.Chance(kCriticalShare) ? MoveShape::kCritical : maker.shapes.Draw(random);
     const auto moves = maker.moves.Draw(drawn.shape, device_, random);
-    if (!moves.empty() && (drawn.level == 0 || KeepsApart(device_, moves))) return moves;
+    // Groups know the rules between groups, but the plan may divide a group: then its ops are asked one by one.
+    if (!moves.empty() && (drawn.level == 0 || makers_.front().moves.KeepsApart(device_, moves))) return moves;
   }
   return {};
-}
-
-// Moves of groups know the rules between groups, but the plan that they start from need not keep groups together: where
-// one is divided, its ops are asked one by one.
-bool JudgedMoves::KeepsApart(std::span<const DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves) {
-  const Units& units = space_.units(0);
-  if (!units.has_rules()) return true;
-  trial_.assign(placement.begin(), placement.end());
-  for (const auto& [op, to] : moves) trial_[Index(op)] = to;
-  return std::ranges::all_of(
-      moves, [&](const auto& move) { return units.Fits(trial_, units.unit_of(move.first), move.second); });
 }
 
 std::span<const std::pair<OpId, DeviceId>> JudgedMoves::Propose(Random& random) {
@@ -92,7 +81,7 @@ void JudgedMoves::Shake(std::span<DeviceId> placement, Random& random) {
   for (size_t left = 2 + random.Below(4); left > 0; --left) {
     const auto shape = static_cast<MoveShape>(random.Below(kPlacementShapes));
     const auto moves = makers_[random.Below(makers_.size())].moves.Draw(shape, placement, random);
-    if (!KeepsApart(placement, moves)) continue;
+    if (!makers_.front().moves.KeepsApart(placement, moves)) continue;
     for (const auto& [op, to] : moves) placement[Index(op)] = to;
   }
 }

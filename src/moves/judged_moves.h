@@ -78,15 +78,12 @@ class JudgedMoves {
     MoveShape shape;
   };
   std::span<const std::pair<OpId, DeviceId>> Draw(Random& random, Drawn& drawn);
-  bool KeepsApart(std::span<const DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves);
 
-  const MoveSpace& space_;
   std::optional<MoveJudge> judge_;
   Opinion opinion_;
   MoveFeatures schedule_;
   std::vector<Maker> makers_;  // by level
   std::vector<DeviceId> device_;
-  std::vector<DeviceId> trial_;  // only where there are rules between units
   MoveMaker::Moves proposed_;
   Drawn proposed_by_{};
   std::vector<double> features_, candidate_;

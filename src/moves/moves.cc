@@ -207,12 +207,12 @@ PlanChange MoveMaker::Draw(MoveShape shape, std::span<const DeviceId> placement,
   return {.priorities = priorities_};
 }
 
-bool MoveMaker::KeepsApart(std::span<const DeviceId> placement) {
+bool MoveMaker::KeepsApart(std::span<const DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves) {
   if (!units_.has_rules()) return true;
   trial_.assign(placement.begin(), placement.end());
-  for (const auto& [op, device] : moves_) trial_[Index(op)] = device;
+  for (const auto& [op, device] : moves) trial_[Index(op)] = device;
   return std::ranges::all_of(
-      moves_, [&](const auto& move) { return units_.Fits(trial_, units_.unit_of(move.first), move.second); });
+      moves, [&](const auto& move) { return units_.Fits(trial_, units_.unit_of(move.first), move.second); });
 }
 
 std::span<const std::pair<OpId, DeviceId>> MoveMaker::Draw(MoveShape shape, std::span<const DeviceId> placement,
@@ -257,7 +257,7 @@ std::span<const std::pair<OpId, DeviceId>> MoveMaker::Draw(MoveShape shape, std:
       break;
   }
   if (!chosen_.empty()) MoveAll(placement, Target(placement, chosen_[random.Below(chosen_.size())], random));
-  if (!KeepsApart(placement)) moves_.clear();
+  if (!KeepsApart(placement, moves_)) moves_.clear();
   return moves_;
 }
 

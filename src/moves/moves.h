@@ -49,6 +49,8 @@ class MoveMaker {
   // The same of a plan that has priorities, for all shapes.
   PlanChange Draw(MoveShape shape, std::span<const DeviceId> placement, std::span<const double> priority,
                   Random& random);
+  // Whether what must be apart still is after these moves, asked unit by unit.
+  bool KeepsApart(std::span<const DeviceId> placement, std::span<const std::pair<OpId, DeviceId>> moves);
   // What kCritical and kOvertake draw from, until it is told anew.
   void Know(CriticalPath path) { path_ = std::move(path); }
 
@@ -67,7 +69,6 @@ class MoveMaker {
   void Boundary(std::span<const DeviceId> placement, Random& random);
   void Urgency(std::span<const double> priority, Random& random);
   void Overtake(std::span<const double> priority, Random& random);
-  bool KeepsApart(std::span<const DeviceId> placement);
 
   const Units& units_;
   const Structure& structure_;
