@@ -2,8 +2,11 @@
 // trains it. The paper's text and code were not at hand: this is a reconstruction from what is known, and
 // docs/decisions/0005-learning.md says what is certain, what is recalled, and what is a choice of ours.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,6 +19,7 @@
 #include "learn/memory.h"
 #include "learn/method_parameters.h"
 #include "learn/node_task.h"
+#include "moves/judged_moves.h"
 
 namespace berth {
 namespace {
@@ -26,6 +30,7 @@ struct GdpOptions {
   GdpFeatures features = GdpFeatures::kExtended;
   bool symmetric = true;  // devices that may be swapped are named as is likeliest
   bool coupled = true;    // ops of a layer, or a co-location group, are drawn together in some episodes
+  double near = 0;        // such a share of the placements is drawn near the best ones
 };
 
 // Children after their parents, the last branch first: a path stays together.
@@ -116,6 +121,7 @@ struct GdpTask : NodeTask {
     RegisterGroupings(groupings);
     const Grouping grouping = groupings.Make("layers", of, {});
     input = MakeInput(of, coarse, order, grouping, options.features);
+    if (options.near > 0) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
     if (!options.coupled) return;
     layers = CouplingOf(grouping, coarse, order);
     colocated = CouplingOf(groupings.Make("colocation", of, {}), coarse, order);
@@ -129,6 +135,93 @@ struct GdpTask : NodeTask {
   // group shares chooses: where they are alike, the group moves as a whole, and what is learned of it stays when its
   // ops are drawn by themselves.
   Coupling layers{}, colocated{};
+  std::unique_ptr<const MoveSpace> moves{};  // where some placements are drawn near others
+};
+
+// Draws placements near the best ones that the policy remembers: a few moves away from one, or each part as in one of
+// two. Where the memory has a model of costs, that chooses among a few of them.
+class Neighbours {
+ public:
+  // Both outlive this.
+  Neighbours(const GdpTask& task, const Memory& memory)
+      : task_(task),
+        memory_(memory),
+        moves_(task.moves->units(task.moves->num_levels() - 1), task.moves->structure(task.moves->num_levels() - 1)),
+        placement_(task.problem.num_ops()),
+        device_of_node_(task.coarse.size()) {}
+
+  // Empty where each that it tried was `seen`.
+  template <typename Seen>
+  std::vector<int64_t> Draw(Random& random, const Seen& seen) {
+    std::vector<int64_t> chosen;
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < kCandidates; ++i) {
+      const std::vector<int64_t>& drawn = DrawOne(random);
+      if (seen(drawn)) continue;
+      if (memory_.model() == nullptr) return drawn;
+      const double guess = memory_.model()->Guess(drawn);
+      if (guess < least || chosen.empty()) {
+        least = guess;
+        chosen = drawn;
+      }
+    }
+    return chosen;
+  }
+
+ private:
+  static constexpr size_t kCandidates = 16;
+  static constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5;
+
+  // The better ones more often.
+  const std::vector<int64_t>& Parent(Random& random) const {
+    const double at = random.Uniform();
+    return memory_.parents()[static_cast<size_t>(at * at * static_cast<double>(memory_.parents().size()))].device;
+  }
+
+  const std::vector<int64_t>& DrawOne(Random& random) {
+    // Where nothing chooses, few of many moves help, and the best placement has to be climbed from.
+    const bool climbs = memory_.model() == nullptr;
+    drawn_ = climbs ? memory_.parents().front().device : Parent(random);
+    bool moves = true;
+    if (!climbs && random.Chance(kCrossed)) {
+      Cross(memory_.parents()[random.Below(memory_.parents().size())].device, random);
+      moves = random.Chance(kMovedToo);
+    }
+    if (!moves) return drawn_;
+    for (size_t i = 0; i < drawn_.size(); ++i) {
+      device_of_node_[static_cast<size_t>(task_.order[i])] = static_cast<int32_t>(drawn_[i]);
+    }
+    task_.placer.Place(device_of_node_, placement_);
+    do {
+      for (const auto& [op, to] : moves_.Draw(shapes_.Draw(random), placement_, random)) placement_[Index(op)] = to;
+    } while (!climbs && random.Chance(kAnotherMove));
+    task_.coarse.ReadBack(placement_, device_of_node_);
+    for (size_t i = 0; i < drawn_.size(); ++i) {
+      drawn_[i] = device_of_node_[static_cast<size_t>(task_.order[i])];
+    }
+    return drawn_;
+  }
+
+  // Nodes, co-location groups or layers have the devices of the other, each with even odds.
+  void Cross(const std::vector<int64_t>& other, Random& random) {
+    const std::array<const Coupling*, 3> couplings = {nullptr, &task_.colocated, &task_.layers};
+    const Coupling* const parts = couplings[random.Below(task_.layers.empty() ? 1 : couplings.size())];
+    takes_.clear();
+    for (size_t i = 0; i < drawn_.size(); ++i) {
+      const size_t part = parts == nullptr ? i : (*parts)[i];
+      while (takes_.size() <= part) takes_.push_back(random.Chance(0.5) ? 1 : 0);
+      if (takes_[part] != 0) drawn_[i] = other[i];
+    }
+  }
+
+  const GdpTask& task_;
+  const Memory& memory_;
+  MoveMaker moves_;
+  const ShapeChooser shapes_{};
+  std::vector<DeviceId> placement_;
+  std::vector<int32_t> device_of_node_;
+  std::vector<int64_t> drawn_{};
+  std::vector<uint8_t> takes_{};
 };
 
 // How often a placement is drawn that was drawn before, and how much flatter the odds become each time.
@@ -182,15 +275,27 @@ class GdpPolicy : public Policy {
                                : couples && options.share < 0.75 ? task.colocated
                                                                  : none;
     std::set<uint64_t> own;
+    const Memory* const memory = options.greedy ? nullptr : options.memory;
+    const auto seen = [&](const std::vector<int64_t>& device) {
+      if (memory == nullptr || !options.distinct) return false;
+      return memory->Has(device) || own.contains(memory->Key(device));
+    };
+    std::optional<Neighbours> neighbours;
+    size_t near = 0;
+    if (task.moves != nullptr && memory != nullptr && !memory->parents().empty()) {
+      neighbours.emplace(task, *memory);
+      near = static_cast<size_t>(options_.near * static_cast<double>(randoms.size()));
+    }
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
+      if (episodes.size() < near) episode->device = neighbours->Draw(random, seen);
       double temperature = 1;
-      for (int i = 0; i < kMostDraws; ++i, temperature *= kFlatter) {
-        *episode = Episode();
+      for (int i = 0; i < kMostDraws && episode->device.empty(); ++i, temperature *= kFlatter) {
         Draw(task, log_probability, coupling, options.greedy, temperature, random, *episode);
-        if (options.drawn == nullptr || options.greedy) break;
-        if (!options.drawn->Has(episode->device) && own.insert(options.drawn->Key(episode->device)).second) break;
+        if (i + 1 < kMostDraws && seen(episode->device)) episode->device.clear();
       }
+      Finish(task, log_probability, options.greedy, *episode);
+      if (memory != nullptr) own.insert(memory->Key(episode->device));
       devices.emplace_back(episode->device);
       episodes.push_back(std::move(episode));
     }
@@ -234,6 +339,12 @@ class GdpPolicy : public Policy {
       episode.device.push_back(static_cast<int64_t>(greedy || shared.empty() ? Decide(row, greedy, random)
                                                                              : DecideBy(row, shared[coupling[i]])));
     }
+  }
+
+  // What an episode needs beside its devices.
+  void Finish(const GdpTask& task, const at::Tensor& log_probability, bool greedy, Episode& episode) const {
+    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
+    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
     if (!greedy && options_.symmetric) NameLikeliest(task.class_of, all, episode.device);
     episode.step_of.assign(nodes, 0);
     for (size_t i = 0; i < nodes; ++i) {
@@ -259,7 +370,8 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
       .order = params.Text("order"),
       .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
       .symmetric = params.Bool("symmetric"),
-      .coupled = params.Bool("coupled")};
+      .coupled = params.Bool("coupled"),
+      .near = params.Real("near")};
   const SegmentShape& placer = options.shape.placer;
   if (placer.width % placer.heads != 0) {
     throw Error("gdp: hidden={} cannot be divided among heads={}; make it a multiple", placer.width, placer.heads);
@@ -267,6 +379,8 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
   if (placer.gated && placer.layers == 0) {
     throw Error("gdp: superposition=true changes what the layers of attention read, and layers=0 has none");
   }
+  constexpr int64_t kParents = 200;
+  if (options.near > 0) method.memory.parents = kParents;
   method.make_policy = [options](const Problem& problem, const Random& random) {
     return std::make_shared<GdpPolicy>(problem, options, random);
   };
@@ -303,9 +417,14 @@ void RegisterGdp(MethodCatalog& catalog) {
             Switch(
                 "coupled", "true",
                 "in the first half of training, or of every second round of it, the ops of a layer are drawn with one "
-                "random number, then those of a co-location group, in the last quarter each op by itself")},
+                "random number, then those of a co-location group, in the last quarter each op by itself"),
+            Real("near", "0",
+                 "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
+                 "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16",
+                 0, 1)},
        .modes = {{"best",
-                  {{"baseline", "elite"},
+                  {{"near", "0.85"},
+                   {"baseline", "elite"},
                    {"normalise", "true"},
                    {"rollouts", "16"},
                    {"ppo", "0.2"},

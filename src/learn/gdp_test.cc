@@ -189,6 +189,30 @@ TEST(Gdp, DrawsEveryPlacementOnceAndAnswersWithTheBest) {
   EXPECT_EQ(learner.Greedy(0).cost, best * problem.seconds_per_unit());
 }
 
+// The optimum of 64 placements of which the odds alone would not draw enough: made of the best ones so far, with a
+// model.
+TEST(Gdp, FindsTheOptimumNearTheBestAndLearnsIt) {
+  Random random(21);
+  int optimal = 0;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 10, .devices = 2});
+    const auto evaluator = Simulated(problem);
+    const auto workspace = evaluator->NewWorkspace();
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t bits = 0; bits < 1024; ++bits) {
+      std::vector<DeviceId> device;
+      for (size_t i = 0; i < 10; ++i) device.push_back(MakeId<DeviceId>((bits >> i) & 1));
+      least = std::min(least, evaluator->ScorePlan({.device = device}, *workspace).time);
+    }
+    testing::OpenLearner learner(
+        Gdp(fmt::format("{},near=0.75,rollouts=8,epochs=2,restart_every=0,learning_rate=0.005", kSmall)), {*evaluator},
+        Random(seed), 30);
+    for (int i = 0; i < 30; ++i) learner.Update(1'000'000, 1);
+    optimal += learner.Greedy(0).cost < least * problem.seconds_per_unit() * (1 + 1e-9) ? 1 : 0;
+  }
+  EXPECT_GE(optimal, 3) << "of 4";
+}
+
 // What training begins anew with, and what it remembers, is in a checkpoint, too.
 TEST(Gdp, GoesOnFromACheckpointInItsSecondRound) {
   Random random(12);

@@ -56,8 +56,8 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
   }
   if (method_.memory.any()) {
     for (const LearnCase& each : cases_) {
-      state_.memories.emplace_back(method_.memory.kept, state_.policy->replayed_decisions(*each.task),
-                                   each.task->class_of);
+      state_.memories.emplace_back(method_.memory, state_.policy->replayed_decisions(*each.task), each.task->class_of,
+                                   method_.learner.learns());
     }
   }
   if (!method_.make_critic) return;

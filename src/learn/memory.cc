@@ -13,6 +13,16 @@
 
 namespace berth {
 
+Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models)
+    : options_(options), decisions_(decisions), class_of_(std::move(class_of)) {
+  constexpr int64_t kMostDecisions = int64_t{4} << 20;  // of all parents
+  options_.parents = std::min(options.parents, std::max<int64_t>(kMostDecisions / std::max<int64_t>(decisions, 1), 1));
+  const auto nodes = static_cast<size_t>(decisions);
+  if (models && options.parents > 0 && PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {
+    model_ = std::make_unique<PairModel>(nodes, class_of_);
+  }
+}
+
 // Devices that may be swapped are counted as they occur.
 uint64_t Memory::Key(std::span<const int64_t> device) const {
   std::vector<int64_t> name(class_of_.size(), -1);
@@ -35,26 +45,31 @@ void Memory::Add(const Episode& episode) {
   if (episode.cost.empty() || std::isnan(episode.cost.back())) return;
   BERTH_CHECK(std::ssize(episode.device) == decisions_);
   const double cost = episode.cost.back();
-  drawn_.insert(Key(episode.device));
-  if (std::isinf(cost) || most_ == 0) return;
-  Keep(best_, {.cost = cost, .device = episode.device});
-  Keep(of_all_rounds_, {.cost = cost, .device = episode.device});
+  const uint64_t key = Key(episode.device);
+  drawn_.insert(key);
+  if (std::isinf(cost)) return;
+  const Kept added{.cost = cost, .device = episode.device, .key = key};
+  Keep(best_, options_.kept, added);
+  Keep(of_all_rounds_, options_.kept, added);
+  Keep(parents_, options_.parents, added);
+  if (model_ && cost > 0) model_->Learn(episode.device, cost);
 }
 
-void Memory::Keep(std::vector<Kept>& best, Kept added) const {
+void Memory::Keep(std::vector<Kept>& best, int64_t most, const Kept& added) const {
   const auto at = std::ranges::upper_bound(best, added.cost, {}, &Kept::cost);
-  if (at - best.begin() >= most_) return;
-  const uint64_t key = Key(added.device);
-  if (std::ranges::any_of(best, [&](const Kept& kept) { return Key(kept.device) == key; })) return;
-  best.insert(at, std::move(added));
-  if (std::ssize(best) > most_) best.pop_back();
+  const auto place = static_cast<size_t>(at - best.begin());
+  if (static_cast<int64_t>(place) >= most || std::ranges::count(best, added.key, &Kept::key) > 0) return;
+  best.insert(at, added);
+  if (std::ssize(best) > most) best.pop_back();
   const size_t devices = class_of_.size();
   if (devices == 0) return;
   std::vector<float> like_best(best[0].device.size() * devices, 0);
   for (size_t i = 0; i < best[0].device.size(); ++i) {
     like_best[i * devices + static_cast<size_t>(best[0].device[i])] = 1;
   }
-  for (Kept& kept : std::span(best).subspan(1)) NameLikeliest(class_of_, like_best, kept.device);
+  // Where the best one is the same as before, the others have their names.
+  const std::span<Kept> named = place == 0 ? std::span(best).subspan(1) : std::span(best).subspan(place, 1);
+  for (Kept& kept : named) NameLikeliest(class_of_, like_best, kept.device);
 }
 
 void Memory::BeginRound(bool last) {
@@ -71,30 +86,39 @@ nlohmann::json Memory::Save() const {
     for (const Kept& kept : best) json.push_back({{"cost", kept.cost}, {"device", kept.device}});
     return json;
   };
-  return {{"best", list(best_)}, {"of_all_rounds", list(of_all_rounds_)}, {"drawn", drawn_}};
+  return {
+      {"best", list(best_)}, {"of_all_rounds", list(of_all_rounds_)}, {"parents", list(parents_)}, {"drawn", drawn_}};
+}
+
+std::vector<at::Tensor> Memory::State() const {
+  if (!model_) return {};
+  const std::span<double> state = model_->state();
+  return {torch::from_blob(state.data(), {std::ssize(state)}, torch::kFloat64)};
 }
 
 void Memory::Load(const nlohmann::json& json, const std::string& path, size_t devices) {
   JsonObject saved(json, path, "memory");
-  const auto list = [&](const char* key) {
+  const auto list = [&](const char* key, int64_t most) {
     const Error mistake = saved.Mistake(key, "is no list of placements that Berth has saved");
     std::vector<Kept> best;
     for (const nlohmann::json& each : saved.List(key)) {
       if (!each.is_object() || !each.contains("cost") || !each["cost"].is_number() || !each.contains("device") ||
-          !each["device"].is_array() || std::ssize(each["device"]) != decisions_ || std::ssize(best) >= most_) {
+          !each["device"].is_array() || std::ssize(each["device"]) != decisions_ || std::ssize(best) >= most) {
         throw mistake;
       }
-      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}});
+      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}, .key = 0});
       for (const nlohmann::json& device : each["device"]) {
         const auto number = device.is_number_integer() ? device.get<int64_t>() : -1;
         if (number < 0 || number >= static_cast<int64_t>(devices)) throw mistake;
         kept.device.push_back(number);
       }
+      kept.key = Key(kept.device);
     }
     return best;
   };
-  best_ = list("best");
-  of_all_rounds_ = list("of_all_rounds");
+  best_ = list("best", options_.kept);
+  of_all_rounds_ = list("of_all_rounds", options_.kept);
+  parents_ = list("parents", options_.parents);
   drawn_.clear();
   for (const nlohmann::json& key : saved.List("drawn")) {
     if (!key.is_number_unsigned()) throw saved.Mistake("drawn", "expected numbers");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "learn/pair_model.h"
 #include "learn/policy.h"
 
 namespace berth {
@@ -18,8 +20,10 @@ struct MemoryOptions {
   int64_t kept = 0;       // best placements that each update imitates; 0: none
   double imitation = 1;   // what these weigh together, as a share of an update's episodes with a weight of 1
   bool distinct = false;  // a placement that was drawn before is drawn again
+  // Best placements of all rounds, from which a policy may make others; fewer where a placement is long.
+  int64_t parents = 0;
 
-  bool any() const { return kept > 0 || distinct; }
+  bool any() const { return kept > 0 || distinct || parents > 0; }
 };
 
 // Of episodes that end with their one score and say a device per decision (Episode::device).
@@ -28,11 +32,12 @@ class Memory {
   struct Kept {
     double cost;
     std::vector<int64_t> device;
+    uint64_t key;
   };
 
   // `class_of` as in Task: placements that differ in the names of such devices are one.
-  Memory(int64_t most, int64_t decisions, std::vector<DeviceId> class_of)
-      : most_(most), decisions_(decisions), class_of_(std::move(class_of)) {}
+  // `models`: with parents, and few decisions, it learns what placements cost.
+  Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models = false);
 
   void Add(const Episode& episode);
   // What was best is forgotten, or, in the `last` round, the best of all rounds stands for it.
@@ -44,17 +49,25 @@ class Memory {
   // The best first, of equals the first drawn; devices that may be swapped have the names by which each is most like
   // the best one.
   std::span<const Kept> best() const { return best_; }
+  // The same of all rounds.
+  std::span<const Kept> parents() const { return parents_; }
+  // What the placements so far say of others; null where nothing is learned of that.
+  const PairModel* model() const { return model_.get(); }
 
   // For checkpoints. Load throws Error for what Save has not written, of as many decisions and devices.
   nlohmann::json Save() const;
   void Load(const nlohmann::json& json, const std::string& path, size_t devices);
+  // What the model has learned, besides; a view of it, float64.
+  std::vector<at::Tensor> State() const;
 
  private:
-  int64_t most_, decisions_;  // per episode
-  std::vector<DeviceId> class_of_;
-  void Keep(std::vector<Kept>& best, Kept added) const;
+  void Keep(std::vector<Kept>& best, int64_t most, const Kept& added) const;
 
-  std::vector<Kept> best_{}, of_all_rounds_{};
+  MemoryOptions options_;
+  int64_t decisions_;  // per episode
+  std::vector<DeviceId> class_of_;
+  std::vector<Kept> best_{}, of_all_rounds_{}, parents_{};
+  std::unique_ptr<PairModel> model_{};
   std::set<uint64_t> drawn_{};
 };
 

@@ -29,7 +29,7 @@ std::vector<std::vector<int64_t>> Best(const Memory& memory) {
 }
 
 TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
-  Memory memory(2, 3, {});
+  Memory memory({.kept = 2}, 3, {});
   memory.Add(Drawn(5, {0, 1, 2}));
   memory.Add(Drawn(3, {0, 0, 2}));
   memory.Add(Drawn(3, {0, 0, 2}));
@@ -43,7 +43,7 @@ TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
 }
 
 TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
-  Memory memory(3, 4, kTwoAlike);
+  Memory memory({.kept = 3}, 4, kTwoAlike);
   memory.Add(Drawn(5, {1, 0, 2, 0}));
   EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1, 2, 1}));
   EXPECT_FALSE(memory.Has(std::vector<int64_t>{2, 1, 0, 1})) << "the third is another device";
@@ -57,7 +57,7 @@ TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
 }
 
 TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
-  Memory memory(1, 2, {});
+  Memory memory({.kept = 1, .parents = 3}, 2, {});
   memory.Add(Drawn(2, {0, 1}));
   memory.BeginRound(false);
   EXPECT_TRUE(memory.best().empty());
@@ -66,10 +66,34 @@ TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
   EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(1, 1)));
   memory.BeginRound(true);
   EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 1)));
+  ASSERT_EQ(memory.parents().size(), 2U) << "of all rounds";
+  EXPECT_THAT(memory.parents()[0].device, ElementsAre(0, 1));
+  EXPECT_THAT(memory.parents()[1].device, ElementsAre(1, 1));
+}
+
+// Placements of a million decisions would fill the memory.
+TEST(Memory, HasFewerParentsWherePlacementsAreLong) {
+  constexpr int64_t kDecisions = 1 << 20;
+  Memory memory({.parents = 200}, kDecisions, {});
+  for (int i = 0; i < 6; ++i) {
+    std::vector<int64_t> device(kDecisions, 0);
+    device[static_cast<size_t>(i)] = 1;
+    memory.Add(Drawn(i, device));
+  }
+  EXPECT_EQ(memory.parents().size(), 4U);
+}
+
+TEST(Memory, LearnsAModelOfCostsWhereItMayAndDecisionsAreFew) {
+  const MemoryOptions options{.parents = 2};
+  EXPECT_NE(Memory(options, 40, kTwoAlike, true).model(), nullptr);
+  EXPECT_EQ(Memory(options, 40, kTwoAlike, false).model(), nullptr);
+  EXPECT_EQ(Memory(options, 50, kTwoAlike, true).model(), nullptr) << "1276 weights";
+  EXPECT_EQ(Memory({.kept = 2}, 40, kTwoAlike, true).model(), nullptr) << "nobody would ask";
 }
 
 TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
-  Memory memory(2, 3, kTwoAlike), again(2, 3, kTwoAlike);
+  const MemoryOptions options{.kept = 2, .parents = 3};
+  Memory memory(options, 3, kTwoAlike), again(options, 3, kTwoAlike);
   memory.Add(Drawn(5, {0, 1, 2}));
   memory.BeginRound(false);
   memory.Add(Drawn(7, {0, 0, 2}));
@@ -81,6 +105,7 @@ TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
                                                            {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
                                                            {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
                                                            {"of_all_rounds", {1}},
+                                                           {"parents", {{{"cost", 1}, {"device", {0, 1}}}}},
                                                            {"drawn", {"x"}}}) {
     nlohmann::json broken = memory.Save();
     broken[key] = value;

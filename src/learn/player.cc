@@ -94,7 +94,8 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
                                       .update = update,
                                       .threads = inside,
                                       .critic = asks ? critics_[plays[p].index].get() : nullptr,
-                                      .drawn = method_.memory.distinct ? &memories_[plays[p].index] : nullptr,
+                                      .memory = memories_.empty() ? nullptr : &memories_[plays[p].index],
+                                      .distinct = method_.memory.distinct,
                                       .best = best.has_best() ? &best.best() : nullptr,
                                       .best_score = best.has_best() ? best.best_score() : Score(),
                                       .stop = stop});

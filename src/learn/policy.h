@@ -97,7 +97,8 @@ struct PlayOptions {
   int64_t update = 0;         // how many updates were before this one
   int64_t threads = 1;        // that this play may use; nothing depends on their number
   const Critic* critic = nullptr;  // of the task, as it was before this update; null: none, or nothing may be learned
-  const Memory* drawn = nullptr;   // what shall not be drawn once more; null: it may
+  const Memory* memory = nullptr;  // what was drawn on the task before this update; null: nobody remembers
+  bool distinct = false;           // what the memory has shall not be drawn once more
   // The best plan on the task before this update; null where there is none.
   const Plan* best = nullptr;
   Score best_score{};
@@ -126,7 +127,7 @@ class Policy : public torch::nn::Module {
   virtual int64_t ways() const { return 1; }
 
   // How many devices an episode says, where Episode::device is all that Recall needs, so that it can be learned from
-  // again; 0: it cannot. And whether PlayOptions::drawn is minded.
+  // again; 0: it cannot. And whether PlayOptions::distinct is minded.
   virtual int64_t replayed_decisions(const Task&) const { return 0; }
   virtual bool redraws() const { return false; }
 

@@ -16,7 +16,7 @@
 namespace berth {
 namespace {
 
-constexpr int64_t kCheckpointVersion = 5;
+constexpr int64_t kCheckpointVersion = 6;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 nlohmann::json FoundJson(const PlanResult& found) {
@@ -107,6 +107,9 @@ void SaveState(const std::string& path, const LearnerState& state, const Checkpo
     const std::vector<at::Tensor> parts = state.critics[i]->State();
     for (size_t k = 0; k < parts.size(); ++k) add(fmt::format("critic.{}.{}", i, k), parts[k]);
   }
+  for (size_t i = 0; i < state.memories.size(); ++i) {
+    for (const at::Tensor& part : state.memories[i].State()) add(fmt::format("memory.{}", i), part);
+  }
   WriteFile(path, checkpoint.ToBytes());
 }
 
@@ -168,6 +171,9 @@ void LoadState(const std::string& path, LearnerState& state, const CheckpointOri
   std::vector<at::Tensor> critics;
   for (const auto& critic : state.critics) std::ranges::copy(critic->State(), std::back_inserter(critics));
   checkpoint.CopyTo("critic.", critics, path);
+  std::vector<at::Tensor> models;
+  for (const Memory& memory : state.memories) std::ranges::copy(memory.State(), std::back_inserter(models));
+  checkpoint.CopyTo("memory.", models, path);
   const auto one_each = [&](const char* key) -> const nlohmann::json& {
     const nlohmann::json& list = meta.List(key);
     if (list.size() != searches.size()) throw meta.Mistake(key, fmt::format("expected {} entries", searches.size()));

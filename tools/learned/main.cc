@@ -47,8 +47,8 @@ int Run(int argc, char** argv) {
       }
       if (part == nullptr || argument != part->name) {
         std::vector<std::string> names;
-        for (const Part& each : kParts) names.push_back(fmt::format("  {}: {}", each.name, each.sentence));
-        throw Error("'{}' is no part; there are\n{}", argument, fmt::join(names, "\n"));
+        for (const Part& each : kParts) names.push_back(fmt::format("{} ({})", each.name, each.sentence));
+        throw Error("'{}' is no part; there are {}", argument, fmt::join(names, ", "));
       }
     }
   }

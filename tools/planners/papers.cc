@@ -1,11 +1,11 @@
 // Networks of the papers, as our formulas make them.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <string_view>
 
 #include "placement/bound.h"
+#include "tools/common/intervals.h"
 #include "tools/common/problems.h"
 #include "tools/planners/rows.h"
 
@@ -164,8 +164,7 @@ void WriteTime(const Catalogs& catalogs, const Options& options) {
   fmt::print(
       "\n### What more time is good for\n\n| step of training | bound | 1 s | 10 s | 60 s | 1 s over 60 s |\n"
       "|---|---:|---:|---:|---:|---:|\n");
-  double sum = 0;
-  int count = 0;
+  std::vector<double> ratios;
   for (const Row& row : kTime) {
     if (!Wanted(options, "time", row)) continue;
     const Setup setup = MakeRow(catalogs, row, "training");
@@ -179,10 +178,9 @@ void WriteTime(const Catalogs& catalogs, const Options& options) {
     }
     fmt::print(" {:.3f} |\n", first / last);
     std::fflush(stdout);
-    sum += std::log(first / last);
-    ++count;
+    ratios.push_back(first / last);
   }
-  if (count > 0) fmt::print("| geometric mean | | | | | {:.3f} |\n", std::exp(sum / count));
+  if (!ratios.empty()) fmt::print("| geometric mean | | | | | {:.3f} |\n", GeometricMean(ratios));
 }
 
 void WriteLarge(const Catalogs& catalogs, const Options& options) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/in_parallel.h"
+#include "tools/common/intervals.h"
 
 namespace berth {
 
@@ -55,16 +56,13 @@ std::string Text(const Cell& cell, bool best) {
 }
 
 std::optional<double> MeanRatio(const std::vector<std::vector<Cell>>& table, size_t of, size_t to) {
-  double sum = 0;
-  int count = 0;
+  std::vector<double> ratios;
   for (const std::vector<Cell>& row : table) {
     const double ratio = row[of].value / row[to].value;
-    if (!std::isfinite(ratio)) continue;
-    sum += std::log(ratio);
-    ++count;
+    if (std::isfinite(ratio)) ratios.push_back(ratio);
   }
-  if (count == 0) return std::nullopt;
-  return std::exp(sum / count);
+  if (ratios.empty()) return std::nullopt;
+  return GeometricMean(ratios);
 }
 
 void WriteHead(const std::vector<std::string>& left, const std::vector<std::string>& right,

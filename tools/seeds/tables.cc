@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -135,12 +134,6 @@ std::string Head(const std::vector<std::string>& titles, size_t left) {
 // By how many per cent `other` takes longer than `time`; empty where one of them is not there.
 std::string Longer(std::optional<double> other, std::optional<double> time) {
   return other && time ? fmt::format("{:+.1f} %", 100 * (*other / *time - 1)) : "";
-}
-
-double GeometricMean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
 }
 
 // How many times as much one method needs for its best as another needs for one at least as good, seed by seed: the
