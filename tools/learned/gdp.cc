@@ -53,6 +53,7 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
              {"may draw again: `distinct=false`", "gdp(distinct=false)"},
              {"one round: `restart_every=0`", "gdp(restart_every=0)"},
              {"none of the three", "gdp(memory=0,distinct=false,restart_every=0)"},
+             {"from the odds alone: `near=0`", "gdp(near=0)"},
              {"each op by itself: `coupled=false`", "gdp(coupled=false)"},
              {"any names: `symmetric=false`", "gdp(symmetric=false)"}}) {
       table.Add({.title = title, .planner = planner, .evaluations = evaluations});
@@ -104,7 +105,7 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
     AddRules(table, 1, evaluations);
     AddSearches(table, 1, evaluations, "**gdp**");
     AddLearned(table, "gdp, as in the papers", "gdp(mode=paper)", 1, evaluations, "#b8651b", "#e3c19c");
-    AddLearned(table, "gdp, each op by itself", "gdp(coupled=false)", 1, evaluations);
+    AddLearned(table, "gdp, from the odds alone", "gdp(near=0)", 1, evaluations);
     AddLearned(table, "**gdp**", "gdp", 1, evaluations, "#1f5fa8", "#9db9dc");
   }
   Measure(catalogs, "gdp-training", tables);
