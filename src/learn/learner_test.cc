@@ -422,13 +422,14 @@ TEST_F(LearnerTest, TellsWhatEpisodesBeganWith) {
   EXPECT_EQ(without.Update(1'000'000, 1)->start_cost, std::numeric_limits<double>::infinity());
 }
 
-// With a rate of 0 no gradient is needed: what is drawn is what a rate draws that changes nothing.
+// With a rate of 0 no gradient is needed: what is drawn is what a rate draws that changes nothing. (But for what learns
+// beside the policy: gdp's model of costs.)
 TEST_F(LearnerTest, AnUntrainedTwinDrawsWhatARateOfNextToNothingDraws) {
   const Problem problem = FastSecond(8);
   const auto evaluator = Parallel(problem);
   for (const char* const name :
        {"hsdag(hidden=8,imagined=3,{})", "hsdag(mode=paper,hidden=8,{})", "placeto(rounds=2,{})", "rnn(hidden=8,{})",
-        "tabular({})", "gdp(hidden=8,heads=1,inner=16,layers=1,restart_every=3,{})"}) {
+        "tabular({})", "gdp(hidden=8,heads=1,inner=16,layers=1,restart_every=3,near=0,{})"}) {
     const auto curve = [&](const char* rate) {
       testing::OpenLearner learner(testing::MethodNamed(fmt::format(fmt::runtime(name), rate)), {*evaluator}, Random(1),
                                    6);
