@@ -70,10 +70,9 @@ std::unique_ptr<Ranks> JoinLaunch(const Launch& launch) {
 }
 
 int Together(Ranks& ranks, const std::function<int()>& work) {
-  constexpr int kMistake = 2;
   std::exception_ptr mistake;
   std::string text;
-  int code = kMistake;
+  int code = 0;
   try {
     code = work();
   } catch (const Error& error) {
@@ -84,7 +83,7 @@ int Together(Ranks& ranks, const std::function<int()>& work) {
     text = "what is to be trained does not fit into its memory";
   }
   const std::string theirs = ranks.End(text);
-  if (!ranks.first()) return mistake || !theirs.empty() ? kMistake : code;
+  if (!ranks.first()) return 0;
   if (mistake) std::rethrow_exception(mistake);
   if (!theirs.empty()) throw Error("{}", theirs);
   return code;

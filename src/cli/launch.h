@@ -26,8 +26,9 @@ void CheckLaunch(const Launch& launch, bool trains);
 // The ranks of this launch; one that is alone where it was started by itself. Throws Error where they cannot be joined.
 std::unique_ptr<Ranks> JoinLaunch(const Launch& launch);
 
-// Runs `work` on each rank and gives its exit code. A mistake on one of them ends all: rank 0 throws it, the others
-// give 2 and are silent.
+// Runs `work` on each rank and gives the exit code: that of rank 0, and 0 of all others. A mistake on one of them ends
+// all: rank 0 throws it, and the others are silent, too, by their exit code: launchers kill what is left when one
+// process ends with another one, and the line would be lost.
 int Together(Ranks& ranks, const std::function<int()>& work);
 
 }  // namespace berth
