@@ -73,6 +73,9 @@ endfunction()
 # A partitioner that papers compare with. Debian's brings forty packages of MPI along: where somebody has installed it.
 berth_optional(scotch HEADER scotch.h LIBRARY scotch)
 
+# By which processes train together (OpenMPI): where somebody has installed it, for the same reason.
+berth_optional(mpi HEADER mpi.h LIBRARY mpi)
+
 # What solves linear programs. Debian 12 has no HiGHS: from the wheel `highsbox`.
 berth_optional(highs HEADER interfaces/highs_c_api.h LIBRARY highs WHEEL highsbox ROOT highsbox/highs_dist)
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/launch.h"
 #include "cli/learning.h"
 #include "cli/planning.h"
 #include "placement/on_groups.h"
@@ -45,9 +46,13 @@ std::vector<Option> Options(TrainArguments& arguments) {
 }
 
 // What a run that is resumed was begun with; what is given again must agree.
-void TakeFromFolder(TrainArguments& arguments) {
-  std::map<std::string, std::string> begun;
-  for (auto& [name, value] : Learning().training_arguments(arguments.output)) begun[name] = value;
+void TakeFromFolder(TrainArguments& arguments, Ranks& ranks) {
+  const std::string text = ranks.FromFirst([&] {
+    Json json = Json::object();
+    for (auto& [name, value] : Learning().training_arguments(arguments.output)) json[name] = value;
+    return json.dump();
+  });
+  auto begun = Json::parse(text).get<std::map<std::string, std::string>>();
   if (!arguments.problem.strings.shapes.empty())
     throw Error("train: a resumed run has its shapes already; leave --shape out");
   for (const auto& [name, value, usual] : Options(arguments)) {
@@ -181,17 +186,14 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
          fmt::format("    {}\n", Printable(command));
 }
 
-}  // namespace
-
-int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
-  Learning();  // where there is none, that is the first thing to say
+int TrainOn(const TrainArguments& given, const Catalogs& catalogs, Ranks& ranks) {
   TrainArguments arguments = given;
   while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
   if (arguments.output.empty()) throw Error("--out: name a folder, like --out run");
   if (arguments.output.find('"') != std::string::npos) {
     throw Error("--out {}: checkpoint=... cannot hold a quotation mark; name another folder", arguments.output);
   }
-  if (arguments.resume) TakeFromFolder(arguments);
+  if (arguments.resume) TakeFromFolder(arguments, ranks);
   if (arguments.planner.empty()) throw Error("train: say which planner to train, like --planner placeto");
   if (arguments.problem.strings.model.empty()) throw Error("train: say which models to train on, like --on resnet50");
   catalogs.planners.MakePlanner(arguments.planner);  // mistakes before the work
@@ -207,6 +209,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     }
   }
   request.budget.cancelled = CatchInterrupts();
+  request.ranks = &ranks;
 
   TrainingResult result = [&] {
     ProgressLine line;
@@ -214,6 +217,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     // In a log, twenty lines of a training, and one every half minute of a long one.
     constexpr std::chrono::seconds kPause{30};
     auto told = std::chrono::steady_clock::now();
+    if (!ranks.first()) return Learning().train(request);
     request.progress = [&](const CurvePoint& point, int64_t planned) {
       costs.push_back(point.relative_cost);
       const std::string text = fmt::format("update {} of {}, {}, relative cost {:.3f}", point.update, planned,
@@ -227,6 +231,7 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
     };
     return Learning().train(request);
   }();
+  if (!ranks.first()) return 0;
 
   const std::vector<TrainingRow> rows = RowsOf(cases, result.cases, request, catalogs);
   const std::vector<TrainingRow> test_rows = RowsOf(tests, result.tests, request, catalogs);
@@ -251,6 +256,14 @@ int TrainPlanner(const TrainArguments& given, const Catalogs& catalogs) {
   WriteFile(request.folder + "/results.json", DumpJson(json));
   Print(arguments.json ? DumpJson(json) : page(width));
   return 0;
+}
+
+}  // namespace
+
+int TrainPlanner(const TrainArguments& arguments, const Catalogs& catalogs) {
+  Learning();  // where there is none, that is the first thing to say
+  const std::unique_ptr<Ranks> ranks = JoinLaunch(ThisLaunch());
+  return Together(*ranks, [&] { return TrainOn(arguments, catalogs, *ranks); });
 }
 
 }  // namespace berth

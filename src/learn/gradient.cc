@@ -12,11 +12,17 @@ bool Gradient::finite() const { return std::isfinite(loss) && std::isfinite(norm
 
 std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<LearnCase>& cases,
                                    std::span<const Play> plays, size_t episodes, const EpisodeLoss& loss,
-                                   int64_t threads, const StopCheck& stop) {
+                                   int64_t threads, Ranks& ranks, const StopCheck& stop) {
   struct Part {
     std::vector<at::Tensor> gradient{};  // undefined where nothing depends on a parameter
     double loss = 0;
     std::vector<double> entropy{};  // by play
+
+    void Pack(Parcel& parcel) {
+      parcel(gradient);
+      parcel(loss);
+      parcel(entropy);
+    }
   };
   struct Which {
     const Play* play;
@@ -28,9 +34,15 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
   const auto at_once = static_cast<size_t>(std::max<int64_t>(policy.recalled_at_once(), 1));
   const size_t together = plays.empty() ? 1 : std::max<size_t>(at_once / std::max<size_t>(used(plays[0]), 1), 1);
   std::vector<Part> parts((plays.size() + together - 1) / together);
-  const int64_t inside = std::max<int64_t>(threads / std::max<int64_t>(std::ssize(parts), 1), 1);
-  InParallel(static_cast<int64_t>(parts.size()), threads, [&](size_t number) {
+  // A part of one play is computed where that was played: other ranks may have less of it than Recall needs.
+  std::vector<size_t> mine;
+  for (size_t number = 0; number < parts.size(); ++number) {
+    if (IsOf(ranks, number)) mine.push_back(number);
+  }
+  const int64_t inside = std::max<int64_t>(threads / std::max<int64_t>(std::ssize(mine), 1), 1);
+  InParallel(std::ssize(mine), threads, [&](size_t nth) {
     UseOneThread();
+    const size_t number = mine[nth];
     Part& part = parts[number];
     part.gradient.resize(parameters.size());
     std::vector<Which> list;
@@ -62,7 +74,22 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
       }
     }
   });
-  if (stop && stop()) return std::nullopt;
+  bool stopped = stop && stop();
+  if (ranks.size() > 1) {
+    Parcel parcel;
+    parcel(stopped);
+    for (const size_t number : mine) parts[number].Pack(parcel);
+    std::vector<std::string> all = ranks.Exchange(std::move(parcel).Take());
+    for (size_t r = 0; r < all.size(); ++r) {
+      if (static_cast<int64_t>(r) == ranks.rank()) continue;
+      Parcel theirs(std::move(all[r]));
+      bool told = false;
+      theirs(told);
+      stopped = stopped || told;
+      for (size_t number = r; number < parts.size(); number += all.size()) parts[number].Pack(theirs);
+    }
+  }
+  if (stopped) return std::nullopt;
   Gradient whole;
   double squares = 0;
   for (size_t p = 0; p < parameters.size(); ++p) {

@@ -28,10 +28,10 @@ struct Gradient {
 };
 
 // The gradient of the loss over the first `episodes` weighed ones of each play. Sums run in the order of plays and
-// episodes, on any number of threads. Empty when `stop` said so.
+// episodes, on any number of threads and ranks; each rank has the whole. Empty when `stop` said so on one of them.
 std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<LearnCase>& cases,
                                    std::span<const Play> plays, size_t episodes, const EpisodeLoss& loss,
-                                   int64_t threads, const StopCheck& stop);
+                                   int64_t threads, Ranks& ranks, const StopCheck& stop);
 
 // One step of Adam down the gradient, which is shortened to `clip_norm` where that is positive.
 void Follow(const Gradient& gradient, const Policy& policy, torch::optim::Adam& adam, double learning_rate,

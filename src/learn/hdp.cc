@@ -61,6 +61,16 @@ struct HdpEpisode : Episode {
   at::Tensor read{};               // groups x columns: what the placer read of them
   at::Tensor noise{};              // groups x devices; undefined without
   std::vector<int64_t> device_of_node{};
+
+  void Pack(Parcel& parcel) override {
+    Episode::Pack(parcel);
+    parcel(group);
+    parcel(written);
+    parcel(used);
+    parcel(device);
+    parcel(read);
+    parcel(noise);
+  }
 };
 
 // Which devices may be written next: of those that may be swapped, none before the smaller ones; after `most` groups
@@ -134,6 +144,8 @@ class HdpPolicy : public Policy {
     const int64_t numbers = shape.groups * shape.groups * shape.placer.hidden;
     return std::clamp<int64_t>(16'000'000 / std::max<int64_t>(numbers, 1), 1, 64);
   }
+
+  std::unique_ptr<Episode> NewEpisode() const override { return std::make_unique<HdpEpisode>(); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override {

@@ -57,6 +57,21 @@ struct HsdagEpisode : Episode {
   };
   std::vector<Tried> tried;
   std::vector<std::pair<std::vector<int32_t>, double>> near;
+
+  // What the critic learns from; the steps stay where they were taken.
+  void Pack(Parcel& parcel) override {
+    Episode::Pack(parcel);
+    parcel(decided);
+    parcel(placed);
+    int64_t count = std::ssize(tried);
+    parcel(count);
+    tried.resize(static_cast<size_t>(count));
+    for (Tried& each : tried) {
+      parcel(each.features);
+      parcel(each.change);
+    }
+    parcel(near);
+  }
 };
 
 // The distributions behind the decisions, once for each different state that the episode went through.
@@ -367,6 +382,8 @@ std::vector<std::unique_ptr<Likelihood>> HsdagPolicy::Recall(std::span<const Pla
   }
   return likelihoods;
 }
+
+std::unique_ptr<Episode> HsdagPolicy::NewEpisode() const { return std::make_unique<HsdagEpisode>(); }
 
 std::unique_ptr<Critic> MakeHsdagCritic(const Task& task, bool costs, double hold) {
   return std::make_unique<HsdagCritic>(static_cast<const HsdagTask&>(task), costs, hold);

@@ -40,13 +40,14 @@ double EntropyOfDraws(std::span<const Play> plays) {
 }  // namespace
 
 Learner::Learner(const Method& method, const std::vector<Search*>& searches, const Random& random,
-                 int64_t planned_updates)
-    : method_(method),
+                 int64_t planned_updates, Ranks* ranks)
+    : ranks_(ranks == nullptr ? alone_ : *ranks),
+      method_(method),
       random_(random),
       planned_updates_(std::max<int64_t>(planned_updates, 1)),
       state_(FirstState(method, searches, random.Fork(0))),
       cases_(MakeCases(searches, *state_.policy, method.scoring)),
-      player_(method_, *state_.policy, cases_, state_.memories, state_.critics) {
+      player_(method_, *state_.policy, cases_, state_.memories, state_.critics, ranks_) {
   KeepFirst();
   if (method_.memory.kept > 0 && state_.policy->replayed_decisions(*cases_[0].task) == 0) {
     throw Error("{}: its episodes are more than placements, so it cannot imitate any: leave memory away", method_.name);
@@ -71,23 +72,24 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   const int64_t round = rounds.Of(state_.updates);
   const bool begins = rounds.Begins(state_.updates);
   if (begins) BeginAnew();
-  std::vector<Play> plays =
+  SharePolicy();
+  auto [plays, stopped] =
       player_.PlayUpdate(state_.updates, round, rounds.Share(round, static_cast<double>(state_.updates)), evaluations,
                          threads, random_, stop);
-  const auto dropped = [&] {
-    for (Play& play : plays) dropped_.emplace_back(play.index, std::move(play.found));
+  const auto dropped = [&, &played = plays] {
+    for (Play& play : played) dropped_.emplace_back(play.index, std::move(play.found));
     undo.Restore();
     return std::nullopt;
   };
-  if (stop && stop()) return dropped();
+  if (stopped) return dropped();
 
   CurvePoint point{.update = ++state_.updates, .best_cost = std::numeric_limits<double>::infinity()};
   CollectCosts(plays, point);
   Weigh(plays);
-  const size_t played = plays.size();
+  const size_t drawn = plays.size();
   if (!begins) AddReplays(plays);  // those there are belong to the round before
   if (!Descend(plays, threads, undo, point, stop)) return dropped();
-  plays.resize(played);
+  plays.resize(drawn);
   if (begins) {
     for (Memory& memory : state_.memories) memory.BeginRound(round + 1 == rounds.count());
   }
@@ -179,6 +181,21 @@ void Learner::KeepFirst() {
   for (const at::Tensor& parameter : state_.policy->parameters()) first_.push_back(parameter.detach().clone());
 }
 
+void Learner::SharePolicy() {
+  if (ranks_.size() == 1) return;
+  const torch::NoGradGuard no_gradient;
+  Parcel parcel(ranks_.FromFirst([&] {
+    Parcel own;
+    for (at::Tensor parameter : state_.policy->parameters()) own(parameter);
+    return std::move(own).Take();
+  }));
+  for (const at::Tensor& parameter : state_.policy->parameters()) {
+    at::Tensor of_first;
+    parcel(of_first);
+    parameter.copy_(of_first);
+  }
+}
+
 void Learner::BeginAnew() {
   const torch::NoGradGuard no_gradient;
   const std::vector<at::Tensor> parameters = state_.policy->parameters();
@@ -223,7 +240,7 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
     const EpisodeLoss loss = [&](const Play& play, size_t episode, const Likelihood& likelihood) {
       return Loss(play, episode, likelihood, at, imagined);
     };
-    auto computed = GradientOf(*state_.policy, cases_, plays, imagined ? 1 : kAll, loss, threads, stop);
+    auto computed = GradientOf(*state_.policy, cases_, plays, imagined ? 1 : kAll, loss, threads, ranks_, stop);
     if (!computed) return Step::kStopped;
     gradient = std::move(*computed);
     if (!gradient.finite()) return Step::kDiverged;
@@ -308,13 +325,14 @@ void Learner::Save(const std::string& path) const {
 }
 
 void Learner::Load(const std::string& path, bool policy_only) {
+  const std::string bytes = ranks_.FromFirst([&] { return ReadCheckpoint(path); });
   if (policy_only) {
-    LoadPolicy(path, *state_.policy);
+    LoadPolicy(bytes, path, *state_.policy);
     return KeepFirst();
   }
   std::vector<Search*> searches;
   for (const LearnCase& each : cases_) searches.push_back(each.search);
-  LoadState(path, state_, {.method = method_.name, .planned_updates = planned_updates_}, searches);
+  LoadState(bytes, path, state_, {.method = method_.name, .planned_updates = planned_updates_}, searches);
 }
 
 }  // namespace berth

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/ranks.h"
 #include "learn/curve.h"
 #include "learn/gradient.h"
 #include "learn/learner_state.h"
@@ -22,21 +23,24 @@ namespace berth {
 // The same seed gives the same numbers on any number of threads.
 class Learner {
  public:
-  // A search for each graph to learn on: it counts the evaluations and keeps the best plan. All outlive the learner.
-  // Throws Error where the policy cannot take one of the graphs, or there is none.
-  Learner(const Method& method, const std::vector<Search*>& searches, const Random& random,
-          int64_t planned_updates = 1);
+  // A search for each graph to learn on: it counts the evaluations and keeps the best plan. `ranks` divide the plays of
+  // each update; each has a learner that is called alike and that knows the same. All outlive the learner. Throws Error
+  // where the policy cannot take one of the graphs, or there is none.
+  Learner(const Method& method, const std::vector<Search*>& searches, const Random& random, int64_t planned_updates = 1,
+          Ranks* ranks = nullptr);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
+  // How many plays an update has, at most.
+  int64_t plays() const { return player_.plays(); }
   int64_t evaluations_per_update() const { return player_.evaluations_per_update(); }
   // Over how many updates the schedules run. To be said before the first.
   int64_t planned_updates() const { return planned_updates_; }
   void set_planned_updates(int64_t count) { planned_updates_ = std::max<int64_t>(count, 1); }
 
-  // One update of at most `evaluations`, on so many threads; empty when `stop`, which is asked on any thread, said so:
-  // then nothing was learned, and what was found waits for AdoptDropped. Throws Error when every placement so far has
-  // failed.
+  // One update of at most `evaluations`, on so many threads; empty when `stop`, which is asked on any thread, said so
+  // on one of the ranks: then nothing was learned, and what was found waits for AdoptDropped. Throws Error when every
+  // placement so far has failed.
   std::optional<CurvePoint> Update(int64_t evaluations, int64_t threads, const StopCheck& stop = {});
   // Gives the searches what the last update found before it was stopped. After that, a checkpoint is no longer that of
   // the updates alone.
@@ -62,10 +66,10 @@ class Learner {
   // What the first placement that was scored on a case cost, in seconds; NaN without.
   double first_cost(size_t index) const { return state_.reference[index] * cases_[index].problem().seconds_per_unit(); }
 
-  // Everything that training needs to go on as if it had not been interrupted (learner_state.h).
+  // Everything that training needs to go on as if it had not been interrupted (learner_state.h). By one of the ranks.
   void Save(const std::string& path) const;
-  // Throws Error where the checkpoint was made by another version, another method (unless only the policy is wanted),
-  // or for other problems.
+  // By all ranks, of the file that rank 0 sees. Throws Error where the checkpoint was made by another version, another
+  // method (unless only the policy is wanted), or for other problems.
   void Load(const std::string& path, bool policy_only);
 
  private:
@@ -79,12 +83,16 @@ class Learner {
   bool Descend(std::span<const Play> plays, int64_t threads, Undo& undo, CurvePoint& point, const StopCheck& stop);
   at::Tensor Loss(const Play& play, size_t episode, const Likelihood& likelihood, double share, bool imagined) const;
 
+  Alone alone_;
+  Ranks& ranks_;
   const Method method_;
   // Of one graph: a policy for several is wanted for itself.
   Rounds rounds() const { return {cases_.size() == 1 ? method_.learner.restart_every : 0, planned_updates_}; }
   // The policy as it was at first, and nothing remembered of its gradients.
   void BeginAnew();
   void KeepFirst();
+  // All ranks have the policy of rank 0. It is theirs already, but for last bits where their processors differ.
+  void SharePolicy();
 
   const Random random_;
   int64_t planned_updates_;

@@ -56,10 +56,13 @@ struct CheckpointOrigin {
 // found. The file is written beside and renamed.
 void SaveState(const std::string& path, const LearnerState& state, const CheckpointOrigin& origin,
                const std::vector<const Search*>& searches);
-// The policy alone, of any training of such a policy. Throws Error where the file is none, or its policy another one.
-void LoadPolicy(const std::string& path, Policy& policy);
+// The bytes of such a file.
+std::string ReadCheckpoint(const std::string& path);
+// The policy alone, of any training of such a policy. Throws Error where the bytes are none, or their policy is another
+// one; `path` is where they were read.
+void LoadPolicy(const std::string& bytes, const std::string& path, Policy& policy);
 // The whole state, and into the searches what they had found. Throws Error also where it is of another training.
-void LoadState(const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
+void LoadState(const std::string& bytes, const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
                const std::vector<Search*>& searches);
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/thread_ranks.h"
 #include "learn/checkpoint.h"
 #include "learn/placeto.h"
 #include "learn/testing.h"
@@ -120,6 +121,56 @@ TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
       bytes.push_back(ReadFile(Path("threads")));
     }
     EXPECT_TRUE(bytes[0] == bytes[1] && bytes[0] == bytes[2]) << "the bytes differ: " << method.name;
+  }
+}
+
+// Each rank has played a part, and knows all.
+TEST_F(LearnerTest, GivesTheSameBytesOnAnyNumberOfRanks) {
+  Random random(3);
+  const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 3}), other = FastSecond(7, 3);
+  const auto evaluator = Parallel(problem), on_other = Parallel(other);
+  const std::string small = "hidden=8,rollouts=3,workers=3";
+  for (const Method& method :
+       {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3,columns=fixed"),
+        testing::MethodNamed("gdp(" + small + ",sage=1,layers=1,heads=2,inner=8,epochs=2)"),
+        testing::MethodNamed("hdp(" + small + ",grouper_hidden=8,groups=4,noise=0.1,noise_until=3)"),
+        testing::MethodNamed("rnn(hidden=8,rollouts=3,workers=3,memory=2)"),
+        testing::MethodNamed("tabular(workers=4,rows=type,memory=2)")}) {
+    // A recurrent policy is for graphs of one size.
+    const testing::Evaluators cases =
+        method.name.starts_with("rnn") ? testing::Evaluators{*evaluator} : testing::Evaluators{*evaluator, *on_other};
+    std::string alone;
+    for (const int64_t count : {1, 2, 3}) {
+      const auto mistakes = testing::RunRanks(count, [&](Ranks& ranks) {
+        testing::OpenLearner learner(method, cases, Random(1), 4, &ranks);
+        for (int i = 0; i < 4; ++i) learner.Update(1'000'000, 1 + ranks.rank());
+        learner.GreedyCost();
+        learner.Save(Path(fmt::format("rank{}", ranks.rank())));
+      });
+      EXPECT_THAT(mistakes, ::testing::Each(::testing::IsEmpty())) << method.name;
+      if (count == 1) alone = ReadFile(Path("rank0"));
+      for (int64_t rank = 0; rank < count; ++rank) {
+        EXPECT_TRUE(ReadFile(Path(fmt::format("rank{}", rank))) == alone)
+            << "the bytes differ: " << method.name << ", rank " << rank << " of " << count;
+      }
+    }
+  }
+}
+
+TEST_F(LearnerTest, WhatIsStoppedOnOneRankIsStoppedOnAll) {
+  const Problem problem = FastSecond(6);
+  const auto evaluator = Parallel(problem);
+  for (int64_t asked = 0; asked < 12; ++asked) {
+    std::vector<int> learned(2, -1);
+    const auto mistakes = testing::RunRanks(2, [&](Ranks& ranks) {
+      testing::OpenLearner learner(SmallPlaceto(), {*evaluator}, Random(1), 9, &ranks);
+      int64_t left = asked;
+      const StopCheck stop = [&] { return ranks.rank() == 1 && left-- <= 0; };
+      learned[static_cast<size_t>(ranks.rank())] = learner.Update(1'000'000, 1, stop).has_value() ? 1 : 0;
+    });
+    EXPECT_THAT(mistakes, ::testing::Each(::testing::IsEmpty()));
+    EXPECT_EQ(learned[0], learned[1]) << "asked " << asked;
+    EXPECT_TRUE(asked > 0 || learned[0] == 0);
   }
 }
 

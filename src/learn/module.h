@@ -2,10 +2,12 @@
 // second, and no other command should wait for it. No torch in it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/ranks.h"
 #include "learn/planners.h"
 #include "learn/training.h"
 
@@ -15,6 +17,7 @@ struct LearnModule {
   void (*enter)(PlannerCatalog& catalog);  // all learned planners
   TrainingResult (*train)(const TrainingRequest& request);
   std::vector<std::pair<std::string, std::string>> (*training_arguments)(const std::string& folder);
+  std::unique_ptr<Ranks> (*join_ranks)();  // mpi_ranks.h; null where Berth was built without MPI
 };
 
 // The name of the library, and that of the LearnModule in it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/in_parallel.h"
 
 namespace berth {
@@ -14,12 +15,13 @@ LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& opt
 }
 
 Player::Player(const Method& method, const Policy& policy, const std::vector<LearnCase>& cases,
-               const std::vector<Memory>& memories, const std::vector<std::unique_ptr<Critic>>& critics)
+               const std::vector<Memory>& memories, const std::vector<std::unique_ptr<Critic>>& critics, Ranks& ranks)
     : method_(method),
       policy_(policy),
       cases_(cases),
       memories_(memories),
       critics_(critics),
+      ranks_(ranks),
       cause_("drawn by the policy of " + method.name) {
   workspaces_.resize(static_cast<size_t>(plays()));
   for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
@@ -37,9 +39,8 @@ int64_t Player::greedy_evaluations(size_t index) const {
 }
 
 // A search over a lease of the case's own.
-std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations, const Random& random,
+std::unique_ptr<Search> Player::Borrow(const LearnCase& of, const Lease& lease, const Random& random,
                                        Workspace& workspace, int64_t threads, const StopCheck& stop) const {
-  const Lease lease = of.search->Lend(evaluations);
   auto search = std::make_unique<Search>(PlanRequest{.evaluator = *of.scoring,
                                                      .budget = {.evaluations = lease.evaluations},
                                                      .random = random,
@@ -52,30 +53,53 @@ std::unique_ptr<Search> Player::Borrow(const LearnCase& of, int64_t evaluations,
   return search;
 }
 
-std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share_of_round, int64_t evaluations,
-                                     int64_t threads, const Random& random, const StopCheck& stop) {
+void Player::Pack(Parcel& parcel, Play& play) const {
+  int64_t count = std::ssize(play.episodes);
+  parcel(count);
+  play.episodes.resize(static_cast<size_t>(count));
+  for (auto& episode : play.episodes) {
+    if (episode == nullptr) episode = policy_.NewEpisode();
+    episode->Pack(parcel);
+  }
+  PlanResult& found = play.found;
+  BERTH_CHECK(found.plan.priority.empty() && !found.plan.sequence, "policies draw placements");
+  parcel(found.plan.device);
+  parcel(found.score);
+  parcel(found.evaluations);
+  parcel(found.failures);
+  parcel(found.failure);
+  parcel(found.set_up);
+  if (parcel.reads() && !found.plan.device.empty()) found.plan.SetCause(cause_);
+}
+
+Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_round, int64_t evaluations,
+                                 int64_t threads, const Random& random, const StopCheck& stop) {
   struct Share {
     int64_t way, rollouts, evaluations;
     std::unique_ptr<Search> search;
   };
   std::vector<Play> plays;
   std::vector<Share> shares;
-  const int64_t ways = policy_.ways(), inside = std::max<int64_t>(threads / this->plays(), 1);
+  std::vector<size_t> own;
+  const int64_t ways = policy_.ways(), at_once = (this->plays() + ranks_.size() - 1) / ranks_.size(),
+                inside = std::max<int64_t>(threads / at_once, 1);
   for (int64_t p = 0, left = evaluations; p < this->plays() && left > 0; ++p) {
     const size_t index = static_cast<size_t>(update * method_.learner.workers + p / ways) % cases_.size();
     const int64_t rollouts = std::min(method_.learner.rollouts, left);
     const int64_t wanted = std::min(policy_.evaluations_in(*cases_[index].task, p % ways), left / rollouts);
+    plays.push_back({.index = index});
+    shares.push_back({.way = p % ways, .rollouts = rollouts, .evaluations = wanted, .search = nullptr});
+    left -= wanted * rollouts;
+    const Lease lease = cases_[index].search->Lend(wanted * rollouts);
+    if (!IsOf(ranks_, static_cast<size_t>(p))) continue;
+    own.push_back(static_cast<size_t>(p));
     std::unique_ptr<Workspace>& workspace = workspaces_[static_cast<size_t>(p)][index];
     if (workspace == nullptr) workspace = cases_[index].scoring->NewWorkspace();
-    plays.push_back({.index = index});
-    shares.push_back({.way = p % ways,
-                      .rollouts = rollouts,
-                      .evaluations = wanted,
-                      .search = Borrow(cases_[index], wanted * rollouts, random, *workspace, inside, stop)});
-    left -= wanted * rollouts;
+    shares.back().search = Borrow(cases_[index], lease, random, *workspace, inside, stop);
   }
-  InParallel(static_cast<int64_t>(plays.size()), threads, [&](size_t p) {
+  InParallel(std::ssize(own), threads, [&](size_t i) {
     UseOneThread();
+    const size_t p = own[i];
     const Share& share = shares[p];
     std::vector<Random> randoms;
     for (int64_t r = 0; r < share.rollouts; ++r) {
@@ -101,15 +125,35 @@ std::vector<Play> Player::PlayUpdate(int64_t update, int64_t round, double share
                                       .stop = stop});
     plays[p].found = share.search->Found();
   });
-  return plays;
+  bool stopped = stop && stop();
+  if (ranks_.size() == 1) return {.all = std::move(plays), .stopped = stopped};
+  Parcel parcel;
+  parcel(stopped);
+  for (const size_t p : own) Pack(parcel, plays[p]);
+  std::vector<std::string> all = ranks_.Exchange(std::move(parcel).Take());
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (static_cast<int64_t>(r) == ranks_.rank()) continue;
+    Parcel theirs(std::move(all[r]));
+    bool told = false;
+    theirs(told);
+    stopped = stopped || told;
+    for (size_t p = r; p < plays.size(); p += all.size()) Pack(theirs, plays[p]);
+  }
+  return {.all = std::move(plays), .stopped = stopped};
 }
 
 Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const {
   const LearnCase& of = cases_[index];
   const int64_t most = std::min(greedy_evaluations(index), evaluations);
-  const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
-  const std::unique_ptr<Search> search = Borrow(of, most, random, *workspace, 1, stop);
+  const Lease lease = of.search->Lend(most);
   Play play{.index = index};
+  if (!ranks_.first()) {
+    Parcel parcel(ranks_.FromFirst({}));
+    Pack(parcel, play);
+    return play;
+  }
+  const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
+  const std::unique_ptr<Search> search = Borrow(of, lease, random, *workspace, 1, stop);
   UseOneThread();
   for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {
     std::vector<Random> randoms{random.Fork(0, 1)};
@@ -124,6 +168,12 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
     play.episodes.push_back(std::move(episodes[0]));
   }
   play.found = search->Found();
+  if (ranks_.size() == 1) return play;
+  ranks_.FromFirst([&] {
+    Parcel parcel;
+    Pack(parcel, play);
+    return std::move(parcel).Take();
+  });
   return play;
 }
 

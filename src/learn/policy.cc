@@ -5,6 +5,15 @@
 
 namespace berth {
 
+void Episode::Pack(Parcel& parcel) {
+  parcel(start_cost);
+  parcel(cost);
+  parcel(step_of);
+  parcel(log_prob);
+  parcel(beside);
+  parcel(device);
+}
+
 Task::Task(const Problem& of) : problem(of), units(of) {
   if (has_rules() && !units.contradiction()) otherwise_ = units.AllOn(DeviceId{0});
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/parcel.h"
 #include "placement/problem.h"
 #include "placement/search.h"
 #include "placement/units.h"
@@ -36,6 +37,10 @@ struct Episode {
   double decisions_per_step() const {
     return cost.empty() ? 0 : static_cast<double>(step_of.size()) / static_cast<double>(cost.size());
   }
+
+  // Names what other ranks need of it: all that rules, memories and the method's critic learn from; and all that Recall
+  // needs, where the policy recalls several episodes at once, which then may be those of several ranks.
+  virtual void Pack(Parcel& parcel);
 };
 
 // Per decision of an episode, differentiable by the policy's parameters; entropies in nats. Policies whose method has a
@@ -141,6 +146,8 @@ class Policy : public torch::nn::Module {
   // How many episodes Recall is given at once, at most: more are faster where the network takes them as one batch, and
   // need the memory of all of them.
   virtual int64_t recalled_at_once() const { return 1; }
+  // Of the kind that Play gives, to be filled by Episode::Pack, where that of such an episode is its own.
+  virtual std::unique_ptr<Episode> NewEpisode() const { return std::make_unique<Episode>(); }
 
   // Of everything that must agree between a checkpoint and a policy: feature columns, devices, sizes. One line.
   virtual std::string shape() const = 0;

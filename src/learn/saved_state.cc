@@ -116,9 +116,8 @@ void SaveState(const std::string& path, const LearnerState& state, const Checkpo
 namespace {
 
 // A checkpoint that this program can read, of a policy of this shape.
-Checkpoint ReadCheckpoint(const std::string& path, const Policy& policy) {
-  Checkpoint checkpoint =
-      Checkpoint::Parse(ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30}), path);
+Checkpoint ParseCheckpoint(const std::string& bytes, const std::string& path, const Policy& policy) {
+  Checkpoint checkpoint = Checkpoint::Parse(bytes, path);
   JsonObject meta(checkpoint.meta, path);
   if (const int64_t version = meta.Int("berth_checkpoint", 0, kMost); version != kCheckpointVersion) {
     throw Error("{}: a checkpoint of version {}; this program reads version {}: train it anew", path, version,
@@ -135,13 +134,17 @@ Checkpoint ReadCheckpoint(const std::string& path, const Policy& policy) {
 
 }  // namespace
 
-void LoadPolicy(const std::string& path, Policy& policy) {
-  ReadCheckpoint(path, policy).CopyTo("policy.", policy.parameters(), path);
+std::string ReadCheckpoint(const std::string& path) {
+  return ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30});
 }
 
-void LoadState(const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
+void LoadPolicy(const std::string& bytes, const std::string& path, Policy& policy) {
+  ParseCheckpoint(bytes, path, policy).CopyTo("policy.", policy.parameters(), path);
+}
+
+void LoadState(const std::string& bytes, const std::string& path, LearnerState& state, const CheckpointOrigin& origin,
                const std::vector<Search*>& searches) {
-  const Checkpoint checkpoint = ReadCheckpoint(path, *state.policy);
+  const Checkpoint checkpoint = ParseCheckpoint(bytes, path, *state.policy);
   JsonObject meta(checkpoint.meta, path);
   const std::string method = meta.Text("method");
   const int64_t cases = meta.Int("cases", 0, kMost), planned = meta.Int("planned_updates", 0, kMost);

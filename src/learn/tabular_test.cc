@@ -69,8 +69,9 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
   cases.emplace_back(other_search, *policy, method.scoring);
   const std::vector<Memory> none;
   const std::vector<std::unique_ptr<Critic>> no_critics;
-  Player player(method, *policy, cases, none, no_critics);
-  std::vector<Play> plays = player.PlayUpdate(0, 0, 0, 1'000, 1, Random(4), {});
+  Alone one_rank;
+  Player player(method, *policy, cases, none, no_critics, one_rank);
+  std::vector<Play> plays = player.PlayUpdate(0, 0, 0, 1'000, 1, Random(4), {}).all;
   ASSERT_EQ(plays.size(), 3U);
   std::vector<Played> all;
   for (Play& play : plays) {
@@ -95,7 +96,7 @@ TEST(Tabular, RecallsManyEpisodesOfSeveralTasksAtOnce) {
   const EpisodeLoss loss = [&](const Play& play, size_t episode, const Likelihood& likelihood) {
     return rule.Loss(likelihood, *play.episodes[episode], play.weight[episode], 0.01);
   };
-  const auto batched = GradientOf(*policy, cases, plays, 100, loss, 2, {});
+  const auto batched = GradientOf(*policy, cases, plays, 100, loss, 2, one_rank, {});
   at::Tensor sum;
   for (const Play& play : plays) {
     for (size_t i = 0; i < play.episodes.size(); ++i) {

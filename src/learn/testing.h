@@ -87,8 +87,9 @@ struct OpenSearches {
 // A learner with searches of its own.
 class OpenLearner : private OpenSearches, public Learner {
  public:
-  OpenLearner(const Method& method, const Evaluators& evaluators, const Random& random, int64_t planned_updates)
-      : OpenSearches(evaluators), Learner(method, all, random, planned_updates) {}
+  OpenLearner(const Method& method, const Evaluators& evaluators, const Random& random, int64_t planned_updates,
+              Ranks* ranks = nullptr)
+      : OpenSearches(evaluators), Learner(method, all, random, planned_updates, ranks) {}
 };
 
 // The mean costs of so many updates of training, and then what the policy's own answer costs.

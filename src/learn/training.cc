@@ -258,10 +258,12 @@ class RunFolder {
 class Run {
  public:
   // `name`: of what learns.
-  Run(const TrainingRequest& request, std::string name, Learner& learner, const Json& config)
-      : request_(request), name_(std::move(name)), learner_(learner), folder_(request, config) {
-    if (request.resume && folder_.Has("last")) learner_.Load(folder_.Path("last"), false);
-    curve_ = folder_.CurveUpTo(learner_.updates());
+  Run(const TrainingRequest& request, std::string name, Learner& learner, const Json& config, Ranks& ranks)
+      : request_(request), name_(std::move(name)), learner_(learner), ranks_(ranks) {
+    if (ranks.first()) folder_.emplace(request, config);
+    if (ranks_.Any(request.resume && folder_ && folder_->Has("last"))) learner_.Load(Path("last"), false);
+    if (!folder_) return;
+    curve_ = folder_->CurveUpTo(learner_.updates());
     for (const CurvePoint& point : curve_) Judge(point);
   }
 
@@ -279,14 +281,17 @@ class Run {
     const auto left = [&] {
       return budget.evaluations == kNoEnd ? kNoEnd : budget.evaluations - learner_.evaluations();
     };
-    const auto over = [&] { return learner_.updates() >= learner_.planned_updates() || left() <= own || late(); };
+    // One clock may be ahead of the others, and a signal may reach one process alone.
+    const auto over = [&] {
+      return learner_.updates() >= learner_.planned_updates() || left() <= own || ranks_.Any(late());
+    };
     for (bool ended = learner_.updates() > 0 && over(); !ended;) {
       const std::optional<CurvePoint> updated =
           Update(left() == kNoEnd ? kNoEnd : std::max<int64_t>(left() - own, 1), [&] { return cancelled() || late(); });
       if (!updated) {
         SaveLast();
         learner_.AdoptDropped();
-        return !cancelled();
+        return !ranks_.Any(cancelled());
       }
       CurvePoint point = *updated;
       ended = over();
@@ -294,10 +299,10 @@ class Run {
       if (due && left() > 0) point.greedy_cost = learner_.GreedyCost();
       ended = ended || over();
       curve_.push_back(point);
-      folder_.Append(point);
+      if (folder_) folder_->Append(point);
       // `best` first: should the process end between the two, the run goes on from the older `last` and comes here
       // again.
-      if (Judge(point)) learner_.Save(folder_.Path("best"));
+      if (Judge(point) && folder_) learner_.Save(Path("best"));
       if (due) SaveLast();
       if (request_.progress) request_.progress(point, learner_.planned_updates());
     }
@@ -305,12 +310,14 @@ class Run {
   }
 
   // The policy that answers: that of the best checkpoint.
-  std::string answer() const { return folder_.Path(best_update_ > 0 ? "best" : "last"); }
+  std::string answer() const { return Path(best_update_ > 0 ? "best" : "last"); }
   int64_t best_update() const { return best_update_; }
   std::vector<CurvePoint> curve() && { return std::move(curve_); }
-  const std::shared_ptr<const FolderLock>& lock() const { return folder_.lock(); }
+  std::shared_ptr<const FolderLock> lock() const { return folder_ ? folder_->lock() : nullptr; }
 
  private:
+  std::string Path(std::string_view name) const { return fmt::format("{}/{}", request_.folder, name); }
+
   std::optional<CurvePoint> Update(int64_t evaluations, const std::function<bool()>& stop) {
     const std::optional<CurvePoint> point = learner_.Update(evaluations, Threads(), stop);
     if (point && point->diverged) {
@@ -318,8 +325,8 @@ class Run {
           "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
           "may help",
           name_, point->update,
-          folder_.Has("last") ? fmt::format("{} is the last good checkpoint", folder_.Path("last"))
-                              : "there was no checkpoint yet");
+          folder_ && folder_->Has("last") ? fmt::format("{} is the last good checkpoint", Path("last"))
+                                          : "there was no checkpoint yet");
     }
     return point;
   }
@@ -334,8 +341,9 @@ class Run {
   }
 
   void SaveLast() {
-    learner_.Save(folder_.Path("last"));
-    WriteFile(folder_.Path("curve.svg"), CurvePicture(curve_, name_));
+    if (!folder_) return;
+    learner_.Save(Path("last"));
+    WriteFile(Path("curve.svg"), CurvePicture(curve_, name_));
   }
 
   bool Judge(const CurvePoint& point) {
@@ -348,7 +356,8 @@ class Run {
   const TrainingRequest& request_;
   const std::string name_;
   Learner& learner_;
-  RunFolder folder_;
+  Ranks& ranks_;
+  std::optional<RunFolder> folder_{};  // of rank 0
   std::vector<CurvePoint> curve_;
   double best_cost_ = std::numeric_limits<double>::infinity();
   int64_t best_update_ = 0;
@@ -367,24 +376,60 @@ std::vector<TrainedCase> Answers(Learner& learner) {
   return answers;
 }
 
+// Throws Error where ranks cannot train this together.
+void CheckRanks(const TrainingRequest& request, const Learner& learner, const std::string& name, const Json& config,
+                Ranks& ranks) {
+  if (ranks.size() == 1) return;
+  if (ranks.size() > learner.plays()) {
+    throw Error(
+        "{} ranks cannot share the work of {}: an update of it has {} (workers, each in all ways to play), and each is "
+        "played by one rank; start at most as many, or give it more workers",
+        ranks.size(), name, Counted(learner.plays(), "play"));
+  }
+  for (const TrainingCase& each : request.cases) {
+    if (!each.evaluator.facts().exclusive || ranks.beside() == 1) continue;
+    throw Error(
+        "the evaluator {} measures on this machine, and {} ranks were started on it: start one on each, like mpirun "
+        "--map-by ppr:1:node",
+        each.evaluator.name(), ranks.beside());
+  }
+  // Ranks read their files by themselves, each on its own machine.
+  const std::string own = Dump(config), first = ranks.FromFirst([&] { return own; });
+  if (own == first) return;
+  const Json of_first = Json::parse(first), of_own = Json::parse(own);
+  for (const char* kind : {"cases", "tests"}) {
+    const Json &theirs = of_first.at(kind), &ours = of_own.at(kind);
+    for (size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
+      if (theirs[i] == ours[i]) continue;
+      throw Error("{} is another problem here ({}) than on rank 0 ({}); give all ranks the same files",
+                  ours[i].at("name").get<std::string>(), Dump(ours[i]), Dump(theirs[i]));
+    }
+  }
+  throw Error("this rank was started otherwise than rank 0; start all with the same arguments");
+}
+
 }  // namespace
 
 TrainingResult Train(const TrainingRequest& request) {
   BERTH_CHECK(request.checkpoint_every > 0);
+  Alone alone;
+  Ranks& ranks = request.ranks == nullptr ? alone : *request.ranks;
   const GroupedMethod planner(request.planner);
   const Method& method = planner.method();
   CheckUnseen(request.cases, request.tests);
   const Lessons cases(planner, request, request.cases), tests(planner, request, request.tests);
   const Random random(request.seed);
-  Learner learner(method, cases.searches, random);
+  Learner learner(method, cases.searches, random, 1, &ranks);
   const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update());
   learner.set_planned_updates(planned);
   if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
-  if (!tests.searches.empty()) tester.emplace(method, tests.searches, random);
+  if (!tests.searches.empty()) tester.emplace(method, tests.searches, random, 1, &ranks);
 
-  Run run(request, planner.name(), learner, ConfigJson(request, method, cases, tests));
+  const Json config = ConfigJson(request, method, cases, tests);
+  CheckRanks(request, learner, planner.name(), config, ranks);
+  Run run(request, planner.name(), learner, config, ranks);
   TrainingResult result{.planner = planner.name(), .planned_updates = planned, .finished = run.Go()};
   result.answer = planner.NameWithPolicy(run.answer());
   result.updates = learner.updates();

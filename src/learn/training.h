@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/ranks.h"
 #include "learn/curve.h"
 #include "placement/evaluator.h"
 #include "placement/grouping.h"
@@ -40,6 +41,9 @@ struct TrainingRequest {
   bool resume = false;  // goes on where the folder's last checkpoint stands
   int64_t checkpoint_every = 10;
   int64_t threads = 0;  // 0: as many as there are cores. The numbers do not depend on it
+  // What trains together, each with a request that says the same; null: this process alone. The numbers do not depend
+  // on how many they are. Rank 0 has the folder, which the others need not see, and the result.
+  Ranks* ranks = nullptr;
   // What else the caller needs to make the cases again; kept in config.json.
   std::vector<std::pair<std::string, std::string>> arguments{};
   std::function<void(const CurvePoint& point, int64_t planned_updates)> progress{};
@@ -76,6 +80,8 @@ struct TrainingResult {
 // Throws Error where a case cannot be learned on, a test is among the cases, the folder is there already (or, to
 // resume, is not, or is of another run), when another process trains in it, and when the loss is not finite: the last
 // good checkpoint stays then.
+// Of ranks also where their problems differ, where there are more of them than an update has plays, and where several
+// would measure on one machine at once.
 TrainingResult Train(const TrainingRequest& request);
 
 // The `arguments` of the run in a folder. Throws Error where there is none.

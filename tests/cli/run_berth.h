@@ -78,13 +78,14 @@ struct Outcome {
 
 struct RunOptions {
   std::string directory = ".";
-  double interrupt_after = 0;       // seconds until `signal`; 0: never
-  std::string interrupt_at{};       // or once this file is there
-  std::string interrupt_printed{};  // or once this was printed
-  int signal = SIGINT;              // Ctrl-C
-  int columns = 0;                  // how wide the terminal is; 0: there is none
-  std::string path{};               // where other programs are looked for; empty: as in the test itself
-  std::string error_to{};           // where standard error goes instead of Outcome::err
+  double interrupt_after = 0;           // seconds until `signal`; 0: never
+  std::string interrupt_at{};           // or once this file is there
+  std::string interrupt_printed{};      // or once this was printed
+  int signal = SIGINT;                  // Ctrl-C
+  int columns = 0;                      // how wide the terminal is; 0: there is none
+  std::string path{};                   // where other programs are looked for; empty: as in the test itself
+  std::string error_to{};               // where standard error goes instead of Outcome::err
+  std::vector<std::string> launcher{};  // a program, looked for in PATH, and its arguments, which starts berth
 };
 
 inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOptions& options = {}) {
@@ -102,10 +103,11 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
     if (options.columns > 0) ::setenv("COLUMNS", std::to_string(options.columns).c_str(), 1);
     std::vector<char*> list;
     std::string program = BERTH_BINARY;
+    for (const std::string& word : options.launcher) list.push_back(const_cast<char*>(word.c_str()));
     list.push_back(program.data());
     for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
     list.push_back(nullptr);
-    ::execv(program.c_str(), list.data());
+    ::execvp(list[0], list.data());
     ::_exit(98);
   }
   if (options.interrupt_after > 0) {
