@@ -20,20 +20,15 @@ namespace {
 
 // The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
 std::string MeanWithInterval(const std::vector<double>& ratio) {
-  const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += std::log(value);
-    return std::exp(sum / static_cast<double>(values.size()));
-  };
   Random random(1);
   std::vector<double> means;
   for (int i = 0; i < 2000; ++i) {
     std::vector<double> drawn;
     for (size_t k = 0; k < ratio.size(); ++k) drawn.push_back(ratio[random.Below(ratio.size())]);
-    means.push_back(mean(drawn));
+    means.push_back(GeometricMean(drawn));
   }
   std::ranges::sort(means);
-  return fmt::format("{:.3f} ({:.3f} to {:.3f})", mean(ratio), means[means.size() / 40],
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", GeometricMean(ratio), means[means.size() / 40],
                      means[means.size() - 1 - means.size() / 40]);
 }
 

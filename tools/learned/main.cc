@@ -23,6 +23,7 @@ constexpr Part kParts[] = {
     {"hdp", "the recurrent placers on training steps, beside people's rules", WriteHdp},
     {"gdp", "GDP where the optimum is known", WriteGdp},
     {"gdp-training", "GDP on training steps, beside people's rules", WriteGdpTraining},
+    {"gdp-transfer", "GDP's own claims: many graphs, and graphs never seen", WriteGdpTransfer},
     {"gdp-scale", "GDP on large graphs", WriteGdpScale},
     {"training-graphs", "Placeto's own table: training on two and four GPUs", WriteTrainingGraphs},
     {"families", "graphs never seen", WriteFamilies},
