@@ -89,6 +89,8 @@ void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string
 void WriteHdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "exec/statistics.h"
 #include "tools/learned/common.h"
 #include "tools/learned/rows.h"
@@ -25,15 +26,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Network {
   const char *name, *model;  // a family each
 };
-// GDP's, two layers each on two devices. Two of them smaller than their defaults.
-constexpr Network kTwo[] = {{"RNNLM", "rnnlm(layers=2)"},
-                            {"GNMT", "gnmt(layers=2,steps=10)"},
-                            {"Transformer-XL", "transformer_xl(layers=2)"},
-                            {"Inception-V3", "inception_v3(batch=32)"},
-                            {"AmoebaNet", "amoebanet(batch=32,cells=2)"},
-                            {"WaveNet", "wavenet(stacks=2)"}};
+// GDP's, two layers each on two devices; three of them smaller than their defaults.
+constexpr Network kTwo[] = {{"RNNLM", "rnnlm(layers=2,steps=10)"},          {"GNMT", "gnmt(layers=2,steps=4)"},
+                            {"Transformer-XL", "transformer_xl(layers=2)"}, {"Inception-V3", "inception_v3(batch=32)"},
+                            {"AmoebaNet", "amoebanet(batch=32,cells=2)"},   {"WaveNet", "wavenet(stacks=2)"}};
 // The same on eight, without GNMT.
-constexpr Network kEight[] = {{"RNNLM", "rnnlm(layers=8,steps=10)"},
+constexpr Network kEight[] = {{"RNNLM", "rnnlm(layers=8,steps=5)"},
                               {"Transformer-XL", "transformer_xl(layers=8)"},
                               {"Inception-V3", "inception_v3(batch=32)"},
                               {"AmoebaNet", "amoebanet(batch=32,cells=2)"},
@@ -43,6 +41,9 @@ constexpr const char* kLarge = "gnmt(layers=8,steps=80)";
 
 constexpr const char* kOne = "**gdp**";
 
+// Of the first draws of a policy that was trained on other graphs.
+constexpr const char* kTemperature = "8";
+
 // The policy without and with gates made from the whole graph.
 struct Form {
   const char *suffix, *planner;
@@ -50,16 +51,20 @@ struct Form {
 constexpr Form kForms[] = {{"", "gdp"}, {", superposition", "gdp(superposition=true)"}};
 
 struct Effort {
-  size_t graphs;        // of kTwo
-  size_t large_graphs;  // of kEight
-  int seeds, large_seeds;
-  int64_t updates, tuned_updates, large_updates;
-  const char* large;
+  size_t graphs;  // of kTwo or kEight
+  int seeds;
+  int64_t updates;        // on each graph, from nothing or before it is seen
+  int64_t tuned_updates;  // of a policy that was trained on others
 };
 
+Effort Of(bool quick, size_t graphs) {
+  return quick ? Effort{.graphs = 3, .seeds = 1, .updates = 3, .tuned_updates = 2}
+               : Effort{.graphs = graphs, .seeds = 1, .updates = 63, .tuned_updates = 12};
+}
+
 // What an update of gdp asks for, and its own answer at the end.
-constexpr int64_t kRollouts = 16;
-int64_t Evaluations(int64_t updates) { return updates * kRollouts + 1; }
+constexpr int64_t kRollouts = 16, kAnswer = 3;
+int64_t Evaluations(int64_t updates) { return updates * kRollouts + kAnswer; }
 
 const Row& Find(const Table& table, const std::string& title) {
   return *std::ranges::find(table.rows, title, &Row::title);
@@ -78,16 +83,18 @@ struct Lesson {
   double seconds = 0;  // of a processor
 };
 
+// Each update has a play on every graph, and follows the sum of their gradients.
 Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::vector<const Table*>& graphs,
-             const std::vector<const Table*>& tests, int64_t updates, uint64_t seed, const std::string& name) {
+             int64_t updates, uint64_t seed, const std::string& name) {
   const auto cases = [](const std::vector<const Table*>& tables) {
     std::vector<TrainingCase> list;
     for (const Table* table : tables) list.push_back({.name = table->title, .evaluator = *table->setup->evaluator});
     return list;
   };
   Lesson lesson{.folder = std::make_shared<Scratch>(name)};
+  const std::string on_all = catalogs.planners.NameWith(planner, "workers", fmt::format("{}", graphs.size()));
   const double before = ProcessorSeconds();
-  lesson.result = TrainOn(catalogs, planner, cases(graphs), cases(tests), updates, seed, *lesson.folder);
+  lesson.result = TrainOn(catalogs, on_all, cases(graphs), {}, updates, seed, *lesson.folder);
   lesson.seconds = ProcessorSeconds() - before;
   return lesson;
 }
@@ -98,18 +105,20 @@ struct Transfer {
   double zero_shot = 0;  // seconds, of its likeliest placement
   Outcome answer{};      // for what that takes
   Outcome tuned{};       // the policy trained on
+  Outcome sure{};        // the same from odds as they are
   Outcome drawn{};       // as many draws of it, with nothing learned from them
 };
 
 void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer) {
-  const std::string& answer = transfer.before.result.answer;
+  const std::string answer = catalogs.planners.NameWith(transfer.before.result.answer, "workers", "");
   const auto play = [&](const std::string& planner, int64_t evaluations) {
     return Play(catalogs, *table.setup, planner, evaluations, seed);
   };
-  transfer.answer = play(answer, 1);
+  transfer.answer = play(answer, kAnswer);
   transfer.zero_shot = transfer.answer.found;
   const std::string trains = catalogs.planners.NameWith(answer, "train", "true");
-  transfer.tuned = play(trains, Evaluations(updates));
+  transfer.tuned = play(catalogs.planners.NameWith(trains, "temperature", kTemperature), Evaluations(updates));
+  transfer.sure = play(trains, Evaluations(updates));
   transfer.drawn = play(Untrained(trains), Evaluations(updates));
 }
 
@@ -243,6 +252,33 @@ std::vector<const Table*> Without(std::span<const Table> tables, size_t left_out
   return list;
 }
 
+// Those of kTwo, each with what people do without a search.
+std::vector<Table> MakeTables(const Catalogs& catalogs, bool quick, const Effort& effort) {
+  std::vector<Table> tables;
+  for (size_t i = 0; i < effort.graphs; ++i) {
+    const auto& [name, model] = kTwo[quick ? std::size(kTwo) - 1 - i : i];  // the short form takes small ones
+    Table& table = tables.emplace_back(Table{.title = name, .setup = MakePorts(catalogs, model, "p100x2", true)});
+    table.sentence = fmt::format("`{}` ({} ops)", model, table.setup->problem->num_ops());
+    AddRules(table, effort.seeds, Evaluations(effort.updates));
+  }
+  return tables;
+}
+
+std::string Sentences(std::span<const Table> tables) {
+  std::vector<std::string> list;
+  for (const Table& table : tables) list.push_back(table.sentence);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+std::vector<Line> RuleLines(std::span<const Table> tables) {
+  std::vector<Line> lines;
+  for (const char* rule : {"`human`", "`heft`", "`metis`", "`first_fit`", "`auto`"}) {
+    lines.push_back(LineOf(rule, tables, rule, Found));
+    lines.back().evaluations = 0;
+  }
+  return lines;
+}
+
 void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Effort& effort) {
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
@@ -252,9 +288,8 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   for (size_t f = 0; f < std::size(kForms); ++f) {
     for (size_t seed = 0; seed < seeds; ++seed) {
       jobs.Add([&, f, seed] {
-        batch[f][seed] =
-            Learn(catalogs, kForms[f].planner, Without(tables, none), {}, effort.updates * static_cast<int64_t>(graphs),
-                  seed + 1, fmt::format("batch-{}-{}", f, seed));
+        batch[f][seed] = Learn(catalogs, kForms[f].planner, Without(tables, none), effort.updates, seed + 1,
+                               fmt::format("batch-{}-{}", f, seed));
       });
     }
     for (size_t g = 0; g < graphs; ++g) {
@@ -262,8 +297,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       for (size_t seed = 0; seed < seeds; ++seed) {
         jobs.Add([&, f, g, seed] {
           Transfer& transfer = held[f][g][seed];
-          transfer.before = Learn(catalogs, kForms[f].planner, Without(tables, g), {},
-                                  effort.updates * static_cast<int64_t>(graphs - 1), seed + 1,
+          transfer.before = Learn(catalogs, kForms[f].planner, Without(tables, g), effort.updates, seed + 1,
                                   fmt::format("held-{}-{}-{}", f, g, seed));
           Tune(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
         });
@@ -272,36 +306,11 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   }
   jobs.Run();
 
-  const Line one = LineOf("**gdp, one**", tables, kOne, Found);
-  const Line human = LineOf("`human`", tables, "`human`", Found);
-  std::vector<Line> lines;
-  const auto add = [&](const char* title, const std::string& row) {
+  std::vector<Line> lines = RuleLines(tables);
+  const Line human = lines[0], one = LineOf("**gdp, one**", tables, kOne, Found);
+  const auto add = [&](const std::string& title, const std::string& row) {
     lines.push_back(LineOf(title, tables, row, Found));
   };
-  for (const char* rule : {"`human`", "`heft`", "`metis`", "`first_fit`", "`auto`"}) {
-    add(rule, rule);
-    lines.back().evaluations = 0;
-  }
-  Line simple{.title = "the best simple search", .evaluations = Evaluations(effort.updates)};
-  Line as_long{.title = "the same, as many seconds as gdp"};
-  for (const Table& table : tables) {
-    const Row* best = nullptr;
-    for (const Row& row : table.rows) {
-      if (row.search && (best == nullptr || Median(Found(row)) < Median(Found(*best)))) best = &row;
-      if (!row.as_long_as.empty()) {
-        as_long.reached.push_back(Found(row));
-        as_long.processor.push_back(row.processor());
-      }
-    }
-    simple.reached.push_back(Found(*best));
-    simple.processor.push_back(best->processor());
-  }
-  lines.push_back(std::move(simple));
-  lines.push_back(std::move(as_long));
-  for (const Row& row : tables[0].rows) {
-    if (row.title.starts_with("hdp")) add(row.title.c_str(), row.title);
-  }
-  add("gdp, one, untrained", "gdp, untrained");
   lines.push_back(one);
   lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
   add("gdp, one, superposition", "gdp, superposition");
@@ -326,19 +335,20 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   }
   lines.push_back(LineOf("an untrained policy's likeliest", tables, "gdp, untrained",
                          [](const Row& row) { return row.Likeliest(); }));
-  lines.back().evaluations = 1;
+  lines.back().evaluations = kAnswer;
   const std::string from_nothing = fmt::format("from nothing, {} updates", effort.tuned_updates);
-  add(from_nothing.c_str(), "from nothing");
+  add(from_nothing, "from nothing");
   struct Cost {
     double before, tuned;
   };
   std::vector<Cost> costs;
   for (size_t f = 0; f < std::size(kForms); ++f) {
     const char* suffix = kForms[f].suffix;
-    Line zero{.title = fmt::format("**zero_shot{}**", suffix), .evaluations = 1};
+    Line zero{.title = fmt::format("**zero_shot{}**", suffix), .evaluations = kAnswer};
     Line tuned{.title = fmt::format("**finetune{}**, {} updates", suffix, effort.tuned_updates),
                .evaluations = Evaluations(effort.tuned_updates)};
     Line likeliest{.title = "its policy's likeliest", .evaluations = tuned.evaluations};
+    Line sure{.title = "finetune, odds as they are: `temperature=1`", .evaluations = tuned.evaluations};
     Line drawn{.title = "as many draws of the pretrained policy, nothing learned", .evaluations = tuned.evaluations};
     std::vector<double> before;
     for (size_t g = 0; g < graphs; ++g) {
@@ -356,7 +366,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
     costs.push_back({.before = Mean(before), .tuned = Mean(tuned.processor)});
-    for (Line* line : {&zero, &tuned, &likeliest, &drawn}) lines.push_back(std::move(*line));
+    for (Line* line : {&zero, &tuned, &likeliest, &sure, &drawn}) lines.push_back(std::move(*line));
   }
   Print(lines, one, human, tables);
 
@@ -369,22 +379,18 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
     fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", kForms[f].suffix, costs[f].before, Mean(one.processor),
                costs[f].tuned, saved > 0 ? fmt::format("{:.0f}", std::ceil(costs[f].before / saved)) : "never");
   }
-  fmt::print("\n### How soon gdp is as good as hdp\n\nAgainst the better of the two published sets of constants:\n\n");
-  PrintPace(tables, {"hdp as in the code", "hdp as in the paper"});
-  fmt::print("Against our own form of `hdp`:\n\n");
-  PrintPace(tables, {"hdp"});
+  fmt::print("\n");
 }
 
 void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const Table& large, const Effort& effort) {
-  const auto seeds = static_cast<size_t>(effort.large_seeds);
+  const auto seeds = static_cast<size_t>(effort.seeds);
   std::vector<std::vector<Transfer>> held(std::size(kForms), std::vector<Transfer>(seeds));
   Jobs jobs;
   for (size_t f = 0; f < std::size(kForms); ++f) {
     for (size_t seed = 0; seed < seeds; ++seed) {
       jobs.Add([&, f, seed] {
         Transfer& transfer = held[f][seed];
-        transfer.before = Learn(catalogs, kForms[f].planner, Without(lessons, lessons.size()), {},
-                                effort.large_updates * static_cast<int64_t>(lessons.size()), seed + 1,
+        transfer.before = Learn(catalogs, kForms[f].planner, Without(lessons, lessons.size()), effort.updates, seed + 1,
                                 fmt::format("large-{}-{}", f, seed));
         Tune(catalogs, large, effort.tuned_updates, seed + 1, transfer);
       });
@@ -394,10 +400,12 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
   std::vector<std::string> names;
   for (const Table& table : lessons) names.push_back(fmt::format("`{}`", table.title));
   fmt::print(
-      "### Held out and large\n\n`{}`, {} ops, on eight GPUs (`p100x8`), for a policy that was trained on {} there: no "
-      "GNMT among them.\n\n"
+      "## GDP on a large graph that it has not seen\n\nOne training step with `sgd` of `{}`, {} ops, on eight GPUs "
+      "(`p100x8`) under `parallel(contention=ports)`, for a policy that was trained on {} there with {} updates: no "
+      "GNMT "
+      "among them.\n\n"
       "| method | evaluations | ms | over `human` | seconds | pretraining, seconds |\n|---|---:|---:|---:|---:|---:|\n",
-      large.title, large.setup->problem->num_ops(), fmt::join(names, ", "));
+      large.title, large.setup->problem->num_ops(), fmt::join(names, ", "), effort.updates);
   const double human = Find(large, "`human`").outcome[0].found;
   const auto print = [&](const std::string& title, const std::vector<double>& evaluations,
                          const std::vector<double>& reached, double processor, const std::string& before) {
@@ -427,12 +435,14 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
     };
     const auto answer = [](const Transfer& t) -> const Outcome& { return t.answer; };
     const auto tuned = [](const Transfer& t) -> const Outcome& { return t.tuned; };
+    const auto sure = [](const Transfer& t) -> const Outcome& { return t.sure; };
     const auto drawn = [](const Transfer& t) -> const Outcome& { return t.drawn; };
     put(fmt::format("**zero_shot{}**", suffix), answer, [](const Transfer& t) { return t.zero_shot; });
     put(fmt::format("**finetune{}**, {} updates", suffix, effort.tuned_updates), tuned,
         [](const Transfer& t) { return t.tuned.found; });
     put("its policy's likeliest", tuned,
         [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); });
+    put("finetune, odds as they are: `temperature=1`", sure, [](const Transfer& t) { return t.sure.found; });
     put("as many draws of the pretrained policy, nothing learned", drawn,
         [](const Transfer& t) { return t.drawn.found; });
   }
@@ -441,68 +451,106 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
 
 }  // namespace
 
-void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) {
-  const Effort effort = quick ? Effort{.graphs = 3,
-                                       .large_graphs = 2,
-                                       .seeds = 1,
-                                       .large_seeds = 1,
-                                       .updates = 3,
-                                       .tuned_updates = 2,
-                                       .large_updates = 2,
-                                       .large = "gnmt(layers=8,steps=2)"}
-                              : Effort{.graphs = std::size(kTwo),
-                                       .large_graphs = std::size(kEight),
-                                       .seeds = 3,
-                                       .large_seeds = 3,
-                                       .updates = 125,
-                                       .tuned_updates = 12,
-                                       .large_updates = 125,
-                                       .large = kLarge};
-  const int64_t evaluations = Evaluations(effort.updates), few = Evaluations(effort.tuned_updates);
-  // Those on two devices, those to train on for the large one on eight, and that.
-  std::vector<Table> all;
-  std::vector<std::string> sizes;
-  for (size_t i = 0; i < effort.graphs; ++i) {
-    const auto& [name, model] = kTwo[quick ? std::size(kTwo) - 1 - i : i];  // the short form takes small ones
-    Table& table = all.emplace_back(Table{.title = name, .setup = MakePorts(catalogs, model, "p100x2", true)});
-    sizes.push_back(fmt::format("`{}` ({} ops)", model, table.setup->problem->num_ops()));
-    AddRules(table, effort.seeds, evaluations);
+void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
+  const Effort effort = Of(quick, std::size(kTwo));
+  std::vector<Table> tables = MakeTables(catalogs, quick, effort);
+  const int64_t evaluations = Evaluations(effort.updates);
+  const std::vector<std::string> published = {"hdp as in the code, 128 wide", "hdp as in the paper, 128 wide"};
+  for (Table& table : tables) {
     AddSearches(table, effort.seeds, evaluations, kOne);
+    const auto add = [&](const std::string& title, const std::string& planner) {
+      table.Add({.title = title, .planner = planner, .seeds = effort.seeds, .evaluations = evaluations});
+    };
+    add(published[0], "hdp(mode=code,hidden=128)");
+    add(published[1], "hdp(mode=paper,hidden=128)");
+    add("hdp", "hdp");
+    AddLearned(table, kOne, "gdp", effort.seeds, evaluations);
+  }
+  Measure(catalogs, "gdp-pace", tables);
+  fmt::print(
+      "## How soon GDP is as good as HDP\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
+      "`parallel(contention=ports)`, {} evaluations, {}. Times in ms, of a learned planner of the best placement that "
+      "it "
+      "scored; ratios are geometric means over the graphs.\n\n",
+      Sentences(tables), evaluations, Counted(effort.seeds, "seed"));
+  std::vector<Line> lines = RuleLines(tables);
+  const Line human = lines[0], one = LineOf(kOne, tables, kOne, Found);
+  Line simple{.title = "the best simple search", .evaluations = evaluations};
+  Line as_long{.title = "the same, as many seconds as gdp"};
+  for (const Table& table : tables) {
+    const Row* best = nullptr;
+    for (const Row& row : table.rows) {
+      if (row.search && (best == nullptr || Median(Found(row)) < Median(Found(*best)))) best = &row;
+      if (row.as_long_as.empty()) continue;
+      as_long.reached.push_back(Found(row));
+      as_long.processor.push_back(row.processor());
+    }
+    simple.reached.push_back(Found(*best));
+    simple.processor.push_back(best->processor());
+  }
+  lines.push_back(std::move(simple));
+  lines.push_back(std::move(as_long));
+  for (const std::string& row : {published[0], published[1], std::string("hdp"), std::string("gdp, untrained")}) {
+    lines.push_back(LineOf(row, tables, row, Found));
+  }
+  lines.push_back(one);
+  lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
+  Print(lines, one, human, tables);
+  fmt::print("### Against the better of the two published sets of constants\n\n");
+  PrintPace(tables, published);
+  fmt::print("### Against our own form of `hdp`\n\n");
+  PrintPace(tables, {"hdp"});
+}
+
+void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) {
+  const Effort effort = Of(quick, std::size(kTwo));
+  std::vector<Table> tables = MakeTables(catalogs, quick, effort);
+  const int64_t evaluations = Evaluations(effort.updates);
+  for (Table& table : tables) {
     const auto add = [&](const char* title, const std::string& planner, int64_t asks, int later = 0) {
       table.Add({.title = title, .planner = planner, .seeds = effort.seeds, .evaluations = asks, .later = later});
     };
-    add("hdp as in the code", "hdp(mode=code,hidden=128)", evaluations);
-    add("hdp as in the paper", "hdp(mode=paper,hidden=128)", evaluations);
-    add("hdp", "hdp", evaluations);
     add("gdp, untrained", Untrained("gdp"), evaluations);
     // Each graph is in a batch of all, and in all but one of those that leave one out.
     const int later = static_cast<int>(effort.graphs) * effort.seeds;
     add(kOne, kForms[0].planner, evaluations, later);
     add("gdp, superposition", kForms[1].planner, evaluations, later);
-    add("from nothing", "gdp", few, static_cast<int>(std::size(kForms)) * effort.seeds);
+    add("from nothing", "gdp", Evaluations(effort.tuned_updates),
+        2 * static_cast<int>(std::size(kForms)) * effort.seeds);
   }
-  for (size_t i = 0; i < effort.large_graphs; ++i) {
+  Measure(catalogs, "gdp-transfer", tables);
+  fmt::print(
+      "## GDP on graphs never seen\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
+      "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
+      "on all "
+      "{} graphs, each in each of {} updates. *zero_shot*: the answer of a policy that was trained so on the other {}, "
+      "*finetune*: the same policy after {} updates on the graph ({} gradient steps), of what it scored the best.\n\n",
+      Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
+      effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates);
+  WriteMany(catalogs, tables, effort);
+}
+
+void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string&) {
+  const Effort effort = Of(quick, std::size(kEight));
+  const char* const model_of_large = quick ? "gnmt(layers=8,steps=2)" : kLarge;
+  std::vector<Table> tables;
+  for (size_t i = 0; i < effort.graphs; ++i) {
     const char* model = kEight[quick ? std::size(kEight) - 1 - i : i].model;
-    Table& table = all.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)});
+    Table& table = tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)});
     table.Add({.planner = "gdp",
                .seeds = 0,
-               .evaluations = Evaluations(effort.large_updates),
-               .later = static_cast<int>(std::size(kForms)) * effort.large_seeds});
+               .evaluations = Evaluations(effort.updates),
+               .later = static_cast<int>(std::size(kForms)) * effort.seeds});
   }
   Table& large =
-      all.emplace_back(Table{.title = effort.large, .setup = MakePorts(catalogs, effort.large, "p100x8", true)});
+      tables.emplace_back(Table{.title = model_of_large, .setup = MakePorts(catalogs, model_of_large, "p100x8", true)});
+  const int64_t few = Evaluations(effort.tuned_updates);
   AddRules(large, 1, few);
-  AddLearned(large, "hdp", "hdp", effort.large_seeds, few);
-  AddLearned(large, "gdp, from nothing", "gdp", effort.large_seeds, few);
-  large.rows.back().later = static_cast<int>(std::size(kForms)) * effort.large_seeds;
-  Measure(catalogs, "gdp-transfer", all);
-  fmt::print(
-      "## GDP's own claims\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
-      "`parallel(contention=ports)`; times in ms.\n\n",
-      fmt::join(sizes, ", "));
-  const std::span<const Table> tables(all);
-  WriteMany(catalogs, tables.first(effort.graphs), effort);
-  WriteLarge(catalogs, tables.subspan(effort.graphs, effort.large_graphs), tables.back(), effort);
+  AddLearned(large, "hdp", "hdp", effort.seeds, few);
+  AddLearned(large, "gdp, from nothing", "gdp", effort.seeds, few);
+  large.rows.back().later = 2 * static_cast<int>(std::size(kForms)) * effort.seeds;
+  Measure(catalogs, "gdp-large", tables);
+  WriteLarge(catalogs, std::span<const Table>(tables).first(effort.graphs), large, effort);
 }
 
 }  // namespace berth::learned
