@@ -28,9 +28,10 @@ struct GdpOptions {
   GdpShape shape{};  // features and devices are the problem's
   std::string colocation, order;
   GdpFeatures features = GdpFeatures::kExtended;
-  bool symmetric = true;  // devices that may be swapped are named as is likeliest
-  bool coupled = true;    // ops of a layer, or a co-location group, are drawn together in some episodes
-  double near = 0;        // such a share of the placements is drawn near the best ones
+  bool symmetric = true;   // devices that may be swapped are named as is likeliest
+  bool coupled = true;     // ops of a layer, or a co-location group, are drawn together in some episodes
+  double near = 0;         // such a share of the placements is drawn near the best ones
+  double temperature = 1;  // how much flatter than the odds draws are at first
 };
 
 // Children after their parents, the last branch first: a path stays together.
@@ -254,6 +255,7 @@ class GdpPolicy : public Policy {
   }
 
   int64_t evaluations(const Task&) const override { return 1; }
+  int64_t greedy_evaluations(const Task&) const override { return options_.coupled ? 3 : 1; }
   // One pass over the graph serves them all.
   int64_t recalled_at_once() const override { return 1024; }
   int64_t replayed_decisions(const Task& task) const override {
@@ -274,8 +276,11 @@ class GdpPolicy : public Policy {
     const Coupling& coupling = couples && options.share < 0.5    ? task.layers
                                : couples && options.share < 0.75 ? task.colocated
                                                                  : none;
+    if (options.greedy) return Answer(task, log_probability, search, options);
+    const std::span<const float> all(log_probability.const_data_ptr<float>(),
+                                     static_cast<size_t>(log_probability.numel()));
     std::set<uint64_t> own;
-    const Memory* const memory = options.greedy ? nullptr : options.memory;
+    const Memory* const memory = options.memory;
     const auto seen = [&](const std::vector<int64_t>& device) {
       if (memory == nullptr || !options.distinct) return false;
       return memory->Has(device) || own.contains(memory->Key(device));
@@ -289,12 +294,13 @@ class GdpPolicy : public Policy {
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
       if (episodes.size() < near) episode->device = neighbours->Draw(random, seen);
-      double temperature = 1;
+      double temperature = std::pow(options_.temperature, std::max(1 - options.share, 0.0));
       for (int i = 0; i < kMostDraws && episode->device.empty(); ++i, temperature *= kFlatter) {
-        Draw(task, log_probability, coupling, options.greedy, temperature, random, *episode);
+        Draw(task, log_probability, coupling, temperature, random, *episode);
         if (i + 1 < kMostDraws && seen(episode->device)) episode->device.clear();
       }
-      Finish(task, log_probability, options.greedy, *episode);
+      if (options_.symmetric) NameLikeliest(task.class_of, all, episode->device);
+      Remember(all, *episode);
       if (memory != nullptr) own.insert(memory->Key(episode->device));
       devices.emplace_back(episode->device);
       episodes.push_back(std::move(episode));
@@ -323,8 +329,63 @@ class GdpPolicy : public Policy {
   }
 
  private:
-  void Draw(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling, bool greedy,
-            double temperature, Random& random, Episode& episode) const {
+  // The best of the likeliest placement and the likeliest ones whose co-location groups, or whole layers, stay
+  // together: on a graph that it has not seen the odds of a layer's ops say together what one op's leave open.
+  std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const at::Tensor& log_probability, Search& search,
+                                               const PlayOptions& options) const {
+    const Coupling none;
+    std::vector<const Coupling*> couplings{&none};
+    if (options_.coupled) couplings = {&none, &task.colocated, &task.layers};
+    if (options.evaluations > 0) couplings.resize(std::min(couplings.size(), static_cast<size_t>(options.evaluations)));
+    std::vector<std::unique_ptr<Episode>> episodes;
+    std::vector<std::span<const int64_t>> devices;
+    for (const Coupling* coupling : couplings) {
+      episodes.push_back(std::make_unique<Episode>());
+      DecideTogether(task, log_probability, *coupling, *episodes.back());
+      devices.emplace_back(episodes.back()->device);
+    }
+    const std::vector<double> costs = task.CostsOf(task.order, devices, search, options);
+    const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
+    std::vector<std::unique_ptr<Episode>> answer;
+    answer.push_back(std::move(episodes[costs.empty() ? 0 : best]));
+    if (!costs.empty()) answer[0]->cost.push_back(costs[best]);
+    return answer;
+  }
+
+  // The likeliest device of each op, or of each group, whose odds are the product of its ops' odds; where an op cannot
+  // run there, its own likeliest.
+  void DecideTogether(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling,
+                      Episode& episode) const {
+    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
+    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
+    const auto group_of = [&](size_t node) { return coupling.empty() ? node : coupling[node]; };
+    const std::span<const float> mask(task.mask.const_data_ptr<float>(), nodes * devices);
+    const auto likeliest = [&](const auto& odds, size_t row) {
+      const auto of_row = std::span(odds).subspan(row * devices, devices);
+      return static_cast<size_t>(std::ranges::max_element(of_row) - of_row.begin());
+    };
+    std::vector<double> sum((coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1) * devices);
+    for (size_t i = 0; i < nodes * devices; ++i) {
+      if (mask[i] == 0) sum[group_of(i / devices) * devices + i % devices] += static_cast<double>(all[i]);
+    }
+    for (size_t i = 0; i < nodes; ++i) {
+      const size_t device = likeliest(sum, group_of(i));
+      episode.device.push_back(static_cast<int64_t>(mask[i * devices + device] == 0 ? device : likeliest(all, i)));
+    }
+    Remember(all, episode);
+  }
+
+  // What the odds were of an episode's devices, all of them decided in one step.
+  static void Remember(std::span<const float> log_probability, Episode& episode) {
+    const size_t nodes = episode.device.size(), devices = log_probability.size() / nodes;
+    episode.step_of.assign(nodes, 0);
+    for (size_t i = 0; i < nodes; ++i) {
+      episode.log_prob.push_back(log_probability[i * devices + static_cast<size_t>(episode.device[i])]);
+    }
+  }
+
+  void Draw(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling, double temperature,
+            Random& random, Episode& episode) const {
     const size_t nodes = task.order.size(), devices = task.problem.num_devices();
     const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
     std::vector<float> flat(devices);
@@ -336,19 +397,8 @@ class GdpPolicy : public Policy {
         Flatten(row, temperature, flat);
         row = flat;
       }
-      episode.device.push_back(static_cast<int64_t>(greedy || shared.empty() ? Decide(row, greedy, random)
-                                                                             : DecideBy(row, shared[coupling[i]])));
-    }
-  }
-
-  // What an episode needs beside its devices.
-  void Finish(const GdpTask& task, const at::Tensor& log_probability, bool greedy, Episode& episode) const {
-    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
-    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
-    if (!greedy && options_.symmetric) NameLikeliest(task.class_of, all, episode.device);
-    episode.step_of.assign(nodes, 0);
-    for (size_t i = 0; i < nodes; ++i) {
-      episode.log_prob.push_back(all[i * devices + static_cast<size_t>(episode.device[i])]);
+      episode.device.push_back(
+          static_cast<int64_t>(shared.empty() ? Decide(row, false, random) : DecideBy(row, shared[coupling[i]])));
     }
   }
 
@@ -371,7 +421,8 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
       .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
       .symmetric = params.Bool("symmetric"),
       .coupled = params.Bool("coupled"),
-      .near = params.Real("near")};
+      .near = params.Real("near"),
+      .temperature = params.Real("temperature")};
   const SegmentShape& placer = options.shape.placer;
   if (placer.width % placer.heads != 0) {
     throw Error("gdp: hidden={} cannot be divided among heads={}; make it a multiple", placer.width, placer.heads);
@@ -417,11 +468,17 @@ void RegisterGdp(MethodCatalog& catalog) {
             Switch(
                 "coupled", "true",
                 "in the first half of training, or of every second round of it, the ops of a layer are drawn with one "
-                "random number, then those of a co-location group, in the last quarter each op by itself"),
+                "random number, then those of a co-location group, in the last quarter each op by itself; and the "
+                "policy answers with the best of three, the likeliest placements of ops, of these groups and of "
+                "layers"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16",
-                 0, 1)},
+                 0, 1),
+            Real("temperature", "1",
+                 "placements are drawn from odds that are so much flatter at first, and as they are at the end of a "
+                 "round: for a policy that was trained on other graphs, and is too sure of what it has not seen",
+                 1, 1e3)},
        .modes = {{"best",
                   {{"near", "0.85"},
                    {"baseline", "elite"},

@@ -232,6 +232,80 @@ TEST(Gdp, GoesOnFromACheckpointInItsSecondRound) {
   EXPECT_EQ(after.Greedy(0).cost, unbroken.Greedy(0).cost);
 }
 
+// Of what it answers with: the first placement is that of each op alone, in the last one layers stay together, and the
+// answer is the best of all.
+TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
+  Random random(13);
+  int better = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 20, .devices = 3, .forbidden = 0.2});
+    const auto simulated = Simulated(problem);
+    std::vector<std::pair<std::vector<DeviceId>, double>> asked;
+    const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+      EXPECT_EQ(FindViolation(problem, plan), std::nullopt);
+      const auto workspace = simulated->NewWorkspace();
+      const Score score = simulated->ScorePlan(plan, *workspace, {});
+      asked.emplace_back(std::vector<DeviceId>(plan.device.begin(), plan.device.end()), score.time);
+      return score;
+    });
+    testing::OpenLearner alone(Gdp(fmt::format("{},coupled=false", kSmall)), {evaluator}, Random(seed), 1),
+        together(Gdp(kSmall), {evaluator}, Random(seed), 1);
+    const double of_ops = alone.Greedy(0).cost, best = together.Greedy(0).cost;
+    ASSERT_EQ(asked.size(), 4U);
+    EXPECT_EQ(asked[1], asked[0]);
+    EXPECT_EQ(best, std::min({asked[1].second, asked[2].second, asked[3].second}) * problem.seconds_per_unit());
+    EXPECT_LE(best, of_ops);
+    better += best < of_ops ? 1 : 0;
+    GroupingCatalog groupings("grouping");
+    RegisterGroupings(groupings);
+    const Grouping layers = groupings.Make("layers", problem, {});
+    for (size_t group = 0; group < layers.num_groups(); ++group) {
+      // The only device on which a layer is split is one that some of its ops cannot use.
+      const auto ops = layers.ops_of(MakeId<GroupId>(group));
+      const auto device_of = [&](OpId op) { return asked[3].first[Index(op)]; };
+      const bool anywhere =
+          std::ranges::all_of(ops, [&](OpId op) { return std::ranges::max(problem.op_times(op)) < kCannotRun; });
+      if (!anywhere) continue;
+      for (const OpId op : ops) EXPECT_EQ(device_of(op), device_of(ops.front()));
+    }
+    // Within fewer evaluations it asks for fewer.
+    asked.clear();
+    EXPECT_EQ(together.Greedy(0, 2).cost, std::min(asked[0].second, asked[1].second) * problem.seconds_per_unit());
+    EXPECT_EQ(asked.size(), 2U);
+  }
+  EXPECT_GT(better, 0);
+}
+
+// A policy that has made up its mind draws the same again and again, and other placements where its odds are flattened;
+// at the end of a round it draws from its odds as they are.
+TEST(Gdp, DrawsFromFlatterOddsAtFirst) {
+  Random random(14);
+  const Problem problem = testing::RandomProblem(random, {.ops = 10, .devices = 2});
+  const auto simulated = Simulated(problem);
+  std::set<std::vector<DeviceId>> drawn;
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+    drawn.emplace(plan.device.begin(), plan.device.end());
+    return simulated->ScorePlan(plan, *simulated->NewWorkspace(), {});
+  });
+  const std::string path = ::testing::TempDir() + "gdp_sure";
+  const std::string plain = fmt::format("{},coupled=false,distinct=false,restart_every=0", kSmall);
+  testing::OpenLearner sure(Gdp(plain + ",learning_rate=0.02,entropy=0,entropy_end=0"), {evaluator}, Random(1), 60);
+  for (int i = 0; i < 60; ++i) sure.Update(1'000'000, 1);
+  sure.Save(path);
+  const auto count = [&](const char* more, int64_t updates, int64_t of) {
+    testing::OpenLearner learner(Gdp(plain + ",learning_rate=0" + more), {evaluator}, Random(1), of);
+    learner.Load(path, true);
+    for (int64_t i = 0; i < updates; ++i) {
+      drawn.clear();
+      learner.Update(1'000'000, 1);
+    }
+    return drawn.size();
+  };
+  EXPECT_LE(count("", 1, 100), 4U);
+  EXPECT_GE(count(",temperature=50", 1, 100), 12U);
+  EXPECT_LE(count(",temperature=50", 100, 100), 4U);
+}
+
 TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(6);
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});

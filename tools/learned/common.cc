@@ -2,28 +2,47 @@
 
 #include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "cli/learning.h"
+
 namespace berth::learned {
 
-namespace {
-
-// Of a processor that this thread has used, however busy the machine is.
 double ProcessorSeconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-}  // namespace
+Scratch::Scratch(const std::string& name)
+    : path_((std::filesystem::temp_directory_path() / fmt::format("berth-learned-{}-{}", ::getpid(), name)).string()) {
+  std::filesystem::remove_all(path_);
+}
+
+Scratch::~Scratch() { std::filesystem::remove_all(path_); }
+
+TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, const std::vector<TrainingCase>& cases,
+                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder) {
+  return Learning().train({.planner = planner,
+                           .groupings = &catalogs.groupings,
+                           .cases = cases,
+                           .tests = tests,
+                           .updates = updates,
+                           .seed = seed,
+                           .folder = folder.path(),
+                           .checkpoint_every = std::max<int64_t>(updates / 5, 1),
+                           .threads = 1});
+}
 
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
              uint64_t seed, int64_t threads) {
@@ -37,8 +56,9 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .progress =
            [&](const Progress& progress) {
              const double seconds = progress.best.value() * unit;
-             if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().second)) return;
-             outcome.improvements.emplace_back(progress.evaluations, seconds);
+             if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().found)) return;
+             outcome.improvements.push_back(
+                 {.evaluations = progress.evaluations, .found = seconds, .processor = ProcessorSeconds() - before});
            },
        .threads = threads});
   outcome.processor = ProcessorSeconds() - before;
@@ -53,6 +73,12 @@ double Mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
 }
 
 void Jobs::Run() {

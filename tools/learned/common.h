@@ -5,21 +5,28 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/catalogs.h"
 #include "cli/problem_factory.h"
+#include "learn/training.h"
 
 namespace berth::learned {
+
+// The best so far has become better.
+struct Improvement {
+  int64_t evaluations = 0;  // up to and with this one
+  double found = 0;         // seconds, of the best
+  double processor = 0;     // seconds of the thread that asked, since the search began
+};
 
 // What one planner did on one problem with one seed.
 struct Outcome {
   double found = 0;  // seconds, of the best placement that was scored, whoever brought it up
   int64_t evaluations = 0;
   std::optional<Learned> learned{};
-  std::vector<std::pair<int64_t, double>> improvements{};  // after how many evaluations, to how many seconds
-  double processor = 0;                                    // seconds of the thread that asked
+  std::vector<Improvement> improvements{};
+  double processor = 0;  // seconds of the thread that asked
   double wall = 0;
 };
 
@@ -32,7 +39,28 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
 inline constexpr const char* kTuned =
     "mode=paper,reward=log,normalise=true,entropy=0.01,entropy_end=0,learning_rate=0.003,learning_rate_end=0.0003";
 
+// A folder that goes when it is done with.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& name);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// One policy on all cases, on one thread, as `berth train` does it.
+TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, const std::vector<TrainingCase>& cases,
+                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder);
+
+// Of a processor that this thread has used, however busy the machine is.
+double ProcessorSeconds();
+
 double Mean(const std::vector<double>& values);
+double GeometricMean(const std::vector<double>& values);
 
 // Runs jobs on all processors, in any order; each writes to a place of its own.
 class Jobs {
@@ -61,6 +89,9 @@ void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string
 void WriteHdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures);
 

@@ -1,7 +1,6 @@
 // Policies on graphs that they have never seen (Addanki et al. 2019, section 4.3): trained on a family, asked about
 // others of it, and set beside policies that were trained on those very graphs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,7 +11,6 @@
 
 #include "base/chart.h"
 #include "base/file.h"
-#include "cli/learning.h"
 #include "exec/statistics.h"
 #include "placement/grouping.h"
 #include "tools/learned/common.h"
@@ -50,36 +48,10 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
   return cases;
 }
 
-// A folder that goes when it is done with.
-class Scratch {
- public:
-  explicit Scratch(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("berth-learned-{}-{}", ::getpid(), name)) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-TrainingResult TrainOn(const std::string& planner, const std::vector<const Case*>& cases,
-                       const std::vector<const Case*>& tests, int64_t updates, uint64_t seed, const std::string& name) {
-  const Scratch folder(name);
-  static const Catalogs catalogs;
-  TrainingRequest request{.planner = planner,
-                          .groupings = &catalogs.groupings,
-                          .updates = updates,
-                          .seed = seed,
-                          .folder = folder.path(),
-                          .checkpoint_every = std::max<int64_t>(updates / 5, 1),
-                          .threads = 1};
-  for (const Case* each : cases) request.cases.push_back(each->training());
-  for (const Case* each : tests) request.tests.push_back(each->training());
-  return Learning().train(request);
+std::vector<TrainingCase> Lessons(const std::vector<const Case*>& cases) {
+  std::vector<TrainingCase> lessons;
+  for (const Case* each : cases) lessons.push_back(each->training());
+  return lessons;
 }
 
 std::vector<const Case*> Pointers(const std::vector<Case>& cases) {
@@ -177,9 +149,9 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
   for (size_t p = 0; p < policies.size(); ++p) {
     const auto add = [&](TrainingResult& to, std::vector<const Case*> on, std::vector<const Case*> test,
                          int64_t updates, size_t seed, std::string name) {
-      jobs.Add([&to, &planner = policies[p].second, on = std::move(on), test = std::move(test), updates, seed,
-                name = fmt::format("{}-{}-{}", p, name, seed)] {
-        to = TrainOn(planner, on, test, updates, seed + 1, name);
+      jobs.Add([&catalogs, &to, &planner = policies[p].second, on = std::move(on), test = std::move(test), updates,
+                seed, name = fmt::format("{}-{}-{}", p, name, seed)] {
+        to = TrainOn(catalogs, planner, Lessons(on), Lessons(test), updates, seed + 1, Scratch(name));
       });
     };
     // The published form plays two episodes per update where ours plays eight.

@@ -61,7 +61,9 @@ std::map<const Row*, double> Foresee(const Catalogs& catalogs, std::span<Table> 
     for (const Row& row : table.rows) {
       if (!row.planner.empty() && row.outcome.empty() && row.refused.empty() &&
           catalogs.planners.MakePlanner(row.planner)->facts().learned) {
-        probes.push_back({.table = &table, .row = &row, .few = std::max<int64_t>(row.evaluations / 100, 1)});
+        // At least a whole update of the widest, where the row has as many.
+        const int64_t few = std::max<int64_t>({row.evaluations / 100, std::min<int64_t>(row.evaluations / 3, 17), 1});
+        probes.push_back({.table = &table, .row = &row, .few = few});
       }
     }
   }
@@ -119,9 +121,9 @@ double After(const Outcome& outcome, double evaluations) {
       best = update.drawn;
     }
   } else {
-    for (const auto& [count, seconds] : outcome.improvements) {
-      if (static_cast<double>(count) > evaluations) break;
-      best = seconds;
+    for (const Improvement& each : outcome.improvements) {
+      if (static_cast<double>(each.evaluations) > evaluations) break;
+      best = each.found;
     }
   }
   return best;
@@ -267,8 +269,8 @@ void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> t
   for (Table& table : tables) {
     for (const Row& row : table.rows) {
       const double seconds = foreseen[row.as_long_as.empty() ? &row : &Find(table, row.as_long_as)];
-      planned += seconds * row.seeds;
-      runs += seconds > 0 ? row.seeds : 0;
+      planned += seconds * (row.seeds + row.later);
+      runs += seconds > 0 ? row.seeds + row.later : 0;
     }
   }
   fmt::print(stderr, "bench-learned: {} plans {:.2f} processor hours, for {} runs of learned planners and as long\n",

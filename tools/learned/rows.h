@@ -20,6 +20,7 @@ struct Row {
   int seeds = 1;
   int64_t evaluations = 0;
   std::string colour{};  // of its line in the picture; empty: it has none
+  int later = 0;         // runs as long as one of these, of others and after them, which the plan of hours counts
   bool search = false;   // one of those of which the best gets a learned row's seconds, too
   // The title of a learned row of the same table: this row is then the best of the searches once more, with as many
   // evaluations as take that row's median seconds of a processor. Measure says which and how many.
