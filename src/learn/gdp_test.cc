@@ -270,8 +270,9 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
     }
     // Within fewer evaluations it asks for fewer.
     asked.clear();
-    EXPECT_EQ(together.Greedy(0, 2).cost, std::min(asked[0].second, asked[1].second) * problem.seconds_per_unit());
-    EXPECT_EQ(asked.size(), 2U);
+    const double of_two = together.Greedy(0, 2).cost;
+    ASSERT_EQ(asked.size(), 2U);
+    EXPECT_EQ(of_two, std::min(asked[0].second, asked[1].second) * problem.seconds_per_unit());
   }
   EXPECT_GT(better, 0);
 }

@@ -361,6 +361,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       const auto took = [](const Transfer& t) { return t.tuned.processor; };
       add_to(tuned, [](const Transfer& t) { return t.tuned.found; }, took);
       add_to(likeliest, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); }, took);
+      add_to(sure, [](const Transfer& t) { return t.sure.found; }, [](const Transfer& t) { return t.sure.processor; });
       add_to(
           drawn, [](const Transfer& t) { return t.drawn.found; }, [](const Transfer& t) { return t.drawn.processor; });
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
