@@ -289,7 +289,7 @@ TEST(Gdp, DrawsFromFlatterOddsAtFirst) {
     return simulated->ScorePlan(plan, *simulated->NewWorkspace(), {});
   });
   const std::string path = ::testing::TempDir() + "gdp_sure";
-  const std::string plain = fmt::format("{},coupled=false,distinct=false,restart_every=0", kSmall);
+  const std::string plain = fmt::format("{},near=0,coupled=false,distinct=false,restart_every=0", kSmall);
   testing::OpenLearner sure(Gdp(plain + ",learning_rate=0.02,entropy=0,entropy_end=0"), {evaluator}, Random(1), 60);
   for (int i = 0; i < 60; ++i) sure.Update(1'000'000, 1);
   sure.Save(path);
