@@ -17,8 +17,9 @@ MoveSpace::MoveSpace(const Problem& problem, const Grouping& grouping) : problem
   size_t dropped = 0;
   grouped_ = std::make_unique<const Problem>(Grouped(problem, grouping, dropped));
   levels_.push_back(std::make_unique<const Level>(problem));
-  auto coarse = std::make_unique<const Level>(*grouped_);
-  if (coarse->units.size() < levels_.front()->units.size()) levels_.push_back(std::move(coarse));
+  if (Units(*grouped_).size() < levels_.front()->units.size()) {
+    levels_.push_back(std::make_unique<const Level>(*grouped_));
+  }
 }
 
 JudgedMoves::JudgedMoves(const MoveSpace& space, std::optional<MoveJudge> judge, size_t opinions, Opinion opinion)
