@@ -50,8 +50,7 @@ void Memory::Add(const Episode& episode) {
   if (std::isinf(cost)) return;
   const Kept added{.cost = cost, .device = episode.device, .key = key};
   Keep(best_, options_.kept, added);
-  Keep(of_all_rounds_, options_.kept, added);
-  Keep(parents_, options_.parents, added);
+  Keep(of_all_rounds_, kept_of_all_rounds(), added);
   if (model_ && cost > 0) model_->Learn(episode.device, cost);
 }
 
@@ -73,11 +72,11 @@ void Memory::Keep(std::vector<Kept>& best, int64_t most, const Kept& added) cons
 }
 
 void Memory::BeginRound(bool last) {
-  if (last) {
-    best_ = of_all_rounds_;
-  } else {
-    best_.clear();
-  }
+  best_.clear();
+  if (!last) return;
+  const auto kept =
+      std::span(of_all_rounds_).first(std::min(of_all_rounds_.size(), static_cast<size_t>(options_.kept)));
+  best_.assign(kept.begin(), kept.end());
 }
 
 nlohmann::json Memory::Save() const {
@@ -86,8 +85,7 @@ nlohmann::json Memory::Save() const {
     for (const Kept& kept : best) json.push_back({{"cost", kept.cost}, {"device", kept.device}});
     return json;
   };
-  return {
-      {"best", list(best_)}, {"of_all_rounds", list(of_all_rounds_)}, {"parents", list(parents_)}, {"drawn", drawn_}};
+  return {{"best", list(best_)}, {"of_all_rounds", list(of_all_rounds_)}, {"drawn", drawn_}};
 }
 
 std::vector<at::Tensor> Memory::State() const {
@@ -117,8 +115,7 @@ void Memory::Load(const nlohmann::json& json, const std::string& path, size_t de
     return best;
   };
   best_ = list("best", options_.kept);
-  of_all_rounds_ = list("of_all_rounds", options_.kept);
-  parents_ = list("parents", options_.parents);
+  of_all_rounds_ = list("of_all_rounds", kept_of_all_rounds());
   drawn_.clear();
   for (const nlohmann::json& key : saved.List("drawn")) {
     if (!key.is_number_unsigned()) throw saved.Mistake("drawn", "expected numbers");

@@ -2,6 +2,7 @@
 // 2018, memory augmented policy optimization; Oh et al. 2018, self-imitation learning).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -50,7 +51,9 @@ class Memory {
   // the best one.
   std::span<const Kept> best() const { return best_; }
   // The same of all rounds.
-  std::span<const Kept> parents() const { return parents_; }
+  std::span<const Kept> parents() const {
+    return std::span(of_all_rounds_).first(std::min(of_all_rounds_.size(), static_cast<size_t>(options_.parents)));
+  }
   // What the placements so far say of others; null where nothing is learned of that.
   const PairModel* model() const { return model_.get(); }
 
@@ -61,12 +64,13 @@ class Memory {
   std::vector<at::Tensor> State() const;
 
  private:
+  int64_t kept_of_all_rounds() const { return std::max(options_.kept, options_.parents); }
   void Keep(std::vector<Kept>& best, int64_t most, const Kept& added) const;
 
   MemoryOptions options_;
   int64_t decisions_;  // per episode
   std::vector<DeviceId> class_of_;
-  std::vector<Kept> best_{}, of_all_rounds_{}, parents_{};
+  std::vector<Kept> best_{}, of_all_rounds_{};
   std::unique_ptr<PairModel> model_{};
   std::set<uint64_t> drawn_{};
 };

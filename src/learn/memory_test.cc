@@ -105,7 +105,7 @@ TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
                                                            {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
                                                            {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
                                                            {"of_all_rounds", {1}},
-                                                           {"parents", {{{"cost", 1}, {"device", {0, 1}}}}},
+                                                           {"of_all_rounds", {{{"cost", 1}, {"device", {0, 1}}}}},
                                                            {"drawn", {"x"}}}) {
     nlohmann::json broken = memory.Save();
     broken[key] = value;

@@ -16,7 +16,7 @@
 namespace berth {
 namespace {
 
-constexpr int64_t kCheckpointVersion = 6;
+constexpr int64_t kCheckpointVersion = 7;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 nlohmann::json FoundJson(const PlanResult& found) {
