@@ -74,22 +74,8 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
       }
     }
   });
-  bool stopped = stop && stop();
-  if (ranks.size() > 1) {
-    Parcel parcel;
-    parcel(stopped);
-    for (const size_t number : mine) parts[number].Pack(parcel);
-    std::vector<std::string> all = ranks.Exchange(std::move(parcel).Take());
-    for (size_t r = 0; r < all.size(); ++r) {
-      if (static_cast<int64_t>(r) == ranks.rank()) continue;
-      Parcel theirs(std::move(all[r]));
-      bool told = false;
-      theirs(told);
-      stopped = stopped || told;
-      for (size_t number = r; number < parts.size(); number += all.size()) parts[number].Pack(theirs);
-    }
-  }
-  if (stopped) return std::nullopt;
+  const auto pack = [&](Parcel& parcel, size_t number) { parts[number].Pack(parcel); };
+  if (ShareOut(ranks, parts.size(), stop && stop(), pack)) return std::nullopt;
   Gradient whole;
   double squares = 0;
   for (size_t p = 0; p < parameters.size(); ++p) {

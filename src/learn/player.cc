@@ -7,6 +7,25 @@
 
 namespace berth {
 
+bool ShareOut(Ranks& ranks, size_t count, bool stopped, const std::function<void(Parcel&, size_t)>& pack) {
+  if (ranks.size() == 1) return stopped;
+  Parcel mine;
+  mine(stopped);
+  for (size_t i = 0; i < count; ++i) {
+    if (IsOf(ranks, i)) pack(mine, i);
+  }
+  std::vector<std::string> all = ranks.Exchange(std::move(mine).Take());
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (static_cast<int64_t>(r) == ranks.rank()) continue;
+    Parcel theirs(std::move(all[r]));
+    bool told = false;
+    theirs(told);
+    stopped = stopped || told;
+    for (size_t i = r; i < count; i += all.size()) pack(theirs, i);
+  }
+  return stopped;
+}
+
 LearnCase::LearnCase(Search& of, const Policy& policy, const ScoringOptions& options)
     : search(&of), task(policy.Prepare(of.problem())), scoring(ForLearning(of.evaluator(), options)), work(0) {
   task->class_of = InterchangeableDevices(of.evaluator());
@@ -125,20 +144,8 @@ Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_
                                       .stop = stop});
     plays[p].found = share.search->Found();
   });
-  bool stopped = stop && stop();
-  if (ranks_.size() == 1) return {.all = std::move(plays), .stopped = stopped};
-  Parcel parcel;
-  parcel(stopped);
-  for (const size_t p : own) Pack(parcel, plays[p]);
-  std::vector<std::string> all = ranks_.Exchange(std::move(parcel).Take());
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (static_cast<int64_t>(r) == ranks_.rank()) continue;
-    Parcel theirs(std::move(all[r]));
-    bool told = false;
-    theirs(told);
-    stopped = stopped || told;
-    for (size_t p = r; p < plays.size(); p += all.size()) Pack(theirs, plays[p]);
-  }
+  const bool stopped =
+      ShareOut(ranks_, plays.size(), stop && stop(), [&](Parcel& parcel, size_t p) { Pack(parcel, plays[p]); });
   return {.all = std::move(plays), .stopped = stopped};
 }
 

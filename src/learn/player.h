@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/ranks.h"
 #include "learn/critic.h"
 #include "learn/method.h"
+#include "learn/parcel.h"
 #include "learn/policy.h"
 #include "placement/search.h"
 
@@ -38,6 +40,10 @@ struct Play {
 
 // Which rank has number `i` of an update: a play, or a part of a gradient.
 inline bool IsOf(const Ranks& ranks, size_t i) { return static_cast<int64_t>(i) % ranks.size() == ranks.rank(); }
+
+// Each rank has made those of `count` that are its own; afterwards each has all of them. `pack` fills a parcel with
+// number `i`, or reads it. True where one of the ranks, at least, has `stopped`.
+bool ShareOut(Ranks& ranks, size_t count, bool stopped, const std::function<void(Parcel&, size_t)>& pack);
 
 // The same generators give the same plays on any number of threads and ranks. Each rank plays its own plays, and then
 // has those of all.
