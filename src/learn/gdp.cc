@@ -2,227 +2,29 @@
 // trains it. The paper's text and code were not at hand: this is a reconstruction from what is known, and
 // docs/decisions/0005-learning.md says what is certain, what is recalled, and what is a choice of ours.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/parameters.h"
 #include "learn/device_mask.h"
-#include "learn/gdp_features.h"
+#include "learn/gdp_neighbours.h"
 #include "learn/gdp_network.h"
+#include "learn/gdp_task.h"
 #include "learn/memory.h"
 #include "learn/method_parameters.h"
-#include "learn/node_task.h"
-#include "moves/judged_moves.h"
 
 namespace berth {
 namespace {
 
 struct GdpOptions {
   GdpShape shape{};  // features and devices are the problem's
-  std::string colocation, order;
-  GdpFeatures features = GdpFeatures::kExtended;
+  GdpTaskOptions task;
   bool symmetric = true;   // devices that may be swapped are named as is likeliest
-  bool coupled = true;     // ops of a layer, or a co-location group, are drawn together in some episodes
   double near = 0;         // such a share of the placements is drawn near the best ones
   double temperature = 1;  // how much flatter than the odds draws are at first
-};
-
-// Children after their parents, the last branch first: a path stays together.
-std::vector<int32_t> DepthFirst(const CoarseGraph& graph) {
-  std::vector<int32_t> order;
-  std::vector<uint8_t> seen(graph.size(), 0);
-  std::vector<std::pair<int32_t, size_t>> path;  // a node, and its next child
-  for (const int32_t root : graph.topological) {
-    if (seen[static_cast<size_t>(root)] != 0) continue;
-    seen[static_cast<size_t>(root)] = 1;
-    path.emplace_back(root, 0);
-    while (!path.empty()) {
-      auto& [node, next] = path.back();
-      const auto& children = graph.children[static_cast<size_t>(node)];
-      if (next == children.size()) {
-        order.push_back(node);
-        path.pop_back();
-        continue;
-      }
-      const int32_t child = children[next++];
-      if (seen[static_cast<size_t>(child)] != 0) continue;
-      seen[static_cast<size_t>(child)] = 1;
-      path.emplace_back(child, 0);
-    }
-  }
-  std::ranges::reverse(order);
-  return order;
-}
-
-std::vector<int32_t> OrderOf(const CoarseGraph& graph, const std::string& name) {
-  if (name == "depth_first") return DepthFirst(graph);
-  std::vector<int32_t> order = graph.topological;
-  if (name == "shuffled") {
-    Random random(graph.size());
-    random.Shuffle(std::span(order));
-  }
-  return order;
-}
-
-GdpInput MakeInput(const Problem& problem, const CoarseGraph& graph, std::span<const int32_t> order,
-                   const Grouping& layers, GdpFeatures which) {
-  const Graph& ops = problem.graph();
-  const auto nodes = static_cast<int64_t>(graph.size());
-  std::vector<int64_t> type;
-  std::vector<int32_t> position(graph.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    position[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
-    // The longest of its ops.
-    const auto members = graph.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(order[i])));
-    const OpId longest = *std::ranges::max_element(members, {}, [&](OpId op) {
-      double time = 0;
-      for (const double each : problem.op_times(op)) time += each < kCannotRun ? each : 0;
-      return time;
-    });
-    type.push_back(static_cast<int64_t>(Hasher().Add(ops.op_type(longest)).value() % kGdpTypes));
-  }
-  std::vector<std::pair<int32_t, int32_t>> entries;
-  for (const auto& [a, b] : graph.neighbours) {
-    const int32_t from = position[static_cast<size_t>(a)], to = position[static_cast<size_t>(b)];
-    entries.emplace_back(from, to);
-    entries.emplace_back(to, from);
-  }
-  const FeatureTable table = MakeGdpFeatures(problem, graph, which, order, layers);
-  const std::vector<int64_t> rows(order.begin(), order.end());
-  return {.type = torch::tensor(type, torch::kInt64),
-          .features = torch::tensor(table.value)
-                          .reshape({nodes, static_cast<int64_t>(table.columns)})
-                          .index_select(0, torch::tensor(rows, torch::kInt64)),
-          .neighbours = SparseRows(nodes, entries)};
-}
-
-// By node in the order, the group that its first op is in; empty where each is one of its own.
-using Coupling = std::vector<size_t>;
-
-Coupling CouplingOf(const Grouping& grouping, const CoarseGraph& graph, std::span<const int32_t> order) {
-  Coupling coupling;
-  for (const int32_t node : order) {
-    const OpId first = graph.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(node))).front();
-    coupling.push_back(Index(grouping.group_of(first)));
-  }
-  return coupling;
-}
-
-struct GdpTask : NodeTask {
-  GdpTask(const Problem& of, const GdpOptions& options)
-      : NodeTask(of, options.colocation), order(OrderOf(coarse, options.order)), mask(DeviceMask(coarse, order)) {
-    GroupingCatalog groupings("grouping");
-    RegisterGroupings(groupings);
-    const Grouping grouping = groupings.Make("layers", of, {});
-    input = MakeInput(of, coarse, order, grouping, options.features);
-    if (options.near > 0) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
-    if (!options.coupled) return;
-    layers = CouplingOf(grouping, coarse, order);
-    colocated = CouplingOf(groupings.Make("colocation", of, {}), coarse, order);
-  }
-
-  std::vector<int32_t> order;  // nodes as the network reads them
-  at::Tensor mask;             // nodes in this order x devices
-  GdpInput input{.type = {}, .features = {}, .neighbours = SparseRows(0, {})};
-  // What is drawn together: whole layers in the first half of a round, then what co-location joins, in the last
-  // quarter and in every second round each op by itself. Each op still has its own odds, from which one number that the
-  // group shares chooses: where they are alike, the group moves as a whole, and what is learned of it stays when its
-  // ops are drawn by themselves.
-  Coupling layers{}, colocated{};
-  std::unique_ptr<const MoveSpace> moves{};  // where some placements are drawn near others
-};
-
-// Draws placements near the best ones that the policy remembers: a few moves away from one, or each part as in one of
-// two. Where the memory has a model of costs, that chooses among a few of them.
-class Neighbours {
- public:
-  // Both outlive this.
-  Neighbours(const GdpTask& task, const Memory& memory)
-      : task_(task),
-        memory_(memory),
-        moves_(task.moves->units(task.moves->num_levels() - 1), task.moves->structure(task.moves->num_levels() - 1)),
-        placement_(task.problem.num_ops()),
-        device_of_node_(task.coarse.size()) {}
-
-  // Empty where each that it tried was `seen`.
-  template <typename Seen>
-  std::vector<int64_t> Draw(Random& random, const Seen& seen) {
-    std::vector<int64_t> chosen;
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < kCandidates; ++i) {
-      const std::vector<int64_t>& drawn = DrawOne(random);
-      if (seen(drawn)) continue;
-      if (memory_.model() == nullptr) return drawn;
-      const double guess = memory_.model()->Guess(drawn);
-      if (guess < least || chosen.empty()) {
-        least = guess;
-        chosen = drawn;
-      }
-    }
-    return chosen;
-  }
-
- private:
-  static constexpr size_t kCandidates = 16;
-  static constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5;
-
-  // The better ones more often.
-  const std::vector<int64_t>& Parent(Random& random) const {
-    const double at = random.Uniform();
-    return memory_.parents()[static_cast<size_t>(at * at * static_cast<double>(memory_.parents().size()))].device;
-  }
-
-  const std::vector<int64_t>& DrawOne(Random& random) {
-    // Where nothing chooses, few of many moves help, and the best placement has to be climbed from.
-    const bool climbs = memory_.model() == nullptr;
-    drawn_ = climbs ? memory_.parents().front().device : Parent(random);
-    bool moves = true;
-    if (!climbs && random.Chance(kCrossed)) {
-      Cross(memory_.parents()[random.Below(memory_.parents().size())].device, random);
-      moves = random.Chance(kMovedToo);
-    }
-    if (!moves) return drawn_;
-    for (size_t i = 0; i < drawn_.size(); ++i) {
-      device_of_node_[static_cast<size_t>(task_.order[i])] = static_cast<int32_t>(drawn_[i]);
-    }
-    task_.placer.Place(device_of_node_, placement_);
-    do {
-      for (const auto& [op, to] : moves_.Draw(shapes_.Draw(random), placement_, random)) placement_[Index(op)] = to;
-    } while (!climbs && random.Chance(kAnotherMove));
-    task_.coarse.ReadBack(placement_, device_of_node_);
-    for (size_t i = 0; i < drawn_.size(); ++i) {
-      drawn_[i] = device_of_node_[static_cast<size_t>(task_.order[i])];
-    }
-    return drawn_;
-  }
-
-  // Nodes, co-location groups or layers have the devices of the other, each with even odds.
-  void Cross(const std::vector<int64_t>& other, Random& random) {
-    const std::array<const Coupling*, 3> couplings = {nullptr, &task_.colocated, &task_.layers};
-    const Coupling* const parts = couplings[random.Below(task_.layers.empty() ? 1 : couplings.size())];
-    takes_.clear();
-    for (size_t i = 0; i < drawn_.size(); ++i) {
-      const size_t part = parts == nullptr ? i : (*parts)[i];
-      while (takes_.size() <= part) takes_.push_back(random.Chance(0.5) ? 1 : 0);
-      if (takes_[part] != 0) drawn_[i] = other[i];
-    }
-  }
-
-  const GdpTask& task_;
-  const Memory& memory_;
-  MoveMaker moves_;
-  const ShapeChooser shapes_{};
-  std::vector<DeviceId> placement_;
-  std::vector<int32_t> device_of_node_;
-  std::vector<int64_t> drawn_{};
-  std::vector<uint8_t> takes_{};
 };
 
 // How often a placement is drawn that was drawn before, and how much flatter the odds become each time.
@@ -240,7 +42,7 @@ void Flatten(std::span<const float> log_probability, double temperature, std::sp
 class GdpPolicy : public Policy {
  public:
   GdpPolicy(const Problem& problem, const GdpOptions& options, const Random& random) : options_(options) {
-    options_.shape.features = static_cast<int64_t>(NumGdpFeatures(options.features, problem.num_devices()));
+    options_.shape.features = static_cast<int64_t>(NumGdpFeatures(options.task.features, problem.num_devices()));
     options_.shape.placer.outputs = static_cast<int64_t>(problem.num_devices());
     network_ = register_module("network", std::make_shared<GdpNetwork>(options_.shape, random));
   }
@@ -251,11 +53,11 @@ class GdpPolicy : public Policy {
           "gdp: its policy is for {}, the cluster of graph {} has {}: train one for as many devices, or use placeto",
           Counted(options_.shape.placer.outputs, "device"), problem.graph().name(), problem.num_devices());
     }
-    return std::make_unique<GdpTask>(problem, options_);
+    return std::make_unique<GdpTask>(problem, options_.task);
   }
 
   int64_t evaluations(const Task&) const override { return 1; }
-  int64_t greedy_evaluations(const Task&) const override { return options_.coupled ? 3 : 1; }
+  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 3 : 1; }
   // One pass over the graph serves them all.
   int64_t recalled_at_once() const override { return 1024; }
   int64_t replayed_decisions(const Task& task) const override {
@@ -270,9 +72,8 @@ class GdpPolicy : public Policy {
     const at::Tensor log_probability =
         MaskedLogSoftmax(network_->Forward(task.input, options.threads), task.mask).contiguous();
     std::vector<std::unique_ptr<Episode>> episodes;
-    std::vector<std::span<const int64_t>> devices;
     const Coupling none;
-    const bool couples = options_.coupled && options.round % 2 == 0;
+    const bool couples = options_.task.coupled && options.round % 2 == 0;
     const Coupling& coupling = couples && options.share < 0.5    ? task.layers
                                : couples && options.share < 0.75 ? task.colocated
                                                                  : none;
@@ -302,10 +103,9 @@ class GdpPolicy : public Policy {
       if (options_.symmetric) NameLikeliest(task.class_of, all, episode->device);
       Remember(all, *episode);
       if (memory != nullptr) own.insert(memory->Key(episode->device));
-      devices.emplace_back(episode->device);
       episodes.push_back(std::move(episode));
     }
-    const std::vector<double> costs = task.CostsOf(task.order, devices, search, options);
+    const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
     for (size_t i = 0; i < costs.size(); ++i) episodes[i]->cost.push_back(costs[i]);
     return episodes;
   }
@@ -324,8 +124,8 @@ class GdpPolicy : public Policy {
         "gdp with {} features, {} devices, hidden={}, sage={}, layers={}, heads={}, inner={}, segment={}, refine={}, "
         "order={}, colocation={}{}{}",
         shape.features, placer.outputs, placer.width, shape.sage_layers, placer.layers, placer.heads, placer.inner,
-        placer.segment, shape.refinements, options_.order, options_.colocation, placer.gated ? ", superposition" : "",
-        options_.symmetric ? ", symmetric" : "");
+        placer.segment, shape.refinements, options_.task.order, options_.task.colocation,
+        placer.gated ? ", superposition" : "", options_.symmetric ? ", symmetric" : "");
   }
 
  private:
@@ -335,16 +135,14 @@ class GdpPolicy : public Policy {
                                                const PlayOptions& options) const {
     const Coupling none;
     std::vector<const Coupling*> couplings{&none};
-    if (options_.coupled) couplings = {&none, &task.colocated, &task.layers};
+    if (options_.task.coupled) couplings = {&none, &task.colocated, &task.layers};
     if (options.evaluations > 0) couplings.resize(std::min(couplings.size(), static_cast<size_t>(options.evaluations)));
     std::vector<std::unique_ptr<Episode>> episodes;
-    std::vector<std::span<const int64_t>> devices;
     for (const Coupling* coupling : couplings) {
       episodes.push_back(std::make_unique<Episode>());
       DecideTogether(task, log_probability, *coupling, *episodes.back());
-      devices.emplace_back(episodes.back()->device);
     }
-    const std::vector<double> costs = task.CostsOf(task.order, devices, search, options);
+    const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
     const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
     std::vector<std::unique_ptr<Episode>> answer;
     answer.push_back(std::move(episodes[costs.empty() ? 0 : best]));
@@ -416,11 +214,12 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
                            .layers = params.Int("layers"),
                            .segment = params.Int("segment"),
                            .gated = params.Bool("superposition")}},
-      .colocation = params.Text("colocation"),
-      .order = params.Text("order"),
-      .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
+      .task = {.colocation = params.Text("colocation"),
+               .order = params.Text("order"),
+               .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
+               .coupled = params.Bool("coupled"),
+               .moves = params.Real("near") > 0},
       .symmetric = params.Bool("symmetric"),
-      .coupled = params.Bool("coupled"),
       .near = params.Real("near"),
       .temperature = params.Real("temperature")};
   const SegmentShape& placer = options.shape.placer;

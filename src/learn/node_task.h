@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,10 +16,14 @@ struct NodeTask : Task {
   NodeTask(const Problem& of, std::string_view colocation)
       : Task(of), coarse(MakeCoarseGraph(of, colocation)), placer(of, coarse) {}
 
-  // The costs of placements, in time units. Of each the device of every node in `order`, which names each node once;
-  // the rules are kept. Scored as one after another would be, on the search's threads; fewer where its budget or
-  // `options.stop` ended it.
+  // The placement of a device per node in `order`, which names each node once; the rules are kept.
+  void Place(std::span<const int32_t> order, std::span<const int64_t> device, std::span<DeviceId> placement) const;
+  // The costs of such placements, in time units. Scored as one after another would be, on the search's threads; fewer
+  // where its budget or `options.stop` ended it.
   std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::span<const int64_t>> devices,
+                              Search& search, const PlayOptions& options) const;
+  // The same of Episode::device.
+  std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::unique_ptr<Episode>> episodes,
                               Search& search, const PlayOptions& options) const;
 
   CoarseGraph coarse;

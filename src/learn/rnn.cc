@@ -99,11 +99,9 @@ class RnnPolicy : public Policy {
         episodes[i]->step_of.push_back(0);
       }
     }
-    std::vector<std::span<const int64_t>> devices_of;
-    for (const auto& episode : episodes) devices_of.emplace_back(episode->device);
     std::vector<double> costs;
-    if (devices_of.empty() || std::ssize(devices_of[0]) == task.num_groups()) {
-      costs = task.CostsOf(task.coarse.topological, devices_of, search, options);
+    if (episodes.empty() || std::ssize(episodes[0]->device) == task.num_groups()) {
+      costs = task.CostsOf(task.coarse.topological, episodes, search, options);
     }
     std::vector<std::unique_ptr<Episode>> played;
     for (size_t i = 0; i < episodes.size(); ++i) {
