@@ -15,7 +15,6 @@
 namespace berth {
 namespace {
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr size_t kLooks = 32;  // more found no more on the papers' networks
 
 // Per op and device: when the op can end there at the earliest. Every sum is one that the simulator makes, in its
@@ -72,11 +71,11 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
   for (size_t v = graph.num_ops(); v-- > 0;) {
     const auto op = MakeId<OpId>(v);
     double* const row = remaining.data() + v * devices;
-    double ends = kForever, passes = kForever;
-    windows.head[v] = windows.tail[v] = kForever;
+    double ends = kNever, passes = kNever;
+    windows.head[v] = windows.tail[v] = kNever;
     for (const DeviceId p : problem.cluster().ids()) {
       const double end = earliest_end[v * devices + Index(p)];
-      if (end == kForever) continue;
+      if (end == kNever) continue;
       double last = end;
       for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
         const auto tensor = MakeId<TensorId>(t);
@@ -86,7 +85,7 @@ double PathBound(const Problem& problem, const std::vector<double>& earliest_end
           row[Index(p)] = std::max(row[Index(p)], length);
         }
         for (const OpId consumer : graph.consumers(tensor)) {
-          double least = kForever;
+          double least = kNever;
           for (const DeviceId q : problem.cluster().ids()) {
             const double rest = problem.op_time(consumer, q) + remaining[Index(consumer) * devices + Index(q)];
             if (rest >= least) continue;

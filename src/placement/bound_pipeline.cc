@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -13,12 +12,10 @@
 namespace berth {
 namespace {
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
-
 // What is placed as a whole, on kinds of devices: devices on which every op takes the same time.
 struct Work {
   std::vector<double> devices;            // of each kind, how many
-  std::vector<std::vector<double>> time;  // by item, then kind; kForever where it cannot run
+  std::vector<std::vector<double>> time;  // by item, then kind; kNever where it cannot run
 };
 
 std::vector<std::vector<DeviceId>> KindsOfDevices(const Problem& problem) {
@@ -56,14 +53,14 @@ double WeightedWork(const Work& work, const std::vector<double>& weight, std::ve
   double sum = 0;
   for (const std::vector<double>& time : work.time) {
     size_t best = 0;
-    double least = kForever;
+    double least = kNever;
     for (size_t k = 0; k < time.size(); ++k) {
       if (const double weighted = time[k] * (weight[k] / work.devices[k]); weighted < least) {
         least = weighted;
         best = k;
       }
     }
-    if (least == kForever) continue;  // no plan at all; what is left still holds
+    if (least == kNever) continue;  // no plan at all; what is left still holds
     sum += least;
     slope[best] += time[best] / work.devices[best];
   }
@@ -107,7 +104,7 @@ Bound PipelineBound(const Evaluator& evaluator) {
   const Work work = MakeWork(problem);
   double largest = 0;
   for (const std::vector<double>& time : work.time) {
-    if (const double least = std::ranges::min(time); least < kForever) largest = std::max(largest, least);
+    if (const double least = std::ranges::min(time); least < kNever) largest = std::max(largest, least);
   }
   double spread = 0;
   if (work.devices.size() == 1) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <numeric>
 
 #include "placement/units.h"
@@ -11,15 +10,13 @@
 namespace berth {
 namespace {
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
-
 // Leaves that are off, or on with a value of their own; amounts are added to all leaves up to one; the largest of those
 // that are on. O(log leaves) each.
 class PrefixAdds {
  public:
   explicit PrefixAdds(size_t leaves) : width_(std::bit_ceil(std::max<size_t>(leaves, 1))) {
     added_.assign(2 * width_, 0);
-    most_.assign(2 * width_, -kForever);
+    most_.assign(2 * width_, -kNever);
   }
 
   // All leaves before `end`.
@@ -62,12 +59,12 @@ class PrefixAdds {
   std::vector<size_t> path_;
 };
 
-constexpr size_t kMostOps = 50'000;
+constexpr size_t kMostWindowOps = 50'000;
 
 // WindowBound of some ops, of which each does its `work`.
 double Spread(std::vector<OpId> ops, std::span<const double> head, std::span<const double> tail,
               std::span<const double> work) {
-  std::erase_if(ops, [&](OpId op) { return head[Index(op)] == kForever; });
+  std::erase_if(ops, [&](OpId op) { return head[Index(op)] == kNever; });
   std::ranges::sort(ops, [&](OpId a, OpId b) { return head[Index(a)] > head[Index(b)]; });
   std::vector<double> tails;
   for (const OpId op : ops) tails.push_back(tail[Index(op)]);
@@ -89,11 +86,11 @@ double Spread(std::vector<OpId> ops, std::span<const double> head, std::span<con
 
 // By op: the least of its times, each by the weight of its device; no part of a whole whose weights sum to 1 is less.
 std::vector<double> RatedTimes(const Problem& problem, std::span<const double> weight) {
-  std::vector<double> work(problem.num_ops(), kForever);
+  std::vector<double> work(problem.num_ops(), kNever);
   for (const OpId op : problem.graph().ops()) {
     for (size_t p = 0; p < weight.size(); ++p) {
       const double time = problem.op_time(op, MakeId<DeviceId>(p));
-      if (time < kForever) work[Index(op)] = std::min(work[Index(op)], weight[p] * time);
+      if (time < kNever) work[Index(op)] = std::min(work[Index(op)], weight[p] * time);
     }
   }
   return work;
@@ -204,12 +201,12 @@ double WindowBound(const Problem& problem, const Windows& windows, std::span<con
 }
 
 void RaiseWindows(const Problem& problem, std::span<const double> weight, size_t looks, Windows& windows) {
-  if (problem.num_ops() > kMostOps || problem.num_ops() < 3) return;
+  if (problem.num_ops() > kMostWindowOps || problem.num_ops() < 3) return;
   const Network forward = NetworkOf(problem.graph()), backward = Reversed(forward);
   const std::vector<double> work = RatedTimes(problem, weight);
   std::vector<double> least(problem.num_ops());
   for (const OpId op : problem.graph().ops()) least[Index(op)] = std::ranges::min(problem.op_times(op));
-  if (std::ranges::max(least) == kForever) return;
+  if (std::ranges::max(least) == kNever) return;
   const std::vector<uint32_t> before = Ancestors(forward), after = Ancestors(backward);
   const std::vector<uint8_t> alone = StandAlone(before, after, looks);
   RaiseHeads(forward, work, least, alone, windows.head);
@@ -222,13 +219,13 @@ double GroupBound(const Problem& problem, const Windows& windows) {
   double bound = 0;
   for (size_t unit = 0; unit < units.size(); ++unit) {
     if (units.ops(unit).size() < 2) continue;
-    double head = kForever, tail = kForever;
+    double head = kNever, tail = kNever;
     for (const OpId op : units.ops(unit)) {
       head = std::min(head, windows.head[Index(op)]);
       tail = std::min(tail, windows.tail[Index(op)]);
     }
     const double work = units.time(unit, units.fastest(unit));
-    if (head < kForever && work < kForever) bound = std::max(bound, head + work + tail);
+    if (head < kNever && work < kNever) bound = std::max(bound, head + work + tail);
   }
   return bound;
 }

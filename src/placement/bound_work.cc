@@ -9,8 +9,6 @@
 namespace berth {
 namespace {
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
-
 // For any weights of the devices that sum to 1, the weighted mean of the loads is at most the largest load (the
 // Lagrangian dual of the fractional assignment, whose value the best weights reach): with rates of fixed + shared *
 // weight, the sum over ops of their least rated time is a bound. `loads` receives what each device gets when every op
@@ -21,7 +19,7 @@ double RatedWork(const Problem& problem, const std::vector<double>& rate, std::v
   for (const OpId op : problem.graph().ops()) {
     const std::span<const double> times = problem.op_times(op);
     size_t best = 0;
-    double least = kForever;
+    double least = kNever;
     for (size_t p = 0; p < times.size(); ++p) {
       // A rate of 0 makes NaN of what cannot run, which is less than nothing.
       if (const double cost = rate[p] * times[p]; cost < least) {
@@ -40,9 +38,9 @@ double DearestOp(const Problem& problem, std::span<const double> rate) {
   double most = 0;
   for (const OpId op : problem.graph().ops()) {
     const std::span<const double> times = problem.op_times(op);
-    double least = kForever;
+    double least = kNever;
     for (size_t p = 0; p < times.size(); ++p) {
-      if (times[p] < kForever) least = std::min(least, rate[p] * times[p]);
+      if (times[p] < kNever) least = std::min(least, rate[p] * times[p]);
     }
     most = std::max(most, least);
   }

@@ -9,12 +9,11 @@
 namespace berth {
 namespace {
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr size_t kBlock = 128;  // gaps per block, at most
 
 // The shortest op of a device, or the shortest transfer of a port, as far as that is cheap to know.
 std::vector<Calendar> DeviceCalendars(const Problem& problem) {
-  std::vector<double> shortest(problem.num_devices(), kForever);
+  std::vector<double> shortest(problem.num_devices(), kNever);
   for (const OpId op : problem.graph().ops()) {
     const std::span<const double> times = problem.op_times(op);
     for (size_t d = 0; d < times.size(); ++d) shortest[d] = std::min(shortest[d], times[d]);
@@ -27,7 +26,7 @@ std::vector<Calendar> PortCalendars(const Problem& problem, bool incoming) {
   const bool by_latency = !problem.has_explicit_transfers() && !problem.graph().has_constants();
   std::vector<Calendar> ports;
   for (const DeviceId device : problem.cluster().ids()) {
-    double shortest = kForever;
+    double shortest = kNever;
     for (const DeviceId other : problem.cluster().ids()) {
       if (other == device) continue;
       const auto [from, to] = incoming ? std::pair(other, device) : std::pair(device, other);
@@ -41,9 +40,9 @@ std::vector<Calendar> PortCalendars(const Problem& problem, bool incoming) {
 }  // namespace
 
 Calendar::Calendar(double shortest) : shortest_(shortest) {
-  blocks_.push_back({.gaps = {{0, kForever}}});
-  block_end_.push_back(kForever);
-  block_longest_.push_back(kForever);
+  blocks_.push_back({.gaps = {{0, kNever}}});
+  block_end_.push_back(kNever);
+  block_longest_.push_back(kNever);
 }
 
 double Calendar::FirstGap(double from, double length) const {
@@ -59,7 +58,7 @@ double Calendar::FirstGap(double from, double length) const {
     }
   }
   BERTH_CHECK(false, "the last gap has no end");
-  return kForever;
+  return kNever;
 }
 
 void Calendar::Book(double start, double end) {
@@ -122,8 +121,8 @@ PartialSchedule::PartialSchedule(const Problem& problem, Contention contention, 
       device_(problem.num_ops(), -1),
       start_(problem.num_ops(), 0),
       end_(problem.num_ops(), 0),
-      arrival_(problem.graph().num_tensors() * problem.num_devices(), kForever),
-      input_arrival_(io_host ? problem.graph().num_inputs() * problem.num_devices() : 0, kForever),
+      arrival_(problem.graph().num_tensors() * problem.num_devices(), kNever),
+      input_arrival_(io_host ? problem.graph().num_inputs() * problem.num_devices() : 0, kNever),
       io_host_(io_host),
       devices_(DeviceCalendars(problem)),
       egress_(PortCalendars(problem, false)),
@@ -170,13 +169,13 @@ double PartialSchedule::Arrival(TensorId tensor, DeviceId to) {
   if (from == to) return request;
   const auto id = static_cast<int32_t>(tensor);
   const double known = arrival(false, id, to);
-  return known < kForever ? known : Send(false, id, from, to, request, problem_.transfer_time(tensor, from, to));
+  return known < kNever ? known : Send(false, id, from, to, request, problem_.transfer_time(tensor, from, to));
 }
 
 double PartialSchedule::InputArrival(InputId input, DeviceId to) {
   const auto id = static_cast<int32_t>(input);
   const double known = arrival(true, id, to);
-  if (known < kForever) return known;
+  if (known < kNever) return known;
   return Send(true, id, *io_host_, to, 0, problem_.transfer_time(problem_.graph().input_bytes(input), *io_host_, to));
 }
 
@@ -193,7 +192,7 @@ double PartialSchedule::Send(bool is_input, int32_t id, DeviceId from, DeviceId 
 // only grow, since ports only become busier.
 double PartialSchedule::LeastArrival(double there, double ready) const {
   if (contention_ == Contention::kNone || wanted_.size() < 2) return ready;
-  double least = there, first = kForever;
+  double least = there, first = kNever;
   for (const Transfer& transfer : wanted_) {
     least = std::max(least, transfer.alone + transfer.length);
     first = std::min(first, transfer.alone);
@@ -266,12 +265,12 @@ int64_t PartialSchedule::added_bytes(OpId op, DeviceId to) const {
   }
   for (const TensorId tensor : graph.inputs_of(op)) {
     const bool there =
-        device(graph.producer(tensor)) == to || arrival_[Index(tensor) * problem_.num_devices() + Index(to)] < kForever;
+        device(graph.producer(tensor)) == to || arrival_[Index(tensor) * problem_.num_devices() + Index(to)] < kNever;
     if (!there) bytes += graph.tensor_bytes(tensor);
   }
   if (io_host_) {
     for (const InputId input : graph.graph_inputs_of(op)) {
-      const bool there = input_arrival_[Index(input) * problem_.num_devices() + Index(to)] < kForever;
+      const bool there = input_arrival_[Index(input) * problem_.num_devices() + Index(to)] < kNever;
       if (!there) bytes += graph.input_bytes(input);
     }
   }

@@ -19,6 +19,8 @@ namespace berth {
 // Per op and device, in the Problem's time unit: row-major, num_ops x num_devices, contiguous. kCannotRun (infinity)
 // where the device cannot or must not run the op.
 inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
+// The time of what does not happen.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Ops that a runtime executes as one. Their times are those of the kernel, which one of them has, the others take none;
 // that holds as long as they share a device.

@@ -2,7 +2,6 @@
 // simulators' own code would not: nothing here runs through time.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -14,14 +13,12 @@
 #include "placement/evaluator.h"
 #include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
+#include "placement/timeline_check.h"
 #include "placement/verify_parts.h"
 #include "placement/verify_pipeline.h"
 
 namespace berth {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr size_t kMostFaults = 20;
 
 // A tensor or a graph input on its way; graph inputs come first.
 struct MoveKey {
@@ -31,14 +28,10 @@ struct MoveKey {
   auto operator<=>(const MoveKey&) const = default;
 };
 
-class Verifier {
+class ScheduleVerifier : TimelineCheck {
  public:
-  Verifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
-      : problem_(evaluator.problem()),
-        graph_(problem_.graph()),
-        facts_(evaluator.facts()),
-        plan_(plan),
-        timeline_(timeline) {}
+  ScheduleVerifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
+      : TimelineCheck(evaluator, plan, timeline) {}
 
   std::vector<std::string> Run() {
     if (!facts_.Is<ParallelFacts>() && !facts_.Is<SerialFacts>()) return {};
@@ -67,12 +60,6 @@ class Verifier {
   }
 
  private:
-  template <typename... Args>
-  void Fault(fmt::format_string<Args...> format, Args&&... args) {
-    if (faults_.size() < kMostFaults) faults_.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  DeviceId device(OpId op) const { return plan_.device[Index(op)]; }
   const OpRun& run(OpId op) const { return timeline_.ops[Index(op)]; }
   std::string_view name(DeviceId id) const { return problem_.cluster().device(id).name; }
   std::string name(const TransferRun& move) const {
@@ -562,13 +549,6 @@ class Verifier {
       Fault("what fills {} is not sorted", name(id));
   }
 
-  const Problem& problem_;
-  const Graph& graph_;
-  const EvaluatorFacts& facts_;
-  const PlanView& plan_;
-  const Timeline& timeline_;
-  std::vector<std::string> faults_;
-
   std::map<MoveKey, const TransferRun*> move_of_;
   std::map<OpId, double> input_ready_;
   std::vector<double> ready_;                          // per op
@@ -584,7 +564,7 @@ std::vector<std::string> Verify(const Evaluator& evaluator, const PlanView& plan
   if (facts.Is<PiecesFacts>()) return VerifyPieces(evaluator, plan, timeline);
   if (facts.Is<PlacetoFacts>()) return VerifyPlaceto(evaluator, plan, timeline);
   if (facts.Is<PartsFacts>()) return VerifyParts(evaluator, plan, timeline);
-  return Verifier(evaluator, plan, timeline).Run();
+  return ScheduleVerifier(evaluator, plan, timeline).Run();
 }
 
 }  // namespace berth

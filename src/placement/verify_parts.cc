@@ -8,14 +8,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "placement/timeline_check.h"
 
 namespace berth {
 namespace {
 
-class PartsVerifier {
+class PartsVerifier : TimelineCheck {
  public:
   PartsVerifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
-      : problem_(evaluator.problem()), graph_(problem_.graph()), plan_(plan), timeline_(timeline) {}
+      : TimelineCheck(evaluator, plan, timeline) {}
 
   std::vector<std::string> Run() {
     if (timeline_.score.time == kCannotRun) return {};  // some op is where it cannot run: there is no run
@@ -37,14 +38,6 @@ class PartsVerifier {
     DeviceId device{};
     double begin = 0, first = 0, last = 0, end = 0;
   };
-
-  template <typename... Args>
-  void Fault(fmt::format_string<Args...> format, Args&&... args) {
-    constexpr size_t kMostFaults = 20;
-    if (faults_.size() < kMostFaults) faults_.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  DeviceId device(OpId op) const { return plan_.device[Index(op)]; }
 
   bool LeavesItsDevice(OpId op) const {
     for (size_t t = graph_.first_output(op); t < graph_.end_output(op); ++t) {
@@ -208,13 +201,8 @@ class PartsVerifier {
     if (!needed.empty()) Fault("tensor {} is not sent", graph_.tensor_name(needed.begin()->first));
   }
 
-  const Problem& problem_;
-  const Graph& graph_;
-  const PlanView& plan_;
-  const Timeline& timeline_;
   std::vector<Group> parts_;
   std::map<OpId, size_t> part_of_;
-  std::vector<std::string> faults_;
 };
 
 }  // namespace

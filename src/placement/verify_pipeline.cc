@@ -12,23 +12,19 @@
 
 #include "base/error.h"
 #include "placement/expected_transfer.h"
+#include "placement/timeline_check.h"
 
 namespace berth {
 namespace {
 
-constexpr size_t kMostFaults = 20;
 // Sums of the same numbers in another order.
 constexpr double kSame = 1e-9;
 
 // What both models have in common: ops, the set of transfers with their lengths, lanes, static memory.
-class Verifier {
+class LaneVerifier : protected TimelineCheck {
  public:
-  Verifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
-      : problem_(evaluator.problem()),
-        graph_(problem_.graph()),
-        facts_(evaluator.facts()),
-        plan_(plan),
-        timeline_(timeline) {}
+  LaneVerifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
+      : TimelineCheck(evaluator, plan, timeline) {}
 
  protected:
   struct TransferKey {
@@ -40,12 +36,6 @@ class Verifier {
   };
   using Needed = std::map<TransferKey, double>;  // with its length
 
-  template <typename... Args>
-  void Fault(fmt::format_string<Args...> format, Args&&... args) {
-    if (faults_.size() < kMostFaults) faults_.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  DeviceId device(OpId op) const { return plan_.device[Index(op)]; }
   std::string_view name(DeviceId id) const { return problem_.cluster().device(id).name; }
   static bool Same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
@@ -138,18 +128,11 @@ class Verifier {
     if (timeline_.infeasible_because.empty() != feasible)
       Fault("the plan is explained by '{}'", timeline_.infeasible_because);
   }
-
-  const Problem& problem_;
-  const Graph& graph_;
-  const EvaluatorFacts& facts_;
-  const PlanView& plan_;
-  const Timeline& timeline_;
-  std::vector<std::string> faults_;
 };
 
-class PipelineVerifier : public Verifier {
+class PipelineVerifier : public LaneVerifier {
  public:
-  using Verifier::Verifier;
+  using LaneVerifier::LaneVerifier;
 
   std::vector<std::string> Run() {
     if (!CheckOps()) return faults_;
@@ -224,9 +207,9 @@ class PipelineVerifier : public Verifier {
   }
 };
 
-class PiecesVerifier : public Verifier {
+class PiecesVerifier : public LaneVerifier {
  public:
-  using Verifier::Verifier;
+  using LaneVerifier::LaneVerifier;
 
   std::vector<std::string> Run() {
     if (!CheckOps()) return faults_;

@@ -9,18 +9,15 @@
 #include "base/error.h"
 #include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
+#include "placement/timeline_check.h"
 
 namespace berth {
 namespace {
 
-class Verifier {
+class PlacetoVerifier : TimelineCheck {
  public:
-  Verifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
-      : problem_(evaluator.problem()),
-        graph_(problem_.graph()),
-        facts_(evaluator.facts()),
-        plan_(plan),
-        timeline_(timeline) {}
+  PlacetoVerifier(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline)
+      : TimelineCheck(evaluator, plan, timeline) {}
 
   std::vector<std::string> Run() {
     if (timeline_.score.time == kCannotRun) return {};  // some op is where it cannot run: there is no run
@@ -35,14 +32,6 @@ class Verifier {
   }
 
  private:
-  static constexpr size_t kMostFaults = 20;
-
-  template <typename... Args>
-  void Fault(fmt::format_string<Args...> format, Args&&... args) {
-    if (faults_.size() < kMostFaults) faults_.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  DeviceId device(OpId op) const { return plan_.device[Index(op)]; }
   const OpRun& run(OpId op) const { return timeline_.ops[Index(op)]; }
   double Rest(OpId op) const { return problem_.op_time(op, device(op)) != 0 ? facts_.As<PlacetoFacts>()->op_gap : 0; }
 
@@ -182,20 +171,14 @@ class Verifier {
     if (timeline_.score.fits() != (excess == 0)) Fault("feasible is wrong for an excess of {} bytes", excess);
   }
 
-  const Problem& problem_;
-  const Graph& graph_;
-  const EvaluatorFacts& facts_;
-  const PlanView& plan_;
-  const Timeline& timeline_;
   std::map<TensorId, const TransferRun*> move_of_;
   double last_ = 0;
-  std::vector<std::string> faults_;
 };
 
 }  // namespace
 
 std::vector<std::string> VerifyPlaceto(const Evaluator& evaluator, const PlanView& plan, const Timeline& timeline) {
-  return Verifier(evaluator, plan, timeline).Run();
+  return PlacetoVerifier(evaluator, plan, timeline).Run();
 }
 
 }  // namespace berth

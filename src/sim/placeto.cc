@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -17,8 +16,6 @@
 
 namespace berth {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The least of a multiple of four numbers, by four chains that a processor follows at once: half the time of a run is
 // here.

@@ -3,14 +3,12 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "placement/problem.h"
 #include "sim/snapshot.h"
 
 namespace berth {
-
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Slots {
  public:
