@@ -27,7 +27,7 @@ std::string Devices(const Instance& instance) {
     for (const auto& [kind, times] : instance.times_by_kind) names.push_back(Legible(kind));
     return fmt::format("none of its own; it has costs for devices of kind {}", JoinAnd(names));
   }
-  for (const DeviceId id : instance.cluster->ids()) names.push_back(Legible(instance.cluster->device(id).name));
+  for (const DeviceId id : instance.cluster->ids()) names.push_back(LegibleName(*instance.cluster, id));
   return fmt::format("{} of its own: {}", names.size(), JoinAnd(names));
 }
 

@@ -17,7 +17,7 @@ std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<dou
   const auto best = std::ranges::min_element(singles);
   if (best == singles.end() || !std::isfinite(*best)) return std::nullopt;
   const DeviceId device = MakeId<DeviceId>(static_cast<size_t>(best - singles.begin()));
-  return Rival{.name = Legible(problem.cluster().device(device).name) + " alone",
+  return Rival{.name = LegibleName(problem.cluster(), device) + " alone",
                .plan = {.device = std::vector<DeviceId>(problem.num_ops(), device)}};
 }
 

@@ -44,7 +44,7 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
     if (report.timeline.memory.empty()) break;
     const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
     if (peak > problem.memory_limit(device))
-      enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), Legible(problem.cluster().device(device).name)));
+      enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), LegibleName(problem.cluster(), device)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, though there may be one: give the search a larger --budget or another "

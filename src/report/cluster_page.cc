@@ -147,7 +147,7 @@ std::string ClusterPage(const Cluster& cluster) {
                                   count.guess, count.guess == 1 ? "guess" : "guesses"));
   std::vector<std::string> interchangeable;
   for (const DeviceId id : cluster.ids()) {
-    if (cluster.class_of(id) != id) interchangeable.push_back(Legible(cluster.device(id).name));
+    if (cluster.class_of(id) != id) interchangeable.push_back(LegibleName(cluster, id));
   }
   if (!interchangeable.empty()) {
     text += Wrap(fmt::format("{} {} the same as a device above, in all numbers: planners use that to search less.",

@@ -13,10 +13,6 @@
 namespace berth {
 namespace {
 
-std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Legible(problem.cluster().device(device).name);
-}
-
 // The device whose memory is fullest, with its peak: "gpu 97.5 MiB, 0.7 %".
 std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
   if (timeline.memory.empty()) return "-";
@@ -30,7 +26,7 @@ std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
   }
   const std::string share = PeakShare(problem, timeline, fullest);
   return fmt::format("{} on {}{}{}", ToString(Bytes{timeline.memory[Index(fullest)].peak_bytes}),
-                     DeviceName(problem, fullest), share.empty() ? "" : ", ", share);
+                     LegibleName(problem.cluster(), fullest), share.empty() ? "" : ", ", share);
 }
 
 // Ops of `a` that stand elsewhere in `b`, as "12 from gpu to cpu (6 Gather, 4 Concat and 2 others)", the largest groups
@@ -68,8 +64,8 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
       others -= types[t].second;
     }
     if (others > 0) names.push_back(Counted(others, "other"));
-    const std::string route_text = fmt::format("from {} to {} ({})", DeviceName(problem, route.first),
-                                               DeviceName(problem, route.second), JoinAnd(names));
+    const std::string route_text = fmt::format("from {} to {} ({})", LegibleName(problem.cluster(), route.first),
+                                               LegibleName(problem.cluster(), route.second), JoinAnd(names));
     if (sorted.size() == 1) {
       return fmt::format("moves {} of {} {}", Count(moved), Counted(static_cast<int64_t>(graph.num_ops()), "op"),
                          route_text);
@@ -93,7 +89,7 @@ std::string DescribeLoads(const Problem& problem, const RunSummary& summary) {
   std::vector<std::string> parts;
   for (const auto& [load, device] : loads) {
     if (parts.size() == 4) break;
-    parts.push_back(fmt::format("{} {}", DeviceName(problem, device), Percent(-load)));
+    parts.push_back(fmt::format("{} {}", LegibleName(problem.cluster(), device), Percent(-load)));
   }
   if (loads.size() > parts.size()) parts.push_back(fmt::format("{} others less", loads.size() - parts.size()));
   return JoinAnd(parts);
@@ -146,7 +142,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   if (objective.unit == Objective::Unit::kShare) columns.push_back({"objective", kRight});
   columns.push_back({"time", kRight, objective.unit == Objective::Unit::kShare ? 1 : 0});
   columns.push_back({"above bound", kRight});
-  for (const DeviceId device : singles) columns.push_back({"vs " + DeviceName(problem, device), kRight, 1});
+  for (const DeviceId device : singles) columns.push_back({"vs " + LegibleName(problem.cluster(), device), kRight, 1});
   columns.insert(columns.end(), {{"energy", kRight, 3},
                                  {"transfers", kRight, 4},
                                  {"fullest memory", kRight, 5},

@@ -12,10 +12,6 @@
 namespace berth {
 namespace {
 
-std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Legible(problem.cluster().device(device).name);
-}
-
 // Sums in another order differ by less.
 constexpr double kRounding = 1e-12;
 
@@ -81,7 +77,7 @@ class JointRules {
 // "cpu +1.21 ms", "cpu cannot", "cpu does not fit", "cpu -0.31 ms (not allowed)".
 std::string DescribeAlternative(const Evaluator& evaluator, OpId op, const Alternative& alternative, double value) {
   const Problem& problem = evaluator.problem();
-  const std::string name = DeviceName(problem, alternative.device);
+  const std::string name = LegibleName(problem.cluster(), alternative.device);
   if (!alternative.can_run) {
     const bool ruled_out = std::ranges::binary_search(problem.constraints().narrowed, op);
     return name + (ruled_out ? " not allowed" : " cannot");
@@ -119,7 +115,8 @@ std::string PathParagraph(const Problem& problem, const PlanReport& report) {
   for (const DeviceId device : problem.cluster().ids()) {
     const double time = summary.path_by_device[Index(device)];
     if (time > 0)
-      parts.push_back(fmt::format("computing on {} {}", DeviceName(problem, device), Percent(time / summary.makespan)));
+      parts.push_back(
+          fmt::format("computing on {} {}", LegibleName(problem.cluster(), device), Percent(time / summary.makespan)));
   }
   if (summary.path_transfers > 0) parts.push_back("transfers " + Percent(summary.path_transfers / summary.makespan));
   if (summary.path_other > 1e-9 * summary.makespan)
@@ -198,9 +195,9 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
   for (const OpExplanation& explained : explanation.ops) {
     const OpId op = explained.op;
     const OpRun& run = report.timeline.ops[Index(op)];
-    table.Add({Shorten(graph.op_name(op), 40), Shorten(graph.op_type(op), 20), DeviceName(problem, run.device),
-               ToString(problem.ToSeconds(run.end - run.start)), on_path[Index(op)] ? "*" : "",
-               Shorten(report.result.plan.cause_of(op), 50),
+    table.Add({Shorten(graph.op_name(op), 40), Shorten(graph.op_type(op), 20),
+               LegibleName(problem.cluster(), run.device), ToString(problem.ToSeconds(run.end - run.start)),
+               on_path[Index(op)] ? "*" : "", Shorten(report.result.plan.cause_of(op), 50),
                DescribeAlternatives(evaluator, explained, report.timeline.score.value())});
     better_elsewhere += std::ranges::any_of(explained.alternatives, [&](const Alternative& a) {
       const Score& now = report.timeline.score;

@@ -136,8 +136,7 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, bool energy) {
     for (const DeviceId to : cluster.ids()) {
       if (from == to) continue;
       const size_t at = Index(from) * count + Index(to);
-      const std::string name =
-          fmt::format("{} -> {}", Legible(cluster.device(from).name), Legible(cluster.device(to).name));
+      const std::string name = fmt::format("{} -> {}", LegibleName(cluster, from), LegibleName(cluster, to));
       // What is guessed in the same words is one guess.
       finder.Add("latency", name, 0, cluster.link(from, to).latency, kDetect,
                  [at](auto&, auto& links) -> Quantity& { return links[at].latency; });

@@ -16,12 +16,12 @@ void Append(Json::object_t& object, std::string_view key, Json value) {
   static_cast<Json::object_t::Container&>(object).emplace_back(std::string(key), std::move(value));
 }
 
-const std::string& DeviceName(const Problem& problem, DeviceId device) { return problem.cluster().device(device).name; }
+const std::string& NameOf(const Problem& problem, DeviceId device) { return problem.cluster().device(device).name; }
 
 Json Assignment(const Problem& problem, const Plan& plan) {
   Json::object_t assignment;
   for (const OpId op : problem.graph().ops()) {
-    Append(assignment, problem.graph().op_name(op), DeviceName(problem, plan.device[Index(op)]));
+    Append(assignment, problem.graph().op_name(op), NameOf(problem, plan.device[Index(op)]));
   }
   return assignment;
 }
@@ -29,7 +29,7 @@ Json Assignment(const Problem& problem, const Plan& plan) {
 Json PeakMemory(const Problem& problem, const Timeline& timeline) {
   Json peaks = Json::object();
   for (size_t d = 0; d < timeline.memory.size(); ++d) {
-    peaks[DeviceName(problem, MakeId<DeviceId>(d))] = timeline.memory[d].peak_bytes;
+    peaks[NameOf(problem, MakeId<DeviceId>(d))] = timeline.memory[d].peak_bytes;
   }
   return peaks;
 }
@@ -84,7 +84,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
   Json devices = Json::array();
   for (const DeviceId device : problem.cluster().ids()) {
     const DeviceUse& use = report.summary.devices[Index(device)];
-    devices.push_back({{"device", DeviceName(problem, device)},
+    devices.push_back({{"device", NameOf(problem, device)},
                        {"ops", use.ops},
                        {"busy_seconds", seconds(use.busy)},
                        {"received_bytes", use.bytes_in},
@@ -140,14 +140,14 @@ Json SimulationJson(const Evaluator& evaluator, const PlanReport& report) {
   for (const OpId op : graph.ops()) {
     const OpRun& run = report.timeline.ops[Index(op)];
     ops.push_back({{"name", graph.op_name(op)},
-                   {"device", DeviceName(problem, run.device)},
+                   {"device", NameOf(problem, run.device)},
                    {"start_seconds", seconds(run.start)},
                    {"end_seconds", seconds(run.end)}});
   }
   for (const TransferRun& transfer : report.timeline.transfers) {
     transfers.push_back({{"tensor", TransferName(graph, transfer)},
-                         {"from", DeviceName(problem, transfer.from)},
-                         {"to", DeviceName(problem, transfer.to)},
+                         {"from", NameOf(problem, transfer.from)},
+                         {"to", NameOf(problem, transfer.to)},
                          {"start_seconds", seconds(transfer.start)},
                          {"end_seconds", seconds(transfer.end)},
                          {"bytes", TransferBytes(graph, transfer)}});
@@ -171,7 +171,7 @@ Json ComparisonJson(const Evaluator& evaluator, const Comparison& comparison) {
     Json speedups = Json::object();
     for (const DeviceId device : problem.cluster().ids()) {
       const double single = comparison.single_device_time()[Index(device)];
-      speedups[DeviceName(problem, device)] = FiniteOrNull(single / row.report.timeline.score.time);
+      speedups[NameOf(problem, device)] = FiniteOrNull(single / row.report.timeline.score.time);
     }
     result["speedup_over"] = std::move(speedups);
     results.push_back(std::move(result));
@@ -192,8 +192,7 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
   for (const auto& [op, others] : explanation.ops) {
     Json alternatives = Json::array();
     for (const Alternative& other : others) {
-      Json entry = {
-          {"device", DeviceName(problem, other.device)}, {"can_run", other.can_run}, {"allowed", other.allowed}};
+      Json entry = {{"device", NameOf(problem, other.device)}, {"can_run", other.can_run}, {"allowed", other.allowed}};
       if (other.can_run) {
         entry["feasible"] = other.score.fits();
         entry["score_seconds"] = problem.ToSeconds(other.score.time).value;
@@ -205,7 +204,7 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
     const OpRun& run = report.timeline.ops[Index(op)];
     ops.push_back({{"name", graph.op_name(op)},
                    {"type", graph.op_type(op)},
-                   {"device", DeviceName(problem, run.device)},
+                   {"device", NameOf(problem, run.device)},
                    {"start_seconds", problem.ToSeconds(run.start).value},
                    {"end_seconds", problem.ToSeconds(run.end).value},
                    {"cause", report.result.plan.cause_of(op)},
@@ -280,7 +279,7 @@ Json GraphJson(const Graph& graph) {
 Json SinglesJson(const Problem& problem, const std::vector<double>& times) {
   Json singles = Json::object();
   for (const DeviceId device : problem.cluster().ids()) {
-    singles[DeviceName(problem, device)] = FiniteOrNull(problem.ToSeconds(times[Index(device)]).value);
+    singles[NameOf(problem, device)] = FiniteOrNull(problem.ToSeconds(times[Index(device)]).value);
   }
   return singles;
 }
@@ -290,7 +289,7 @@ Json TypeTimesJson(const Problem& problem) {
   for (const TypeTimes& type : TimesByType(problem)) {
     Json devices = Json::object();
     for (const DeviceId device : problem.cluster().ids()) {
-      devices[DeviceName(problem, device)] = FiniteOrNull(type.seconds[Index(device)]);
+      devices[NameOf(problem, device)] = FiniteOrNull(type.seconds[Index(device)]);
     }
     types[std::string(type.op_type)] = std::move(devices);
   }

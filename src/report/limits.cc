@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kNamed = 4;  // tensors that a reason names
 
-std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Legible(problem.cluster().device(device).name);
-}
-
 // 14.875 ms given as 14.875 in a data set's milliseconds is the same: what rounding can make of one number.
 bool Equal(double value, double most) { return std::abs(value - most) <= 1e-12 * most; }
 
@@ -98,8 +94,8 @@ class Checker {
     for (const TransferRun* transfer : sorted) {
       if (parts.size() == kNamed) break;
       parts.push_back(fmt::format("{} from {} to {} ({})", Shorten(TransferName(problem_.graph(), *transfer), 40),
-                                  DeviceName(problem_, transfer->from), DeviceName(problem_, transfer->to),
-                                  ToString(Bytes{bytes(transfer)})));
+                                  LegibleName(problem_.cluster(), transfer->from),
+                                  LegibleName(problem_.cluster(), transfer->to), ToString(Bytes{bytes(transfer)})));
     }
     result.reason = fmt::format("the largest are {}", JoinAnd(parts));
     return result;
@@ -114,7 +110,7 @@ class Checker {
       const Device& device = problem_.cluster().device(id);
       const double makespan = report_.summary.makespan;
       const double busy = std::min(report_.summary.devices[Index(id)].busy, makespan);
-      parts.push_back(fmt::format("{} takes {} computing and {} idle", DeviceName(problem_, id),
+      parts.push_back(fmt::format("{} takes {} computing and {} idle", LegibleName(problem_.cluster(), id),
                                   JoulesText(problem_.ToSeconds(busy).value * device.watts_busy.value),
                                   JoulesText(problem_.ToSeconds(makespan - busy).value * device.watts_idle.value)));
     }

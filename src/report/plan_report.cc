@@ -18,10 +18,6 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-std::string DeviceName(const Problem& problem, DeviceId device) {
-  return Legible(problem.cluster().device(device).name);
-}
-
 std::string Traffic(int64_t transfers, int64_t bytes) {
   return transfers == 0 ? "-" : fmt::format("{} ({})", Count(transfers), ToString(Bytes{bytes}));
 }
@@ -33,13 +29,13 @@ std::string DescribeSingles(const Problem& problem, const std::vector<double>& t
   std::ranges::stable_sort(sorted, {}, [&](DeviceId device) { return times[Index(device)]; });
   std::vector<std::string> unable;
   for (const DeviceId device : problem.cluster().ids()) {
-    if (!std::isfinite(times[Index(device)])) unable.push_back(DeviceName(problem, device));
+    if (!std::isfinite(times[Index(device)])) unable.push_back(LegibleName(problem.cluster(), device));
   }
   constexpr size_t kShown = 6;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(sorted.size(), kShown); ++i) {
     const double time = times[Index(sorted[i])];
-    parts.push_back(fmt::format("{} {}", DeviceName(problem, sorted[i]), ToString(problem.ToSeconds(time))));
+    parts.push_back(fmt::format("{} {}", LegibleName(problem.cluster(), sorted[i]), ToString(problem.ToSeconds(time))));
   }
   if (sorted.size() > kShown) parts.push_back(fmt::format("{} slower ones", sorted.size() - kShown));
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
@@ -56,7 +52,7 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   const auto best = std::ranges::min_element(times);
   const double time = report.timeline.score.time;
   if (!std::isfinite(*best) || !(time > 0)) return "no single device runs the whole model";
-  const std::string name = DeviceName(problem, MakeId<DeviceId>(static_cast<size_t>(best - times.begin())));
+  const std::string name = LegibleName(problem.cluster(), MakeId<DeviceId>(static_cast<size_t>(best - times.begin())));
   const double bound = objective.is_time() ? report.bound.time : 0;
   const std::string most = bound > 0 ? fmt::format("; no plan has more than {}", Factor(*best / bound)) : "";
   if (time >= *best * (1 - 5e-4)) {
@@ -137,7 +133,7 @@ std::string DescribeEnd(SearchEnd ended) {
 std::string DescribeProblem(const Problem& problem) {
   const Graph& graph = problem.graph();
   std::vector<std::string> devices;
-  for (const DeviceId device : problem.cluster().ids()) devices.push_back(DeviceName(problem, device));
+  for (const DeviceId device : problem.cluster().ids()) devices.push_back(LegibleName(problem.cluster(), device));
   if (devices.size() > 6) {
     const size_t more = devices.size() - 5;
     devices.resize(5);
@@ -172,12 +168,10 @@ std::string DeviceTable(const Problem& problem, const PlanReport& report) {
   const double makespan = report.summary.makespan;
   for (const DeviceId device : problem.cluster().ids()) {
     const DeviceUse& use = report.summary.devices[Index(device)];
-    std::vector<std::string> row = {DeviceName(problem, device),
-                                    Count(use.ops),
-                                    ToString(problem.ToSeconds(use.busy)),
-                                    Percent(makespan > 0 ? use.busy / makespan : 0),
-                                    Traffic(use.transfers_in, use.bytes_in),
-                                    Traffic(use.transfers_out, use.bytes_out)};
+    std::vector<std::string> row = {
+        LegibleName(problem.cluster(), device),  Count(use.ops),
+        ToString(problem.ToSeconds(use.busy)),   Percent(makespan > 0 ? use.busy / makespan : 0),
+        Traffic(use.transfers_in, use.bytes_in), Traffic(use.transfers_out, use.bytes_out)};
     if (!report.timeline.memory.empty()) {
       row.push_back(ToString(Bytes{report.timeline.memory[Index(device)].peak_bytes}));
       row.push_back(PeakShare(problem, report.timeline, device));
@@ -200,8 +194,9 @@ std::string MemoryHolders(const Problem& problem, const Timeline& timeline, size
     if (memory.holders.size() > parts.size()) {
       parts.push_back(fmt::format("{} more", Count(static_cast<int64_t>(memory.holders.size() - parts.size()))));
     }
-    text += Wrap(fmt::format("{}: {} at {}: {}", DeviceName(problem, device), ToString(Bytes{memory.peak_bytes}),
-                             ToString(problem.ToSeconds(memory.peak_time)), JoinAnd(parts)));
+    text +=
+        Wrap(fmt::format("{}: {} at {}: {}", LegibleName(problem.cluster(), device), ToString(Bytes{memory.peak_bytes}),
+                         ToString(problem.ToSeconds(memory.peak_time)), JoinAnd(parts)));
   }
   return text;
 }

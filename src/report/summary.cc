@@ -167,7 +167,7 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
   const size_t busiest = summary.busiest();
   const double busy = summary.devices[busiest].busy / summary.makespan;
   const double waiting = summary.path_transfers / summary.makespan;
-  const std::string name = Legible(problem.cluster().device(MakeId<DeviceId>(busiest)).name);
+  const std::string name = LegibleName(problem.cluster(), MakeId<DeviceId>(busiest));
   if (busy >= 0.9) return fmt::format("{}, which computes {} of the time", name, Percent(busy));
   if (waiting >= 0.3) return fmt::format("transfers, which take {} of the critical path", Percent(waiting));
   std::string text = fmt::format("dependencies between ops: even the busiest device, {}, computes only {} of the time",

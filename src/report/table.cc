@@ -107,6 +107,8 @@ std::string Legible(std::string_view text) {
   return Shorten(result, kWhole);
 }
 
+std::string LegibleName(const Cluster& cluster, DeviceId device) { return Legible(cluster.device(device).name); }
+
 void SetPageWidth(size_t cells) { page_width = cells; }
 size_t PageWidth() { return page_width; }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "cluster/cluster.h"
 
 namespace berth {
 
@@ -57,6 +58,7 @@ std::string Shorten(std::string_view text, size_t width);
 // Printable, for names and for messages that quote them, which may be of any length: words are shortened to 200 cells,
 // the whole to 4000.
 std::string Legible(std::string_view text);
+std::string LegibleName(const Cluster& cluster, DeviceId device);
 
 std::string Percent(double share);  // 0.0723 -> "7.2 %"
 std::string Factor(double factor);  // 1.417 -> "1.42x"
