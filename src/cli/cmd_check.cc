@@ -19,7 +19,7 @@ auto Parsed(std::string_view option, const std::string& text, Parse parse) {
   }
 }
 
-int64_t ParseCount(std::string_view text) {
+int64_t ParseTransfers(std::string_view text) {
   int64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (code != std::errc() || end != text.data() + text.size() || count < 0)
@@ -34,7 +34,7 @@ Limits LimitsOf(const CheckArguments& arguments) {
     for (const std::string& memory : SplitList(list))
       limits.memory.push_back(Parsed("--max-memory", memory, ParseMemoryLimit));
   }
-  if (!arguments.transfers.empty()) limits.transfers = Parsed("--max-transfers", arguments.transfers, ParseCount);
+  if (!arguments.transfers.empty()) limits.transfers = Parsed("--max-transfers", arguments.transfers, ParseTransfers);
   if (!arguments.energy.empty()) limits.joules = Parsed("--max-energy", arguments.energy, ParseJoules);
   if (!arguments.gap.empty()) limits.gap = Parsed("--max-gap", arguments.gap, ParseShare);
   return limits;

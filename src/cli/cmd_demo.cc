@@ -164,7 +164,7 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
 // What was simulated so far, for real: this machine's cores as two devices. Its times are this machine's, now.
 std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   constexpr const char* kModel = "inception_v3";
-  constexpr size_t kPlans = 8, kProfileRuns = 10;
+  constexpr size_t kPlans = 8, kRuns = 10;
   constexpr double kDetectSeconds = 8;
   std::vector<int> cores = CoresFor(2).cores;
   if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
@@ -178,7 +178,7 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
-  strings.costs = ProfileToFile(*runtime, kProfileRuns, folder.Path("profile.json"));
+  strings.costs = ProfileToFile(*runtime, kRuns, folder.Path("profile.json"));
   const TunedModel tuned = TuneModel(
       catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
       [&](const std::string& text) { line.Show(text); }, runtime);

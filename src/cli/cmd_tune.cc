@@ -14,7 +14,6 @@ namespace berth {
 namespace {
 
 constexpr uint64_t kMostPlans = 10'000, kMostRuns = 10'000;
-constexpr size_t kProfileRuns = 20;
 
 }  // namespace
 

@@ -17,6 +17,9 @@ struct DeviceProfiles {
 // Each device runs the whole model so often. Throws Error where one cannot.
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs);
 
+// How often a command does that which needs a profile on its way.
+inline constexpr size_t kProfileRuns = 20;
+
 // The same, into a file; returns the costs that read it.
 std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path);
 

@@ -11,8 +11,6 @@
 namespace berth {
 namespace {
 
-constexpr size_t kFinalRuns = 15;
-
 std::string TuningTable(const Tuning& tuning) {
   using enum Table::Align;
   Table table({{"round", kRight},

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kRounds = 5;  // in which the plans are run; after each the prediction is corrected
 constexpr int kSearches = 3;   // per round, of each kind
 constexpr int64_t kEvaluations = 4000;
-constexpr size_t kFinalists = 3, kFinalRuns = 15;
+constexpr size_t kFinalists = 3;
 
 std::vector<PlanRun> FastestFirst(const std::vector<TunedPlan>& plans) {
   std::vector<PlanRun> order;

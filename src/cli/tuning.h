@@ -9,6 +9,9 @@
 
 namespace berth {
 
+// Of each plan that is run in turns at the end, and of the answer.
+inline constexpr size_t kFinalRuns = 15;
+
 struct TunedPlan {
   PlanRun run;
   size_t round = 0;  // from 1 on

@@ -14,9 +14,9 @@ namespace berth {
 namespace {
 
 // Provenance and source as text: "vendor (data sheet)".
-using Origin = std::string;
+using OriginText = std::string;
 
-Origin OriginOf(const Quantity& quantity) {
+OriginText OriginOf(const Quantity& quantity) {
   const std::string_view name = kProvenanceNames[static_cast<size_t>(quantity.provenance)];
   return quantity.source.empty() ? std::string(name) : fmt::format("{} ({})", name, quantity.source);
 }
@@ -77,13 +77,13 @@ std::string TimeText(double value) {
 std::string PlainText(double value) { return fmt::format("{}", value); }
 
 // A number, with its origin where that is not the default.
-std::string Number(std::string text, const Quantity& quantity, const Origin& otherwise) {
-  const Origin origin = OriginOf(quantity);
+std::string Number(std::string text, const Quantity& quantity, const OriginText& otherwise) {
+  const OriginText origin = OriginOf(quantity);
   return Scalar(origin == otherwise ? text : text + ' ' + origin);
 }
 
-Origin MostCommon(const std::vector<const Quantity*>& quantities) {
-  std::map<Origin, size_t> count;
+OriginText MostCommon(const std::vector<const Quantity*>& quantities) {
+  std::map<OriginText, size_t> count;
   for (const Quantity* quantity : quantities) ++count[OriginOf(*quantity)];
   const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
   return most == count.end() ? "guess" : most->first;
@@ -107,7 +107,7 @@ std::vector<const Quantity*> QuantitiesOf(const Device& device) {
 // The body of a device: equal for devices that `count` can repeat.
 class DeviceText {
  public:
-  explicit DeviceText(const Device& device, const Origin& file_origin) : origin_(MostCommon(QuantitiesOf(device))) {
+  explicit DeviceText(const Device& device, const OriginText& file_origin) : origin_(MostCommon(QuantitiesOf(device))) {
     Line("kind", Scalar(device.kind));
     if (origin_ != file_origin) Line("provenance", Scalar(origin_));
     if (device.memory) Line("memory", Number(MemoryText(device.memory->value), *device.memory, origin_));
@@ -155,7 +155,7 @@ class DeviceText {
     if (!items.empty()) Line(key, fmt::format("[{}]", fmt::join(scalars, ", ")));
   }
 
-  Origin origin_;
+  OriginText origin_;
   std::string text_;
 };
 
@@ -172,7 +172,7 @@ size_t RunLength(const Cluster& cluster, const std::vector<std::string>& bodies,
   return length;
 }
 
-std::string DevicesText(const Cluster& cluster, const Origin& file_origin) {
+std::string DevicesText(const Cluster& cluster, const OriginText& file_origin) {
   std::vector<std::string> bodies;
   for (const DeviceId id : cluster.ids()) bodies.push_back(DeviceText(cluster.device(id), file_origin).text());
   std::string text = "devices:\n";
@@ -189,7 +189,7 @@ std::string DevicesText(const Cluster& cluster, const Origin& file_origin) {
   return text;
 }
 
-std::string LinkText(const Link& link, const Origin& origin) {
+std::string LinkText(const Link& link, const OriginText& origin) {
   std::string text =
       fmt::format("latency: {}, bandwidth: {}", Number(TimeText(link.latency.value), link.latency, origin),
                   Number(BandwidthText(link.bandwidth.value), link.bandwidth, origin));
@@ -197,7 +197,7 @@ std::string LinkText(const Link& link, const Origin& origin) {
   return text;
 }
 
-std::string LinksText(const Cluster& cluster, const Origin& origin) {
+std::string LinksText(const Cluster& cluster, const OriginText& origin) {
   const size_t count = cluster.num_devices();
   if (count < 2) return "";
   std::vector<std::string> texts(count * count);
@@ -231,7 +231,7 @@ std::string WriteCluster(const Cluster& cluster) {
         of_links.insert(of_links.end(), {&cluster.link(from, to).latency, &cluster.link(from, to).bandwidth});
     }
   }
-  const Origin origin = MostCommon(of_links);
+  const OriginText origin = MostCommon(of_links);
   return fmt::format("name: {}\nprovenance: {}\n\n{}\n{}", Scalar(cluster.name()), Scalar(origin),
                      DevicesText(cluster, origin), LinksText(cluster, origin));
 }

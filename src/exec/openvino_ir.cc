@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-constexpr double kLimit = 600;  // seconds; large weights take their time
+constexpr double kWriteLimit = 600;  // seconds; large weights take their time
 
 std::vector<IrDevice> UsedDevices(const Cluster& cluster, std::span<const DeviceId> device) {
   std::vector<IrDevice> used;
@@ -48,7 +48,7 @@ WrittenIr WriteOpenVinoIr(const Problem& problem, std::span<const DeviceId> devi
   }
   question.update({{"do", "write_ir"}, {"devices", devices}, {"device", places}, {"to", xml}});
   WorkerProcess worker(OpenVinoProgram());
-  const nlohmann::json answer = worker.Ask(question, kLimit);
+  const nlohmann::json answer = worker.Ask(question, kWriteLimit);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
   for (size_t i = 0; i < written.devices.size(); ++i) {
     for (const auto& [key, value] : answer.at("devices").at(i).at("settings").items()) {

@@ -9,12 +9,12 @@
 namespace berth {
 namespace {
 
-constexpr double kLimit = 300;  // seconds; a large model is read in ten
+constexpr double kReadLimit = 300;  // seconds; a large model is read in ten
 
 nlohmann::json Ask(const std::string& path, nlohmann::json question) {
   WorkerProcess worker(OpenVinoProgram("reading " + path));
   question["model"] = std::filesystem::absolute(path).string();
-  nlohmann::json answer = worker.Ask(question, kLimit);
+  nlohmann::json answer = worker.Ask(question, kReadLimit);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
   return answer;
 }

@@ -76,7 +76,7 @@ class Inputs {
     BindSymbols(shapes);
     for (const onnx::ValueInfoProto* info : infos_) {
       const std::string where = fmt::format("{}: input '{}'", walk_.path, info->name());
-      Value value = ReadDeclared(*info);
+      OnnxValue value = ReadDeclared(*info);
       const auto& shape = info->type().tensor_type().shape();
       if (const auto asked = shapes.find(info->name()); asked != shapes.end()) {
         value.dims = asked->second;
@@ -221,7 +221,7 @@ class Inputs {
 SizeChanges Changes(const OnnxWalk& walk, const std::vector<size_t>& inputs) {
   SizeChanges changes;
   for (const size_t position : inputs) {
-    const Value& value = walk.pool[position];
+    const OnnxValue& value = walk.pool[position];
     const auto before = walk.file_shapes->dims.find(value.name);
     if (before == walk.file_shapes->dims.end() || before->second.size() != value.dims.size()) continue;
     for (size_t axis = 0; axis < value.dims.size(); ++axis) {
@@ -239,7 +239,7 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   std::vector<bool> needed(ops.size(), false);
   std::vector<size_t> stack;
   const auto need = [&](size_t position) {
-    const Value& value = walk.pool[position];
+    const OnnxValue& value = walk.pool[position];
     if (value.constant || value.node < 0 || value.scope != scope.id() || needed[static_cast<size_t>(value.node)])
       return;
     needed[static_cast<size_t>(value.node)] = true;
@@ -275,7 +275,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   std::map<size_t, size_t> tensor, parameter, input;  // by position in the pool
   int64_t total = 0;
   for (const size_t position : inputs) {
-    const Value& value = walk.pool[position];
+    const OnnxValue& value = walk.pool[position];
     const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
     AddBytes(total, bytes, walk.path);
     input[position] = builder.AddInput(bytes, std::string(value.name));
@@ -288,7 +288,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
     const size_t added = builder.AddOp(
         source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
     for (const size_t position : source.outputs) {
-      const Value& value = walk.pool[position];
+      const OnnxValue& value = walk.pool[position];
       const int64_t bytes = CheckedBytes(value, walk.path);
       AddBytes(total, bytes, walk.path);
       tensor[position] = builder.AddTensor(added, bytes, std::string(value.name), outputs.contains(position));
@@ -297,7 +297,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   }
   for (size_t added = 0; added < order.size(); ++added) {
     for (const size_t position : scope.ops()[order[added]].uses) {
-      const Value& value = walk.pool[position];
+      const OnnxValue& value = walk.pool[position];
       if (value.constant) {
         const auto [found, fresh] = parameter.try_emplace(position, 0);
         if (fresh) {
@@ -371,7 +371,7 @@ auto WalkAt(const onnx::ModelProto& model, const std::string& path, const Import
   // Twice where other sizes are asked for: the first walk tells what the sizes in the file mean.
   ShapeRecord file_shapes;
   walk_through({}, {}, nullptr, nullptr, [&](const OnnxWalk& walk, const OnnxScope&, const std::vector<size_t>&) {
-    for (const Value& value : walk.pool) {
+    for (const OnnxValue& value : walk.pool) {
       file_shapes.dims.emplace(value.name, value.dims);
       if (value.certainty != Certainty::kKnown) file_shapes.uncertain.emplace(value.name);
     }
@@ -390,7 +390,7 @@ onnx::ModelProto ParseOnnx(std::string_view content, const std::string& path) {
 TensorTypes FindTensorTypes(const onnx::ModelProto& model, const std::string& path, const ImportOptions& options) {
   return WalkAt(model, path, options, [](const OnnxWalk& walk, const OnnxScope& scope, const std::vector<size_t>&) {
     TensorTypes types;
-    for (const Value& value : walk.pool) {
+    for (const OnnxValue& value : walk.pool) {
       if (value.scope != scope.id() || value.is_sequence || value.is_optional) continue;
       types.emplace(value.name, TensorType{.type = value.type,
                                            .dims = value.dims,

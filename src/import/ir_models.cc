@@ -19,7 +19,7 @@ Window Square(int64_t side, int64_t stride = 1, int64_t pad = 0) { return {side,
 
 class IrBuilder {
  public:
-  struct Value {
+  struct IrValue {
     size_t layer;
     Dims dims;
   };
@@ -29,56 +29,58 @@ class IrBuilder {
   IrNet Take() { return std::move(net_); }
   void Note(std::string note) { net_.notes.push_back(std::move(note)); }
 
-  Value Layer(std::string_view type, const std::vector<Value>& inputs, Dims dims,
-              std::string_view element_type = "f32") {
+  IrValue Layer(std::string_view type, const std::vector<IrValue>& inputs, Dims dims,
+                std::string_view element_type = "f32") {
     IrLayer layer{.name = fmt::format("{}_{}", type, net_.layers.size()), .type = std::string(type)};
-    for (const Value& input : inputs) layer.inputs.push_back({input.layer, 0});
+    for (const IrValue& input : inputs) layer.inputs.push_back({input.layer, 0});
     if (type != "Result") layer.outputs.push_back({.dims = dims, .type = std::string(element_type)});
     net_.layers.push_back(std::move(layer));
     return {net_.layers.size() - 1, std::move(dims)};
   }
-  void Attribute(const Value& value, std::string_view key, std::string text) {
+  void Attribute(const IrValue& value, std::string_view key, std::string text) {
     net_.layers[value.layer].attributes.emplace(key, std::move(text));
   }
 
-  Value Input(Dims dims, std::string_view element_type = "f32") {
+  IrValue Input(Dims dims, std::string_view element_type = "f32") {
     return Layer("Parameter", {}, std::move(dims), element_type);
   }
-  void Result(const Value& value) { Layer("Result", {value}, value.dims); }
+  void Result(const IrValue& value) { Layer("Result", {value}, value.dims); }
   // A shape, axes, indices.
-  Value Indices(int64_t count) { return Layer("Const", {}, {count}, "i64"); }
-  Value Weight(const Dims& dims) { return Layer("Convert", {Layer("Const", {}, dims, "f16")}, dims); }
+  IrValue Indices(int64_t count) { return Layer("Const", {}, {count}, "i64"); }
+  IrValue Weight(const Dims& dims) { return Layer("Convert", {Layer("Const", {}, dims, "f16")}, dims); }
 
   // Two operands that broadcast to the first one's shape.
-  Value Binary(std::string_view type, const Value& x, const Value& y) { return Layer(type, {x, y}, x.dims); }
-  Value Unary(std::string_view type, const Value& x) { return Layer(type, {x}, x.dims); }
+  IrValue Binary(std::string_view type, const IrValue& x, const IrValue& y) { return Layer(type, {x, y}, x.dims); }
+  IrValue Unary(std::string_view type, const IrValue& x) { return Layer(type, {x}, x.dims); }
   // A layer that a constant tells how.
-  Value Shaped(std::string_view type, const Value& x, Dims dims) {
+  IrValue Shaped(std::string_view type, const IrValue& x, Dims dims) {
     const auto count = static_cast<int64_t>(dims.size());
     return Layer(type, {x, Indices(count)}, std::move(dims));
   }
-  Value Linear(const Value& x, int64_t features) {
+  IrValue Linear(const IrValue& x, int64_t features) {
     Dims dims = x.dims;
     dims.back() = features;
-    const Value product = Layer("MatMul", {x, Weight({x.dims.back(), features})}, dims);
+    const IrValue product = Layer("MatMul", {x, Weight({x.dims.back(), features})}, dims);
     return Binary("Add", product, Weight({1, features}));
   }
 
-  Value ConvBias(const Value& x, int64_t channels, const Window& w) {
-    const Value conv =
+  IrValue ConvBias(const IrValue& x, int64_t channels, const Window& w) {
+    const IrValue conv =
         Layer("Convolution", {x, Weight({channels, x.dims[1], w.height, w.width})}, Slide(x.dims, channels, w));
     return Binary("Add", conv, Weight({1, channels, 1, 1}));
   }
-  Value ConvUnit(const Value& x, int64_t channels, const Window& w) { return Unary("ReLU", ConvBias(x, channels, w)); }
-  Value Pool(std::string_view type, const Value& x, const Window& w) {
-    const Value pool = Layer(type, {x}, Slide(x.dims, x.dims[1], w));
+  IrValue ConvUnit(const IrValue& x, int64_t channels, const Window& w) {
+    return Unary("ReLU", ConvBias(x, channels, w));
+  }
+  IrValue Pool(std::string_view type, const IrValue& x, const Window& w) {
+    const IrValue pool = Layer(type, {x}, Slide(x.dims, x.dims[1], w));
     Attribute(pool, "kernel", fmt::format("{},{}", w.height, w.width));
     return pool;
   }
-  Value Concat(const std::vector<Value>& parts) {
+  IrValue Concat(const std::vector<IrValue>& parts) {
     Dims dims = parts.front().dims;
     dims[1] = 0;
-    for (const Value& part : parts) dims[1] += part.dims[1];
+    for (const IrValue& part : parts) dims[1] += part.dims[1];
     return Layer("Concat", parts, std::move(dims));
   }
 
@@ -91,25 +93,26 @@ class IrBuilder {
   IrNet net_;
 };
 
-using Value = IrBuilder::Value;
+using IrValue = IrBuilder::IrValue;
 
 // Global average, classifier and result.
-void Classify(IrBuilder& net, const Value& x) {
-  const Value mean = net.Shaped("ReduceMean", x, {x.dims[0], x.dims[1], 1, 1});
+void Classify(IrBuilder& net, const IrValue& x) {
+  const IrValue mean = net.Shaped("ReduceMean", x, {x.dims[0], x.dims[1], 1, 1});
   net.Result(net.Linear(net.Shaped("Reshape", mean, {x.dims[0], x.dims[1]}), 1000));
 }
 
 // He et al. 2015, with the stride in the 3x3 convolution.
 IrNet ResNet50(int64_t batch, int64_t side) {
   IrBuilder net("ir_resnet50");
-  Value x = net.Pool("MaxPool", net.ConvUnit(net.Input({batch, 3, side, side}), 64, Square(7, 2, 3)), Square(3, 2, 1));
+  IrValue x =
+      net.Pool("MaxPool", net.ConvUnit(net.Input({batch, 3, side, side}), 64, Square(7, 2, 3)), Square(3, 2, 1));
   int64_t width = 64;
   for (const int blocks : {3, 4, 6, 3}) {
     for (int block = 0; block < blocks; ++block) {
       const int64_t stride = block == 0 && width > 64 ? 2 : 1;
-      const Value narrow = net.ConvUnit(net.ConvUnit(x, width, Square(1)), width, Square(3, stride, 1));
-      const Value wide = net.ConvBias(narrow, 4 * width, Square(1));
-      const Value shortcut = block == 0 ? net.ConvBias(x, 4 * width, Square(1, stride)) : x;
+      const IrValue narrow = net.ConvUnit(net.ConvUnit(x, width, Square(1)), width, Square(3, stride, 1));
+      const IrValue wide = net.ConvBias(narrow, 4 * width, Square(1));
+      const IrValue shortcut = block == 0 ? net.ConvBias(x, 4 * width, Square(1, stride)) : x;
       x = net.Unary("ReLU", net.Binary("Add", wide, shortcut));
     }
     width *= 2;
@@ -122,7 +125,7 @@ IrNet ResNet50(int64_t batch, int64_t side) {
 class InceptionV3 {
  public:
   IrNet Make(int64_t batch, int64_t side) {
-    Value x = Rescale(net_.Input({batch, 3, side, side}));
+    IrValue x = Rescale(net_.Input({batch, 3, side, side}));
     x = net_.ConvUnit(x, 32, Square(3, 2));
     x = net_.ConvUnit(net_.ConvUnit(x, 32, Square(3)), 64, Square(3, 1, 1));
     x = net_.Pool("MaxPool", x, Square(3, 2));
@@ -143,47 +146,47 @@ class InceptionV3 {
   static constexpr Window kShortRow{.height = 1, .width = 3, .stride = 1, .pad_height = 0, .pad_width = 1};
   static constexpr Window kShortColumn{.height = 3, .width = 1, .stride = 1, .pad_height = 1, .pad_width = 0};
 
-  Value Rescale(const Value& x) {
-    std::vector<Value> channels;
+  IrValue Rescale(const IrValue& x) {
+    std::vector<IrValue> channels;
     const Dims plane = {x.dims[0], x.dims[2], x.dims[3]}, channel = {x.dims[0], 1, x.dims[2], x.dims[3]};
     for (int c = 0; c < 3; ++c) {
-      const Value gathered = net_.Layer("Gather", {x, net_.Indices(1), net_.Indices(1)}, plane);
-      const Value unsqueezed = net_.Layer("Unsqueeze", {gathered, net_.Indices(1)}, channel);
+      const IrValue gathered = net_.Layer("Gather", {x, net_.Indices(1), net_.Indices(1)}, plane);
+      const IrValue unsqueezed = net_.Layer("Unsqueeze", {gathered, net_.Indices(1)}, channel);
       channels.push_back(net_.Binary("Add", net_.Binary("Multiply", unsqueezed, net_.Weight({1})), net_.Weight({1})));
     }
     return net_.Concat(channels);
   }
-  Value Chain(Value x, const std::vector<std::pair<int64_t, Window>>& convs) {
+  IrValue Chain(IrValue x, const std::vector<std::pair<int64_t, Window>>& convs) {
     for (const auto& [channels, window] : convs) x = net_.ConvUnit(x, channels, window);
     return x;
   }
-  Value Pooled(const Value& x, int64_t channels) {
+  IrValue Pooled(const IrValue& x, int64_t channels) {
     return net_.ConvUnit(net_.Pool("AvgPool", x, Square(3, 1, 1)), channels, Square(1));
   }
-  Value BlockA(const Value& x, int64_t pooled) {
+  IrValue BlockA(const IrValue& x, int64_t pooled) {
     return net_.Concat({Chain(x, {{64, Square(1)}}), Chain(x, {{48, Square(1)}, {64, Square(5, 1, 2)}}),
                         Chain(x, {{64, Square(1)}, {96, Square(3, 1, 1)}, {96, Square(3, 1, 1)}}), Pooled(x, pooled)});
   }
-  Value BlockB(const Value& x) {
+  IrValue BlockB(const IrValue& x) {
     return net_.Concat({Chain(x, {{384, Square(3, 2)}}),
                         Chain(x, {{64, Square(1)}, {96, Square(3, 1, 1)}, {96, Square(3, 2)}}),
                         net_.Pool("MaxPool", x, Square(3, 2))});
   }
-  Value BlockC(const Value& x, int64_t middle) {
+  IrValue BlockC(const IrValue& x, int64_t middle) {
     return net_.Concat(
         {Chain(x, {{192, Square(1)}}), Chain(x, {{middle, Square(1)}, {middle, kRow}, {192, kColumn}}),
          Chain(x, {{middle, Square(1)}, {middle, kColumn}, {middle, kRow}, {middle, kColumn}, {192, kRow}}),
          Pooled(x, 192)});
   }
-  Value BlockD(const Value& x) {
+  IrValue BlockD(const IrValue& x) {
     return net_.Concat({Chain(x, {{192, Square(1)}, {320, Square(3, 2)}}),
                         Chain(x, {{192, Square(1)}, {192, kRow}, {192, kColumn}, {192, Square(3, 2)}}),
                         net_.Pool("MaxPool", x, Square(3, 2))});
   }
   // The concatenations of the two forks are fused into the block's.
-  Value BlockE(const Value& x) {
-    const Value fork = Chain(x, {{384, Square(1)}});
-    const Value deep_fork = Chain(x, {{448, Square(1)}, {384, Square(3, 1, 1)}});
+  IrValue BlockE(const IrValue& x) {
+    const IrValue fork = Chain(x, {{384, Square(1)}});
+    const IrValue deep_fork = Chain(x, {{448, Square(1)}, {384, Square(3, 1, 1)}});
     return net_.Concat({Chain(x, {{320, Square(1)}}), Chain(fork, {{384, kShortRow}}),
                         Chain(fork, {{384, kShortColumn}}), Chain(deep_fork, {{384, kShortRow}}),
                         Chain(deep_fork, {{384, kShortColumn}}), Pooled(x, 192)});
@@ -199,14 +202,14 @@ class Bert {
   Bert(int64_t batch, int64_t length) : batch_(batch), length_(length) {}
 
   IrNet Make() {
-    const Value ids = net_.Input({batch_, length_}, "i64"), mask = net_.Input({batch_, length_}, "i64");
-    const Value types = net_.Input({batch_, length_}, "i64");
-    const Value shape = net_.Layer("ShapeOf", {ids}, {2}, "i64");
-    Value x = Embed(ids, types, shape);
-    const Value bias = MaskBias(mask, shape);
+    const IrValue ids = net_.Input({batch_, length_}, "i64"), mask = net_.Input({batch_, length_}, "i64");
+    const IrValue types = net_.Input({batch_, length_}, "i64");
+    const IrValue shape = net_.Layer("ShapeOf", {ids}, {2}, "i64");
+    IrValue x = Embed(ids, types, shape);
+    const IrValue bias = MaskBias(mask, shape);
     for (int layer = 0; layer < 12; ++layer) x = Encode(x, bias);
     net_.Result(x);
-    const Value first = net_.Layer("Gather", {x, net_.Indices(1), net_.Indices(1)}, {batch_, kHidden});
+    const IrValue first = net_.Layer("Gather", {x, net_.Indices(1), net_.Indices(1)}, {batch_, kHidden});
     net_.Result(net_.Unary("Tanh", net_.Linear(first, kHidden)));
     net_.Note(
         "what stands before and after the encoder layers is our guess: its 73 layers and 75 edges agree with HSDAG's "
@@ -217,60 +220,61 @@ class Bert {
  private:
   static constexpr int64_t kHidden = 768, kHeads = 12, kInner = 3072;
 
-  Value Normalize(const Value& x) {
-    const Value centred = net_.Layer("MVN", {x, net_.Indices(1)}, x.dims);
+  IrValue Normalize(const IrValue& x) {
+    const IrValue centred = net_.Layer("MVN", {x, net_.Indices(1)}, x.dims);
     return net_.Binary("Add", net_.Binary("Multiply", centred, net_.Weight({1, 1, kHidden})),
                        net_.Weight({1, 1, kHidden}));
   }
-  Value Lookup(int64_t rows, const Value& indices) {
+  IrValue Lookup(int64_t rows, const IrValue& indices) {
     Dims dims = indices.dims;
     dims.push_back(kHidden);
     return net_.Layer("Gather", {net_.Weight({rows, kHidden}), indices, net_.Indices(1)}, std::move(dims));
   }
   // One entry of the input's shape, as a list.
-  Value Extent(const Value& shape) {
+  IrValue Extent(const IrValue& shape) {
     return net_.Shaped("Reshape", net_.Layer("Gather", {shape, net_.Indices(1), net_.Indices(1)}, {1}, "i64"), {1});
   }
 
-  Value Embed(const Value& ids, const Value& types, const Value& shape) {
-    const Value words = Lookup(30522, net_.Layer("Convert", {ids}, ids.dims, "i32"));
-    const Value kinds = Lookup(2, types);
-    const Value row =
+  IrValue Embed(const IrValue& ids, const IrValue& types, const IrValue& shape) {
+    const IrValue words = Lookup(30522, net_.Layer("Convert", {ids}, ids.dims, "i32"));
+    const IrValue kinds = Lookup(2, types);
+    const IrValue row =
         net_.Layer("Slice", {net_.Indices(512), net_.Indices(1), Extent(shape), net_.Indices(1), net_.Indices(1)},
                    {length_}, "i64");
-    const Value places = Lookup(512, net_.Layer("Broadcast", {row, shape, net_.Indices(1)}, ids.dims, "i64"));
+    const IrValue places = Lookup(512, net_.Layer("Broadcast", {row, shape, net_.Indices(1)}, ids.dims, "i64"));
     return Normalize(net_.Binary("Add", net_.Binary("Add", words, kinds), places));
   }
 
   // 0 where attention is allowed, a large negative number elsewhere.
-  Value MaskBias(const Value& mask, const Value& shape) {
-    Value x = net_.Shaped("Unsqueeze", mask, {batch_, 1, length_});
+  IrValue MaskBias(const IrValue& mask, const IrValue& shape) {
+    IrValue x = net_.Shaped("Unsqueeze", mask, {batch_, 1, length_});
     x = net_.Shaped("Unsqueeze", x, {batch_, 1, 1, length_});
-    const Value extents =
+    const IrValue extents =
         net_.Layer("Concat", {Extent(shape), net_.Indices(1), net_.Indices(1), net_.Indices(1)}, {4}, "i64");
-    const Value allowed = net_.Layer("Broadcast", {x, extents, net_.Indices(4)}, {batch_, 1, length_, length_}, "i64");
-    const Value inverted =
+    const IrValue allowed =
+        net_.Layer("Broadcast", {x, extents, net_.Indices(4)}, {batch_, 1, length_, length_}, "i64");
+    const IrValue inverted =
         net_.Binary("Subtract", net_.Layer("Convert", {allowed}, allowed.dims), net_.Layer("Const", {}, {1}));
-    const Value bias = net_.Layer("Select", {allowed, inverted, net_.Layer("Const", {}, {1})}, allowed.dims);
+    const IrValue bias = net_.Layer("Select", {allowed, inverted, net_.Layer("Const", {}, {1})}, allowed.dims);
     return net_.Shaped("Reshape", bias, allowed.dims);
   }
 
-  Value Heads(const Value& x) {
-    const Value split = net_.Shaped("Reshape", x, {batch_, length_, kHeads, kHidden / kHeads});
+  IrValue Heads(const IrValue& x) {
+    const IrValue split = net_.Shaped("Reshape", x, {batch_, length_, kHeads, kHidden / kHeads});
     return net_.Shaped("Transpose", split, {batch_, kHeads, length_, kHidden / kHeads});
   }
-  Value Encode(const Value& x, const Value& bias) {
-    const Value query = Heads(net_.Linear(x, kHidden)), key = Heads(net_.Linear(x, kHidden)),
-                value = Heads(net_.Linear(x, kHidden));
-    const Value scores = net_.Layer("MatMul", {query, key}, {batch_, kHeads, length_, length_});
+  IrValue Encode(const IrValue& x, const IrValue& bias) {
+    const IrValue query = Heads(net_.Linear(x, kHidden)), key = Heads(net_.Linear(x, kHidden)),
+                  value = Heads(net_.Linear(x, kHidden));
+    const IrValue scores = net_.Layer("MatMul", {query, key}, {batch_, kHeads, length_, length_});
     net_.Attribute(scores, "transpose_b", "true");
-    const Value scaled = net_.Binary("Divide", scores, net_.Weight({1}));
-    const Value weights = net_.Unary("Softmax", net_.Binary("Add", scaled, bias));
-    const Value mixed = net_.Layer("MatMul", {weights, value}, {batch_, kHeads, length_, kHidden / kHeads});
-    const Value joined = net_.Shaped("Transpose", mixed, {batch_, length_, kHeads, kHidden / kHeads});
-    const Value attention = net_.Linear(net_.Shaped("Reshape", joined, {batch_, length_, kHidden}), kHidden);
-    const Value middle = Normalize(net_.Binary("Add", attention, x));
-    const Value inner = net_.Unary("Gelu", net_.Linear(middle, kInner));
+    const IrValue scaled = net_.Binary("Divide", scores, net_.Weight({1}));
+    const IrValue weights = net_.Unary("Softmax", net_.Binary("Add", scaled, bias));
+    const IrValue mixed = net_.Layer("MatMul", {weights, value}, {batch_, kHeads, length_, kHidden / kHeads});
+    const IrValue joined = net_.Shaped("Transpose", mixed, {batch_, length_, kHeads, kHidden / kHeads});
+    const IrValue attention = net_.Linear(net_.Shaped("Reshape", joined, {batch_, length_, kHidden}), kHidden);
+    const IrValue middle = Normalize(net_.Binary("Add", attention, x));
+    const IrValue inner = net_.Unary("Gelu", net_.Linear(middle, kInner));
     return Normalize(net_.Binary("Add", net_.Linear(inner, kHidden), middle));
   }
 

@@ -35,8 +35,8 @@ Content ToContent(const json& numbers) {
 }
 
 // What is fed to a node, or expected of it.
-Value ToValue(const json& entry) {
-  Value value{.known_dims = true};
+OnnxValue ToValue(const json& entry) {
+  OnnxValue value{.known_dims = true};
   if (entry.is_null()) return value;
   if (entry.contains("optional")) {
     value.is_sequence = value.is_optional = true;
@@ -103,7 +103,7 @@ enum class Given { kAll, kSmallIntegers, kNone };
 
 struct Answer {
   OnnxWalk walk{};
-  std::vector<const Value*> outputs{};
+  std::vector<const OnnxValue*> outputs{};
 };
 
 Answer Read(const json& test, Given given) {
@@ -113,7 +113,7 @@ Answer Read(const json& test, Given given) {
   OnnxScope scope(answer.walk, graph, nullptr);
   for (size_t k = 0; k < test["inputs"].size(); ++k) {
     if (test["inputs"][k].is_null()) continue;
-    Value value = ToValue(test["inputs"][k]);
+    OnnxValue value = ToValue(test["inputs"][k]);
     value.name = graph.node(0).input(static_cast<int>(k));
     const bool integers = value.content && !IsFloating(value.type) && value.dims.size() <= 1;
     value.constant = given == Given::kAll || (given == Given::kSmallIntegers && integers);
@@ -128,10 +128,10 @@ Answer Read(const json& test, Given given) {
   return answer;
 }
 
-std::string ShapeText(const Value& value) {
+std::string ShapeText(const OnnxValue& value) {
   if (!value.is_sequence) return ToString(value.dims);
   std::string text = value.is_optional ? "optional" : "sequence";
-  for (const Value& element : value.elements) text += " " + ShapeText(element);
+  for (const OnnxValue& element : value.elements) text += " " + ShapeText(element);
   return text + ".";
 }
 
@@ -166,7 +166,7 @@ TEST_P(OnnxCase, KnowsShapesFromConstantsContentsFromContentsAndWhatItDoesNotKno
       const Answer answer = Read(test, given);
       for (size_t k = 0; k < answer.outputs.size(); ++k) {
         if (answer.outputs[k] == nullptr) continue;
-        const Value &output = *answer.outputs[k], expected = ToValue(test["outputs"][k]);
+        const OnnxValue &output = *answer.outputs[k], expected = ToValue(test["outputs"][k]);
         if (output.certainty == Certainty::kKnown) {
           EXPECT_EQ(ShapeText(output), ShapeText(expected)) << op << " output " << k;
           EXPECT_TRUE(expected.is_sequence || output.type == expected.type) << op << " output " << k;

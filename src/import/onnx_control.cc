@@ -29,10 +29,10 @@ OpWork Repeated(OpWork work, int64_t times, const OnnxNode& node) {
   return work;
 }
 
-Value Element(int32_t type) { return {.type = type, .known_dims = true}; }
+OnnxValue Element(int32_t type) { return {.type = type, .known_dims = true}; }
 
 // A body's input or output: shape, type and nothing else of the value.
-Value ShapeOf(const Value& value, std::string_view name = {}) {
+OnnxValue ShapeOf(const OnnxValue& value, std::string_view name = {}) {
   return {.name = name,
           .type = value.type,
           .dims = value.dims,
@@ -44,10 +44,11 @@ Value ShapeOf(const Value& value, std::string_view name = {}) {
 }
 
 // A sequence of `before` elements after the first round of `rounds`: every round adds as many as the first.
-void Grow(Value& sequence, size_t before, int64_t rounds) {
+void Grow(OnnxValue& sequence, size_t before, int64_t rounds) {
   constexpr size_t kMostElements = 100'000;
   if (sequence.elements.size() <= before) return;
-  const std::vector<Value> added(sequence.elements.begin() + static_cast<ptrdiff_t>(before), sequence.elements.end());
+  const std::vector<OnnxValue> added(sequence.elements.begin() + static_cast<ptrdiff_t>(before),
+                                     sequence.elements.end());
   for (int64_t round = 1; round < rounds; ++round) {
     if (sequence.elements.size() + added.size() > kMostElements) {
       sequence.certainty = Certainty::kUnknown;
@@ -58,8 +59,8 @@ void Grow(Value& sequence, size_t before, int64_t rounds) {
 }
 
 // Outputs in the order of the node's; a body that has fewer is an Error.
-const Value& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onnx::GraphProto& graph, int i,
-                      const OnnxNode& node) {
+const OnnxValue& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onnx::GraphProto& graph, int i,
+                          const OnnxNode& node) {
   if (i >= graph.output_size()) throw Error("{}: its body has {} outputs, too few", node.where, graph.output_size());
   return walk.pool[body.Find(graph.output(i).name())];
 }
@@ -72,11 +73,11 @@ void OnnxScope::RunControlFlow(const OnnxNode& node) {
   return node.type == "Scan" ? RunScan(node) : RunSequenceMap(node);
 }
 
-void OnnxScope::AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work,
+void OnnxScope::AddControlOp(const OnnxNode& node, std::vector<OnnxValue> outputs, const OpWork& work,
                              std::set<size_t> uses) {
   OpWork total = work;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value* input = node.inputs[i];
+    const OnnxValue* input = node.inputs[i];
     if (input != nullptr) total.sizes = std::max(total.sizes, input->certainty);
     if (input != nullptr && !input->constant) uses.insert(Find(node.proto.input(static_cast<int>(i))));
   }
@@ -94,7 +95,7 @@ void OnnxScope::Inline(const OnnxNode& node, const onnx::GraphProto& graph) {
   body.DeclareInitializers();
   body.Run();
   const auto before = static_cast<ptrdiff_t>(ops_.size());
-  for (Value& value : walk_.pool) {
+  for (OnnxValue& value : walk_.pool) {
     if (value.scope != body.id_) continue;
     value.scope = id_;
     if (value.node >= 0) value.node += before;
@@ -124,7 +125,7 @@ void OnnxScope::RunIf(const OnnxNode& node) {
   }
   std::set<size_t> uses;
   OpWork works[2];
-  std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
+  std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t k = 0; k < 2; ++k) {
     OnnxScope body(walk_, *graphs[k], this);
     body.DeclareInitializers();
@@ -132,7 +133,7 @@ void OnnxScope::RunIf(const OnnxNode& node) {
     uses.merge(body.Captured());
     works[k] = body.TotalWork();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      Value result = ShapeOf(OutputOf(walk_, body, *graphs[k], static_cast<int>(i), node));
+      OnnxValue result = ShapeOf(OutputOf(walk_, body, *graphs[k], static_cast<int>(i), node));
       Certainty certainty = std::max(result.certainty, outputs[i].certainty);
       if (k == 1 && result.dims != outputs[i].dims) certainty = std::max(certainty, Certainty::kEstimated);
       if (k == 0 || Elements(result.dims) > Elements(outputs[i].dims)) outputs[i] = std::move(result);
@@ -169,19 +170,19 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
   for (int i = 0; i < graph.input_size(); ++i) {
     const std::string& name = graph.input(i).name();
     if (body.IsDeclared(name)) continue;
-    const Value* given = i >= 2 ? node.Input(static_cast<size_t>(i)) : nullptr;
+    const OnnxValue* given = i >= 2 ? node.Input(static_cast<size_t>(i)) : nullptr;
     if (i >= 2 && given == nullptr)
       throw Error("{}: its body has {} inputs, the op fewer", node.where, graph.input_size());
     body.Declare(ShapeOf(
         given != nullptr ? *given : Element(i == 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::BOOL), name));
   }
   body.Run();
-  std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
+  std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   const int carried = std::max(0, graph.input_size() - 2);
   for (int i = 0; i < node.proto.output_size(); ++i) {
-    Value result = ShapeOf(OutputOf(walk_, body, graph, i + 1, node));
+    OnnxValue result = ShapeOf(OutputOf(walk_, body, graph, i + 1, node));
     result.certainty = std::max(result.certainty, certainty);
-    const Value* given = i < carried ? node.Input(static_cast<size_t>(i) + 2) : nullptr;
+    const OnnxValue* given = i < carried ? node.Input(static_cast<size_t>(i) + 2) : nullptr;
     if (i >= carried) {
       result.dims.insert(result.dims.begin(), trips);
     } else if (given != nullptr && result.is_sequence) {
@@ -220,9 +221,9 @@ void OnnxScope::RunScan(const OnnxNode& node) {
   body.DeclareInitializers();
   int64_t trips = 1, batch = 1;
   for (size_t i = 0; i < static_cast<size_t>(given); ++i) {
-    const Value* input = node.Input(first + i);
+    const OnnxValue* input = node.Input(first + i);
     if (input == nullptr) throw Error("{}: its input {} is missing", node.where, first + i);
-    Value element = ShapeOf(*input, graph.input(static_cast<int>(i)).name());
+    OnnxValue element = ShapeOf(*input, graph.input(static_cast<int>(i)).name());
     const auto drop = [&](size_t axis) {
       if (axis >= element.dims.size()) throw Error("{}: its input {} is not a sequence", node.where, first + i);
       const int64_t size = element.dims[axis];
@@ -237,9 +238,9 @@ void OnnxScope::RunScan(const OnnxNode& node) {
     body.Declare(std::move(element));
   }
   body.Run();
-  std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
+  std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Value result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
+    OnnxValue result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
     if (i >= states) {
       const size_t axis = batched ? 0 : axis_of("scan_output_axes", i - states, result.dims.size() + 1);
       result.dims.insert(result.dims.begin() + static_cast<ptrdiff_t>(axis), trips);
@@ -254,7 +255,7 @@ void OnnxScope::RunScan(const OnnxNode& node) {
 // Inputs: a sequence, then sequences as long and tensors. The body is run for each element.
 void OnnxScope::RunSequenceMap(const OnnxNode& node) {
   const onnx::GraphProto& graph = BodyOf(node, "body");
-  const Value* first = node.Input(0);
+  const OnnxValue* first = node.Input(0);
   if (first == nullptr || !first->is_sequence || graph.input_size() != static_cast<int>(node.inputs.size())) {
     throw Error("{}: its first input is no sequence, or its body takes other inputs", node.where);
   }
@@ -262,16 +263,16 @@ void OnnxScope::RunSequenceMap(const OnnxNode& node) {
   OnnxScope body(walk_, graph, this);
   body.DeclareInitializers();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value* input = node.Input(i);
+    const OnnxValue* input = node.Input(i);
     if (input == nullptr) throw Error("{}: its input {} is missing", node.where, i);
-    Value element = input->is_sequence && !input->elements.empty() ? input->elements.front() : *input;
+    OnnxValue element = input->is_sequence && !input->elements.empty() ? input->elements.front() : *input;
     element.certainty = std::max(element.certainty, input->certainty);
     body.Declare(ShapeOf(element, graph.input(static_cast<int>(i)).name()));
   }
   body.Run();
-  std::vector<Value> outputs(static_cast<size_t>(node.proto.output_size()));
+  std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Value result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
+    const OnnxValue result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
     outputs[i] = {.type = result.type, .known_dims = true, .certainty = result.certainty, .is_sequence = true};
     outputs[i].elements.assign(count, result);
   }

@@ -14,10 +14,10 @@ bool Moves(std::string_view type) {
   return std::ranges::count(kTypes, type) > 0;
 }
 
-double ElementsOf(const Value& value) { return Elements(value.dims); }
+double ElementsOf(const OnnxValue& value) { return Elements(value.dims); }
 
 // A constant that is zero everywhere, or the density that is known of it.
-double DensityOf(const Value& value) {
+double DensityOf(const OnnxValue& value) {
   if (value.density >= 0 || !value.content || value.content->empty()) return value.density;
   const auto set = std::ranges::count_if(*value.content, [](long double number) { return number != 0; });
   return static_cast<double>(set) / static_cast<double>(value.content->size());
@@ -25,21 +25,21 @@ double DensityOf(const Value& value) {
 
 }  // namespace
 
-void CarryDensity(const OnnxNode& node, std::vector<Value>& outputs) {
+void CarryDensity(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   if (!node.domain.empty() || outputs.empty() || node.Input(0) == nullptr || !outputs[0].known_dims) return;
-  const Value& first = *node.Input(0);
-  const Value* second = node.Input(1);
-  Value& output = outputs[0];
+  const OnnxValue& first = *node.Input(0);
+  const OnnxValue* second = node.Input(1);
+  OnnxValue& output = outputs[0];
   const std::string_view type = node.type;
   if (Moves(type)) {
-    for (Value& part : outputs) {
+    for (OnnxValue& part : outputs) {
       part.choices = first.choices;
       part.density = first.density;
     }
   } else if (type == "TopK" || type == "ArgMax" || type == "ArgMin") {
     const int64_t rank = static_cast<int64_t>(first.dims.size());
     const int64_t given = node.attributes.Int("axis", type == "TopK" ? -1 : 0), axis = given < 0 ? given + rank : given;
-    Value& indices = outputs[type == "TopK" && outputs.size() > 1 ? 1 : 0];
+    OnnxValue& indices = outputs[type == "TopK" && outputs.size() > 1 ? 1 : 0];
     if (axis >= 0 && axis < rank && (type != "TopK" || outputs.size() > 1)) {
       indices.choices = first.dims[static_cast<size_t>(axis)];
     }

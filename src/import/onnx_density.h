@@ -10,6 +10,6 @@ namespace berth {
 
 // Sets `choices` and `density` of the outputs from those of the inputs: TopK, ArgMax and ArgMin make choices; OneHot,
 // Equal and scattered elements have a density; what moves elements keeps both. The outputs' dimensions are known.
-void CarryDensity(const OnnxNode& node, std::vector<Value>& outputs);
+void CarryDensity(const OnnxNode& node, std::vector<OnnxValue>& outputs);
 
 }  // namespace berth

@@ -23,14 +23,14 @@ const std::unordered_map<std::string_view, FoldRule>& Rules() {
 
 bool CanFold(std::string_view type) { return Rules().contains(type); }
 
-void Fold(const OnnxNode& node, std::vector<Value>& outputs) {
+void Fold(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   if (!node.domain.empty()) return;
   const auto rule = Rules().find(node.type);
-  const auto is_small = [&](const Value& output) {
+  const auto is_small = [&](const OnnxValue& output) {
     return output.is_sequence || CheckedElements(output.dims, node.where) <= kMaxContent;
   };
   const bool folded = rule != Rules().end() && std::ranges::all_of(outputs, is_small) && rule->second(node, outputs);
-  for (Value& output : outputs) {
+  for (OnnxValue& output : outputs) {
     const bool fits = output.content && !output.is_sequence &&
                       static_cast<int64_t>(output.content->size()) == CheckedElements(output.dims, node.where);
     if (!folded || !fits) output.content.reset();

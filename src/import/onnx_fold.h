@@ -16,7 +16,7 @@ long double AsType(long double number, int32_t type);
 // Sets the content, and its certainty, of outputs whose types and dimensions are known and which have at most
 // kMaxContent elements each; leaves it out where the op is not one of shape arithmetic (activations and weights are not
 // computed) or where an input's content is not known. All inputs are constants, but for Shape and Size.
-void Fold(const OnnxNode& node, std::vector<Value>& outputs);
+void Fold(const OnnxNode& node, std::vector<OnnxValue>& outputs);
 
 // Whether constants go through this op of ai.onnx with their contents.
 bool CanFold(std::string_view type);
@@ -31,7 +31,7 @@ std::optional<DistinctSlices> FindDistinct(const OnnxNode& node);
 // --- How folding is written: one function per op type, in tables by kind of op ------------------------------
 
 // Sets the contents of outputs, false when it cannot tell.
-using FoldRule = bool (*)(const OnnxNode& node, std::vector<Value>& outputs);
+using FoldRule = bool (*)(const OnnxNode& node, std::vector<OnnxValue>& outputs);
 struct FoldRuleEntry {
   std::string_view type;
   FoldRule rule;

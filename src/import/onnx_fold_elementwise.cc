@@ -27,7 +27,7 @@ int64_t WrapTo(int64_t value, int bits, bool is_signed) {
 // --- One operand -------------------------------------------------------------------------------------------
 
 template <Number (*kApply)(Number)>
-bool Unary(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Unary(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   Content content(input->size());
@@ -66,7 +66,7 @@ Number Atanh(Number x) { return std::atanh(x); }
 Number IsNan(Number x) { return static_cast<Number>(std::isnan(x)); }
 Number BitwiseNot(Number x) { return Wrapped(~Bits(x)); }
 
-bool IsInf(const OnnxNode& node, std::vector<Value>& outputs) {
+bool IsInf(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   const bool up = node.attributes.Int("detect_positive", 1) != 0, down = node.attributes.Int("detect_negative", 1) != 0;
@@ -77,7 +77,7 @@ bool IsInf(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 // Bounds are inputs or, before opset 11, attributes; one that is not given is none.
-bool Clip(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Clip(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   const auto bound = [&](size_t at, std::string_view name, Number& limit) {
@@ -100,7 +100,7 @@ bool Clip(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // Applied from the left to all operands, spread over the output.
 template <typename Apply>
-bool Combine(const OnnxNode& node, std::vector<Value>& outputs, const Apply& apply) {
+bool Combine(const OnnxNode& node, std::vector<OnnxValue>& outputs, const Apply& apply) {
   const Dims& dims = outputs[0].dims;
   Content result(static_cast<size_t>(CheckedElements(dims, node.where)));
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -119,7 +119,7 @@ bool Combine(const OnnxNode& node, std::vector<Value>& outputs, const Apply& app
 bool OfIntegers(const OnnxNode& node) { return node.Input(0) != nullptr && !IsFloating(node.inputs[0]->type); }
 
 template <Number (*kApply)(Number, Number, bool)>
-bool Binary(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Binary(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   return Combine(node, outputs, [integer = OfIntegers(node)](Number a, Number b) { return kApply(a, b, integer); });
 }
 
@@ -143,7 +143,7 @@ Number BitwiseOr(Number a, Number b, bool) { return Wrapped(Bits(a) | Bits(b)); 
 Number BitwiseXor(Number a, Number b, bool) { return Wrapped(Bits(a) ^ Bits(b)); }
 
 // As the divisor's sign, or with fmod as the dividend's.
-bool Modulo(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Modulo(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const bool as_dividend = node.attributes.Int("fmod", 0) != 0;
   return Combine(node, outputs, [&](Number a, Number b) -> Number {
     if (b == 0) return OfIntegers(node) ? Number{0} : std::numeric_limits<Number>::quiet_NaN();
@@ -152,7 +152,7 @@ bool Modulo(const OnnxNode& node, std::vector<Value>& outputs) {
   });
 }
 
-bool BitShift(const OnnxNode& node, std::vector<Value>& outputs) {
+bool BitShift(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const bool left = node.attributes.Text("direction", "LEFT") == "LEFT";
   return Combine(node, outputs, [&](Number a, Number b) {
     const uint64_t by = Bits(b);
@@ -160,13 +160,13 @@ bool BitShift(const OnnxNode& node, std::vector<Value>& outputs) {
   });
 }
 
-bool Mean(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Mean(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   if (!Combine(node, outputs, [](Number a, Number b) { return a + b; })) return false;
   for (Number& x : *outputs[0].content) x = AsType(x / static_cast<Number>(node.inputs.size()), outputs[0].type);
   return true;
 }
 
-bool Where(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Where(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *condition = node.InputContent(0), *yes = node.InputContent(1), *no = node.InputContent(2);
   if (condition == nullptr || yes == nullptr || no == nullptr) return false;
   const Dims& dims = outputs[0].dims;
@@ -183,7 +183,7 @@ bool Where(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-constexpr FoldRuleEntry kRules[] = {
+constexpr FoldRuleEntry kElementwiseFoldRules[] = {
     {"Abs", Unary<Absolute>},
     {"Acos", Unary<Acos>},
     {"Acosh", Unary<Acosh>},
@@ -269,6 +269,6 @@ long double AsType(long double number, int32_t type) {
   }
 }
 
-std::span<const FoldRuleEntry> ElementwiseFoldRules() { return kRules; }
+std::span<const FoldRuleEntry> ElementwiseFoldRules() { return kElementwiseFoldRules; }
 
 }  // namespace berth

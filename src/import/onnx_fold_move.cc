@@ -14,13 +14,13 @@ namespace {
 
 using Number = long double;
 
-size_t CountOf(const Value& value, const OnnxNode& node) {
+size_t CountOf(const OnnxValue& value, const OnnxNode& node) {
   return static_cast<size_t>(CheckedElements(value.dims, node.where));
 }
 
 // Fills an output: from(index) is the position in `data` of each element; none leaves it out of reach, and all unknown.
 template <typename From>
-bool Pick(const OnnxNode& node, Value& output, const Content& data, const From& from) {
+bool Pick(const OnnxNode& node, OnnxValue& output, const Content& data, const From& from) {
   Content content(CountOf(output, node));
   bool inside = true;
   ForEachIndex(output.dims, [&](size_t position, const Place& index) {
@@ -32,7 +32,7 @@ bool Pick(const OnnxNode& node, Value& output, const Content& data, const From& 
   return inside;
 }
 
-bool Copy(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Copy(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   outputs[0].content = *input;
@@ -49,7 +49,7 @@ int64_t Looked(Number wanted, int64_t size, const OnnxNode& node) {
   return at;
 }
 
-bool Gather(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Gather(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1);
   if (data == nullptr || indices == nullptr) return false;
   const Dims &dims = node.inputs[0]->dims, &looked = node.inputs[1]->dims;
@@ -64,7 +64,7 @@ bool Gather(const OnnxNode& node, std::vector<Value>& outputs) {
   });
 }
 
-bool GatherElements(const OnnxNode& node, std::vector<Value>& outputs) {
+bool GatherElements(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1);
   if (data == nullptr || indices == nullptr) return false;
   const Dims &dims = node.inputs[0]->dims, &looked = node.inputs[1]->dims;
@@ -88,7 +88,7 @@ Place Walk(const Content& indices, size_t row, size_t walked, Place before, cons
   return before;
 }
 
-bool GatherNd(const OnnxNode& node, std::vector<Value>& outputs) {
+bool GatherNd(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1);
   if (data == nullptr || indices == nullptr) return false;
   const Dims &dims = node.inputs[0]->dims, &looked = node.inputs[1]->dims;
@@ -114,7 +114,7 @@ void Merge(Number& element, Number update, std::string_view how) {
                            : update;
 }
 
-bool ScatterElements(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ScatterElements(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1), *updates = node.InputContent(2);
   if (data == nullptr || indices == nullptr || updates == nullptr || updates->size() != indices->size()) return false;
   const Dims &dims = node.inputs[0]->dims, &looked = node.inputs[1]->dims;
@@ -132,7 +132,7 @@ bool ScatterElements(const OnnxNode& node, std::vector<Value>& outputs) {
   return inside;
 }
 
-bool ScatterNd(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ScatterNd(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *indices = node.InputContent(1), *updates = node.InputContent(2);
   if (data == nullptr || indices == nullptr || updates == nullptr) return false;
   const Dims &dims = node.inputs[0]->dims, &looked = node.inputs[1]->dims, &update_dims = node.inputs[2]->dims;
@@ -157,7 +157,7 @@ bool ScatterNd(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // --- Cuts and joins ----------------------------------------------------------------------------------------
 
-bool Concat(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Concat(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Dims& dims = outputs[0].dims;
   const size_t axis = Axis(node, node.attributes.Int("axis", node.opset < 4 ? 1 : 0), dims.size());
   size_t outer = 1;
@@ -177,7 +177,7 @@ bool Concat(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 // Starts and steps of a cut along every axis.
-bool Cut(const OnnxNode& node, Value& output, const std::vector<int64_t>& start, const std::vector<int64_t>& step) {
+bool Cut(const OnnxNode& node, OnnxValue& output, const std::vector<int64_t>& start, const std::vector<int64_t>& step) {
   const Content* data = node.InputContent(0);
   const Dims& dims = node.inputs[0]->dims;
   if (data == nullptr || dims.size() != output.dims.size()) return false;
@@ -194,23 +194,23 @@ bool Cut(const OnnxNode& node, Value& output, const std::vector<int64_t>& start,
   });
 }
 
-bool Slice(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Slice(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const std::optional<SliceCut> cut = ReadSlice(node);
   return cut && Cut(node, outputs[0], cut->start, cut->step);
 }
 
-bool Split(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Split(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Dims& dims = node.inputs[0]->dims;
   const size_t axis = Axis(node, node.attributes.Int("axis", 0), dims.size());
   std::vector<int64_t> start(dims.size(), 0), step(dims.size(), 1);
-  for (Value& output : outputs) {
+  for (OnnxValue& output : outputs) {
     if (!Cut(node, output, start, step) || __builtin_add_overflow(start[axis], output.dims[axis], &start[axis]))
       return false;
   }
   return true;
 }
 
-bool Compress(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Compress(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *condition = node.InputContent(1);
   if (data == nullptr || condition == nullptr) return false;
   const bool whole = !node.attributes.Has("axis");
@@ -228,7 +228,7 @@ bool Compress(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // --- Orders ------------------------------------------------------------------------------------------------
 
-bool Transpose(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Transpose(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const Dims& dims = node.inputs[0]->dims;
   const auto order = TransposeOrder(node, dims.size());
@@ -240,7 +240,7 @@ bool Transpose(const OnnxNode& node, std::vector<Value>& outputs) {
   });
 }
 
-bool ReverseSequence(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ReverseSequence(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *data = node.InputContent(0), *lengths = node.InputContent(1);
   if (data == nullptr || lengths == nullptr) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -257,7 +257,7 @@ bool ReverseSequence(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 // Channels into blocks of space: depth, column, row order as the mode says.
-bool DepthToSpace(const OnnxNode& node, std::vector<Value>& outputs) {
+bool DepthToSpace(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const int64_t block = node.attributes.Int("blocksize", 0);
   if (data == nullptr || block < 1) return false;
@@ -271,7 +271,7 @@ bool DepthToSpace(const OnnxNode& node, std::vector<Value>& outputs) {
   });
 }
 
-bool SpaceToDepth(const OnnxNode& node, std::vector<Value>& outputs) {
+bool SpaceToDepth(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const int64_t block = node.attributes.Int("blocksize", 0);
   if (data == nullptr || block < 1) return false;
@@ -287,14 +287,14 @@ bool SpaceToDepth(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // --- Repeated and filled -----------------------------------------------------------------------------------
 
-bool Expand(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Expand(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const Dims& dims = node.inputs[0]->dims;
   if (data == nullptr || !Broadcasts(dims, outputs[0].dims)) return false;
   return Pick(node, outputs[0], *data, [&](const Place& index) { return BroadcastPosition(index, dims); });
 }
 
-bool Tile(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Tile(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const Dims& dims = node.inputs[0]->dims;
   if (data == nullptr || dims.size() != outputs[0].dims.size()) return false;
@@ -314,7 +314,7 @@ int64_t PaddedFrom(int64_t at, int64_t size, std::string_view mode) {
   return place < size ? place : period - place;
 }
 
-bool Pad(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Pad(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const std::optional<Padding> padding = ReadPadding(node);
   const Dims& dims = node.inputs[0]->dims;
@@ -340,7 +340,7 @@ bool Pad(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool OneHot(const OnnxNode& node, std::vector<Value>& outputs) {
+bool OneHot(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *indices = node.InputContent(0), *values = node.InputContent(2);
   if (indices == nullptr || values == nullptr || values->size() != 2) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -357,7 +357,7 @@ bool OneHot(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool Range(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Range(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *start = node.InputContent(0), *delta = node.InputContent(2);
   if (start == nullptr || delta == nullptr || start->size() != 1 || delta->size() != 1) return false;
   Content content(CountOf(outputs[0], node));
@@ -367,11 +367,11 @@ bool Range(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool ConstantOfShape(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ConstantOfShape(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   Number filling = 0;
   for (const onnx::AttributeProto& attribute : node.proto.attribute()) {
     if (attribute.name() != "value" || !attribute.has_t()) continue;
-    const Value value = ReadTensor(attribute.t(), node.where);
+    const OnnxValue value = ReadTensor(attribute.t(), node.where);
     if (!value.content || value.content->size() != 1) return false;
     filling = (*value.content)[0];
   }
@@ -379,7 +379,7 @@ bool ConstantOfShape(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool EyeLike(const OnnxNode& node, std::vector<Value>& outputs) {
+bool EyeLike(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   if (outputs[0].dims.size() != 2) return false;
   const int64_t diagonal = node.attributes.Int("k", 0);
   Content content(CountOf(outputs[0], node));
@@ -392,7 +392,7 @@ bool EyeLike(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool Trilu(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Trilu(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* data = node.InputContent(0);
   const Dims& dims = outputs[0].dims;
   if (data == nullptr || dims.size() < 2) return false;
@@ -414,7 +414,7 @@ bool Trilu(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // --- Sizes -------------------------------------------------------------------------------------------------
 
-bool ShapeOf(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ShapeOf(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Dims& dims = node.inputs[0]->dims;
   const int64_t rank = static_cast<int64_t>(dims.size()), start = node.attributes.Int("start", 0);
   const int64_t from = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
@@ -423,24 +423,24 @@ bool ShapeOf(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool SizeOf(const OnnxNode& node, std::vector<Value>& outputs) {
+bool SizeOf(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   outputs[0].content = Content{static_cast<Number>(CheckedElements(node.inputs[0]->dims, node.where))};
   return true;
 }
 
-bool SequenceLength(const OnnxNode& node, std::vector<Value>& outputs) {
+bool SequenceLength(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   outputs[0].content = Content{static_cast<Number>(node.inputs[0]->elements.size())};
   return true;
 }
 
-bool OptionalHasElement(const OnnxNode& node, std::vector<Value>& outputs) {
-  const Value* input = node.Input(0);
+bool OptionalHasElement(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
+  const OnnxValue* input = node.Input(0);
   outputs[0].content =
       Content{static_cast<Number>(input != nullptr && !(input->is_optional && input->elements.empty()))};
   return true;
 }
 
-constexpr FoldRuleEntry kRules[] = {
+constexpr FoldRuleEntry kMoveFoldRules[] = {
     {"Identity", Copy},
     {"Reshape", Copy},
     {"Flatten", Copy},
@@ -476,6 +476,6 @@ constexpr FoldRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const FoldRuleEntry> MoveFoldRules() { return kRules; }
+std::span<const FoldRuleEntry> MoveFoldRules() { return kMoveFoldRules; }
 
 }  // namespace berth

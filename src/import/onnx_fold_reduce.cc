@@ -55,7 +55,7 @@ const std::map<std::string_view, Accumulate>& Accumulates() {
   return table;
 }
 
-bool Reduce(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Reduce(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   bool known = true;
   const std::vector<int64_t> axes = Axes(node, 1, known);
@@ -81,7 +81,7 @@ bool Reduce(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 template <bool kLargest>
-bool ArgReduce(const OnnxNode& node, std::vector<Value>& outputs) {
+bool ArgReduce(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr || input->empty()) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -102,7 +102,7 @@ bool ArgReduce(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 template <bool kProduct>
-bool Cumulate(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Cumulate(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content *input = node.InputContent(0), *axis_content = node.InputContent(1);
   if (input == nullptr || axis_content == nullptr || axis_content->size() != 1) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -151,7 +151,7 @@ std::vector<Content> SlicesOf(const OnnxNode& node) {
 
 // --- What sorts and counts ---------------------------------------------------------------------------------
 
-bool NonZero(const OnnxNode& node, std::vector<Value>& outputs) {
+bool NonZero(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -168,7 +168,7 @@ bool NonZero(const OnnxNode& node, std::vector<Value>& outputs) {
 }
 
 // Equal elements stay in their order.
-bool TopK(const OnnxNode& node, std::vector<Value>& outputs) {
+bool TopK(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const Content* input = node.InputContent(0);
   if (input == nullptr) return false;
   const Dims& dims = node.inputs[0]->dims;
@@ -197,7 +197,7 @@ bool TopK(const OnnxNode& node, std::vector<Value>& outputs) {
   return true;
 }
 
-bool Unique(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Unique(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   const std::optional<DistinctSlices> distinct = FindDistinct(node);
   if (!distinct) return false;
   Content values, firsts, inverse(distinct->which.begin(), distinct->which.end()), counts(distinct->first.size(), 0);
@@ -219,7 +219,7 @@ bool Unique(const OnnxNode& node, std::vector<Value>& outputs) {
 
 // --- Products ----------------------------------------------------------------------------------------------
 
-bool Contract(const OnnxNode& node, Value& output, const EinsumEquation& equation) {
+bool Contract(const OnnxNode& node, OnnxValue& output, const EinsumEquation& equation) {
   constexpr double kMostProducts = 1e6;
   if (equation.combinations() > kMostProducts) return false;
   Dims all;  // the axes are the labels, in their order
@@ -253,15 +253,15 @@ bool Contract(const OnnxNode& node, Value& output, const EinsumEquation& equatio
   return true;
 }
 
-bool Einsum(const OnnxNode& node, std::vector<Value>& outputs) {
+bool Einsum(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   std::vector<const Dims*> operands;
-  for (const Value* input : node.inputs) operands.push_back(input != nullptr ? &input->dims : nullptr);
+  for (const OnnxValue* input : node.inputs) operands.push_back(input != nullptr ? &input->dims : nullptr);
   std::string problem;
   const auto equation = ParseEinsum(node.attributes.Text("equation", ""), operands, problem);
   return equation && Contract(node, outputs[0], *equation);
 }
 
-bool MatMul(const OnnxNode& node, std::vector<Value>& outputs) {
+bool MatMul(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   if (node.Input(0) == nullptr || node.Input(1) == nullptr) return false;
   const bool row = node.inputs[0]->dims.size() == 1, column = node.inputs[1]->dims.size() == 1;
   const std::string text =
@@ -271,7 +271,7 @@ bool MatMul(const OnnxNode& node, std::vector<Value>& outputs) {
   return equation && Contract(node, outputs[0], *equation);
 }
 
-constexpr FoldRuleEntry kRules[] = {
+constexpr FoldRuleEntry kReductionFoldRules[] = {
     {"ReduceL1", Reduce},        {"ReduceL2", Reduce},        {"ReduceLogSum", Reduce},    {"ReduceLogSumExp", Reduce},
     {"ReduceMax", Reduce},       {"ReduceMean", Reduce},      {"ReduceMin", Reduce},       {"ReduceProd", Reduce},
     {"ReduceSum", Reduce},       {"ReduceSumSquare", Reduce}, {"ArgMax", ArgReduce<true>}, {"ArgMin", ArgReduce<false>},
@@ -295,6 +295,6 @@ std::optional<DistinctSlices> FindDistinct(const OnnxNode& node) {
   return distinct;
 }
 
-std::span<const FoldRuleEntry> ReductionFoldRules() { return kRules; }
+std::span<const FoldRuleEntry> ReductionFoldRules() { return kReductionFoldRules; }
 
 }  // namespace berth

@@ -55,8 +55,8 @@ bool IsControlFlow(const NodeProto& node) {
   return DomainOf(node).empty() && std::ranges::count(kTypes, node.op_type()) > 0;
 }
 
-Value ReadDeclared(const onnx::ValueInfoProto& info) {
-  Value value;
+OnnxValue ReadDeclared(const onnx::ValueInfoProto& info) {
+  OnnxValue value;
   value.name = info.name();
   if (!info.type().has_tensor_type()) return value;
   const auto& tensor = info.type().tensor_type();
@@ -77,7 +77,7 @@ std::string OnnxScope::Where(const NodeProto& proto) const {
   return fmt::format("{}: the node that makes '{}' ({})", walk_.path, output, proto.op_type());
 }
 
-size_t OnnxScope::Declare(Value value) {
+size_t OnnxScope::Declare(OnnxValue value) {
   const size_t position = walk_.pool.size();
   if (!values_.emplace(value.name, position).second) {
     throw Error("{}: tensor '{}' is made twice; each name must have one maker", walk_.path, value.name);
@@ -89,13 +89,13 @@ size_t OnnxScope::Declare(Value value) {
 
 void OnnxScope::DeclareInitializers() {
   for (const TensorProto& tensor : graph_.initializer()) {
-    Value value = ReadTensor(tensor, fmt::format("{}: initializer '{}'", walk_.path, tensor.name()));
+    OnnxValue value = ReadTensor(tensor, fmt::format("{}: initializer '{}'", walk_.path, tensor.name()));
     value.root = walk_.pool.size();
     Declare(std::move(value));
   }
   for (const onnx::SparseTensorProto& sparse : graph_.sparse_initializer()) {
     const std::string where = fmt::format("{}: sparse initializer '{}'", walk_.path, sparse.values().name());
-    Value value = ReadTensor(sparse.values(), where);
+    OnnxValue value = ReadTensor(sparse.values(), where);
     constexpr int64_t kIndexBytes = 8;
     value.stored_bytes += kIndexBytes * CheckedElements(value.dims, where);
     value.dims.assign(sparse.dims().begin(), sparse.dims().end());
@@ -229,7 +229,7 @@ void OnnxScope::RunNode(const NodeProto& proto) {
   if (node.domain.empty() && node.type == "Constant") return DeclareConstant(node);
   InferredShapes shapes = Infer(node);
   SettleShapes(node, shapes);
-  const auto is_constant = [](const Value* input) { return input == nullptr || input->constant; };
+  const auto is_constant = [](const OnnxValue* input) { return input == nullptr || input->constant; };
   const bool of_shape = AsksForShape(node);
   const bool makes_constant = node.domain.empty() && (node.type == "SequenceEmpty" || node.type == "Optional");
   const bool constant =
@@ -269,7 +269,7 @@ InferredShapes OnnxScope::Infer(const OnnxNode& node) {
 // A Constant node holds its value in one of several attributes.
 void OnnxScope::DeclareConstant(const OnnxNode& node) {
   if (node.proto.output_size() != 1) throw Error("{} must have one output", node.where);
-  Value value;
+  OnnxValue value;
   value.constant = value.known_dims = true;
   const auto set = [&](int32_t type, Dims dims, Content content) {
     value.type = type;
@@ -303,9 +303,9 @@ void OnnxScope::DeclareConstant(const OnnxNode& node) {
   Declare(std::move(value));
 }
 
-void OnnxScope::DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs, bool constant) {
+void OnnxScope::DeclareOutputs(const OnnxNode& node, std::vector<OnnxValue> outputs, bool constant) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Value& output = outputs[i];
+    OnnxValue& output = outputs[i];
     output.name = node.proto.output(static_cast<int>(i));
     if (output.name.empty()) continue;
     output.node = constant ? -1 : static_cast<ptrdiff_t>(ops_.size()) - 1;
@@ -319,13 +319,13 @@ void OnnxScope::DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs,
 
 // Of a node all of whose inputs are constants, and of one that asks for a shape.
 void OnnxScope::MakeConstants(const OnnxNode& node, InferredShapes& shapes) {
-  std::vector<Value>& outputs = shapes.outputs;
-  for (Value& output : outputs) {
+  std::vector<OnnxValue>& outputs = shapes.outputs;
+  for (OnnxValue& output : outputs) {
     output.constant = true;
     output.root = kOwnStorage;
     output.stored_bytes = CheckedBytes(output, node.where);
   }
-  const Value* source = node.Input(0);
+  const OnnxValue* source = node.Input(0);
   if (outputs.empty()) return;
   if (node.domain.empty() && SharesStorage(node.type) && source != nullptr && source->constant) {
     outputs[0].root = source->root;
@@ -337,7 +337,7 @@ void OnnxScope::MakeConstants(const OnnxNode& node, InferredShapes& shapes) {
     Fold(node, outputs);
   } catch (const Error&) {
     if (node.InputCertainty() == Certainty::kKnown) throw;
-    for (Value& output : outputs) output.content.reset();
+    for (OnnxValue& output : outputs) output.content.reset();
   }
 }
 
@@ -345,7 +345,7 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
   for (size_t i = 0; i < shapes.outputs.size(); ++i) {
     const std::string& name = node.proto.output(static_cast<int>(i));
     if (name.empty()) continue;
-    Value& output = shapes.outputs[i];
+    OnnxValue& output = shapes.outputs[i];
     const std::optional<Dims> inferred = output.known_dims ? std::optional(output.dims) : std::nullopt;
     SettleShape(node, name, output, shapes.problem);
     // A shape that is not the rule's own is none that folding can rely on.
@@ -355,9 +355,10 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
 
 // Every output gets dimensions: those inferred, else those that the file declares, else those of another reader, else a
 // guess that is noted.
-void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value& output, const std::string& problem) {
+void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxValue& output,
+                            const std::string& problem) {
   const auto info = infos_.find(name);
-  const Value declared = info == infos_.end() ? Value() : ReadDeclared(*info->second);
+  const OnnxValue declared = info == infos_.end() ? OnnxValue() : ReadDeclared(*info->second);
   if (output.type == 0) output.type = declared.type;
   if (output.is_sequence) return;
   const std::string where = fmt::format("{}: its output '{}'", node.where, name);
@@ -412,8 +413,8 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value
         "{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these sizes",
         node.where, why);
   }
-  const Value* largest = nullptr;
-  for (const Value* input : node.inputs) {
+  const OnnxValue* largest = nullptr;
+  for (const OnnxValue* input : node.inputs) {
     if (input == nullptr || input->constant || input->is_sequence) continue;
     if (largest == nullptr || Elements(input->dims) > Elements(largest->dims)) largest = input;
   }
@@ -435,13 +436,15 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, Value
 
 namespace {
 
-int64_t BytesOf(const Value& value) { return value.constant ? value.stored_bytes : CheckedBytes(value, value.name); }
+int64_t BytesOf(const OnnxValue& value) {
+  return value.constant ? value.stored_bytes : CheckedBytes(value, value.name);
+}
 
-DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpClass op_class) {
+DataType TypeOfWork(const OnnxNode& node, const std::vector<OnnxValue>& outputs, OpClass op_class) {
   const bool multiplies = op_class == OpClass::kConv || op_class == OpClass::kMatMul;
-  const Value *first = node.Input(0), *second = node.Input(1);
+  const OnnxValue *first = node.Input(0), *second = node.Input(1);
   if (multiplies && first != nullptr && second != nullptr) {
-    const auto is_8_bit = [](const Value& value) {
+    const auto is_8_bit = [](const OnnxValue& value) {
       const int32_t type = value.quantized_type != 0 ? value.quantized_type : value.type;
       return ComputeType(type) == DataType::kI8;
     };
@@ -453,7 +456,7 @@ DataType TypeOfWork(const OnnxNode& node, const std::vector<Value>& outputs, OpC
 
 }  // namespace
 
-void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
+void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& outputs) {
   const OpRule* rule = FindOpRule(node.domain, node.type);
   const Traffic traffic = rule != nullptr ? rule->traffic : Traffic::kAll;
   OnnxOp op{.proto = &node.proto, .position = at_};
@@ -465,7 +468,7 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
   }
   std::set<size_t> seen;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value* input = node.inputs[i];
+    const OnnxValue* input = node.inputs[i];
     if (input == nullptr) continue;
     work.sizes = std::max(work.sizes, input->certainty);
     const bool describes = rule != nullptr && i < 32 && (rule->describing_inputs >> i & 1) != 0;
@@ -481,8 +484,8 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<Value>& outputs) {
 
   if (rule != nullptr) {
     OpShapes shapes{.attributes = node.attributes};
-    for (const Value* input : node.inputs) shapes.inputs.push_back(input != nullptr ? &input->dims : nullptr);
-    for (const Value& output : outputs) shapes.outputs.push_back(&output.dims);
+    for (const OnnxValue* input : node.inputs) shapes.inputs.push_back(input != nullptr ? &input->dims : nullptr);
+    for (const OnnxValue& output : outputs) shapes.outputs.push_back(&output.dims);
     work.flops = rule->flops(shapes);
     work.op_class = rule->op_class;
   } else {
@@ -514,7 +517,7 @@ std::set<size_t> OnnxScope::Captured() const {
   std::set<size_t> captured;
   for (const OnnxOp& op : ops_) {
     for (const size_t position : op.uses) {
-      const Value& value = walk_.pool[position];
+      const OnnxValue& value = walk_.pool[position];
       if (value.constant || value.scope != id_) captured.insert(position);
     }
   }

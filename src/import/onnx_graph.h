@@ -31,7 +31,7 @@ struct OnnxWalk {
   std::map<std::string, int64_t, std::less<>> opsets;  // by domain, "" for ai.onnx
   const ShapeRecord* file_shapes = nullptr;            // set when the sizes are not the file's own
   const OtherReader::Sizes* other = nullptr;           // another program's reading, once it was asked
-  std::deque<Value> pool{};                            // every value of every scope; references stay
+  std::deque<OnnxValue> pool{};                        // every value of every scope; references stay
   NoteList notes{};
   std::set<std::string, std::less<>> unknown_types{};  // op types that are costed by their bytes
   size_t scopes = 0;
@@ -53,7 +53,7 @@ class OnnxScope {
       : walk_(walk), graph_(graph), outer_(outer), id_(walk.scopes++) {}
 
   // Each name once; throws Error at a second declaration.
-  size_t Declare(Value value);
+  size_t Declare(OnnxValue value);
   void DeclareInitializers();
   // Computes everything. Inputs must have been declared.
   void Run();
@@ -77,12 +77,12 @@ class OnnxScope {
   std::string Where(const onnx::NodeProto& proto) const;
 
   void DeclareConstant(const OnnxNode& node);
-  void DeclareOutputs(const OnnxNode& node, std::vector<Value> outputs, bool constant);
+  void DeclareOutputs(const OnnxNode& node, std::vector<OnnxValue> outputs, bool constant);
   InferredShapes Infer(const OnnxNode& node);
   void SettleShapes(const OnnxNode& node, InferredShapes& shapes);
-  void SettleShape(const OnnxNode& node, const std::string& name, Value& output, const std::string& problem);
+  void SettleShape(const OnnxNode& node, const std::string& name, OnnxValue& output, const std::string& problem);
   void MakeConstants(const OnnxNode& node, InferredShapes& shapes);
-  void AddOp(const OnnxNode& node, const std::vector<Value>& outputs);
+  void AddOp(const OnnxNode& node, const std::vector<OnnxValue>& outputs);
 
   // onnx_control.cc
   void RunControlFlow(const OnnxNode& node);
@@ -91,7 +91,7 @@ class OnnxScope {
   void RunLoop(const OnnxNode& node);
   void RunScan(const OnnxNode& node);
   void RunSequenceMap(const OnnxNode& node);
-  void AddControlOp(const OnnxNode& node, std::vector<Value> outputs, const OpWork& work, std::set<size_t> uses);
+  void AddControlOp(const OnnxNode& node, std::vector<OnnxValue> outputs, const OpWork& work, std::set<size_t> uses);
 
   OnnxWalk& walk_;
   const onnx::GraphProto& graph_;
@@ -106,6 +106,6 @@ class OnnxScope {
 bool IsControlFlow(const onnx::NodeProto& node);
 
 // The type and, where every dimension has a number, the shape that the file declares; known_dims says whether it does.
-Value ReadDeclared(const onnx::ValueInfoProto& info);
+OnnxValue ReadDeclared(const onnx::ValueInfoProto& info);
 
 }  // namespace berth

@@ -19,16 +19,16 @@ struct OnnxNode {
   std::string_view domain;  // "" for ai.onnx
   int64_t opset;            // the version of its domain that the file imports
   Attributes attributes;
-  std::vector<const Value*> inputs;  // null: not given
-  std::string where;                 // "model.onnx: node 'conv1' (Conv)"
+  std::vector<const OnnxValue*> inputs;  // null: not given
+  std::string where;                     // "model.onnx: node 'conv1' (Conv)"
   // The least certain content that was asked for: what is made of it is as doubtful. It is noted where it is asked for,
   // so that no rule can forget it.
   mutable Certainty consulted = Certainty::kKnown;
 
-  const Value* Input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
+  const OnnxValue* Input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   // The content of a small constant input; null when there is none.
   const Content* InputContent(size_t i) const {
-    const Value* input = Input(i);
+    const OnnxValue* input = Input(i);
     if (input == nullptr || !input->content) return nullptr;
     consulted = std::max(consulted, input->content_certainty);
     return &*input->content;
@@ -36,7 +36,7 @@ struct OnnxNode {
   // The least certain of the inputs' sizes and of the contents that were asked for.
   Certainty InputCertainty() const {
     Certainty worst = consulted;
-    for (const Value* input : inputs) {
+    for (const OnnxValue* input : inputs) {
       if (input != nullptr) worst = std::max(worst, input->certainty);
     }
     return worst;

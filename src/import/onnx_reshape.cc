@@ -8,12 +8,12 @@ namespace berth {
 namespace {
 
 // Axis `axis` of a shape covers the strides from `begin` to `end`, counted in elements of the axes before it.
-struct Range {
+struct AxisRange {
   int64_t begin = 1, end = 1;
 };
 
-std::vector<Range> RangesOf(const Dims& dims) {
-  std::vector<Range> ranges;
+std::vector<AxisRange> RangesOf(const Dims& dims) {
+  std::vector<AxisRange> ranges;
   int64_t product = 1;
   for (const int64_t dim : dims) {
     ranges.push_back({product, product * dim});
@@ -24,8 +24,8 @@ std::vector<Range> RangesOf(const Dims& dims) {
 
 // The output axis that takes over what input axis `axis` has grown by.
 std::optional<size_t> Taker(const ReshapeAtOtherSizes& reshape, size_t axis) {
-  const std::vector<Range> from = RangesOf(reshape.file_input), to = RangesOf(reshape.file_output);
-  const Range range = from[axis];
+  const std::vector<AxisRange> from = RangesOf(reshape.file_input), to = RangesOf(reshape.file_output);
+  const AxisRange range = from[axis];
   const bool itself = reshape.changes.contains({reshape.file_input[axis], reshape.input[axis]});
   const bool unit = range.begin == range.end;
   // The axis itself, where it is still one; the k-th axis of size one at a boundary stays the k-th.

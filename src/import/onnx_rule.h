@@ -21,11 +21,11 @@ struct Inference {
   const OnnxNode& node;
   const FileShapes& file;
   NoteList& notes;
-  std::vector<Value>& outputs;
+  std::vector<OnnxValue>& outputs;
   std::string problem{};
   Certainty certainty = Certainty::kKnown;
 
-  const Value* In(size_t i) const { return node.Input(i); }
+  const OnnxValue* In(size_t i) const { return node.Input(i); }
   // Whether input i is a tensor of at least `rank` dimensions.
   bool Has(size_t i, size_t rank = 0) const {
     return In(i) != nullptr && !In(i)->is_sequence && In(i)->dims.size() >= rank;
@@ -45,7 +45,7 @@ struct Inference {
     outputs[output].known_dims = true;
     return true;
   }
-  bool SetSequence(size_t output, std::vector<Value> elements) {
+  bool SetSequence(size_t output, std::vector<OnnxValue> elements) {
     if (output >= outputs.size()) return true;
     outputs[output].is_sequence = outputs[output].known_dims = true;
     outputs[output].elements = std::move(elements);
@@ -53,7 +53,7 @@ struct Inference {
     return true;
   }
   // A tensor, a sequence or an optional, as `value` is.
-  bool SetLike(size_t output, const Value& value) {
+  bool SetLike(size_t output, const OnnxValue& value) {
     if (!value.is_sequence) return Set(output, value.type, value.dims);
     SetSequence(output, value.elements);
     outputs[output].is_optional = value.is_optional;

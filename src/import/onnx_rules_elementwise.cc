@@ -125,7 +125,7 @@ bool ImageDecoder(Inference& i) {
   return i.Set(0, TensorProto::UINT8, {1, 1, i.node.attributes.Text("pixel_format", "RGB") == "Grayscale" ? 1 : 3});
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kElementwiseShapeRules[] = {
     {"Abs", LikeFirst},
     {"Acos", LikeFirst},
     {"Acosh", LikeFirst},
@@ -243,6 +243,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> ElementwiseShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> ElementwiseShapeRules() { return kElementwiseShapeRules; }
 
 }  // namespace berth

@@ -13,13 +13,13 @@ using onnx::TensorProto;
 
 bool Concat(Inference& i) {
   if (!i.Has(0)) return false;
-  const Value& first = *i.In(0);
+  const OnnxValue& first = *i.In(0);
   const size_t axis = Axis(i.node, i.node.attributes.Int("axis", i.node.opset < 4 ? 1 : 0), first.dims.size());
   Dims dims = first.dims;
   std::vector<bool> constant(dims.size(), first.constant);
   for (size_t k = 1; k < i.node.inputs.size(); ++k) {
     if (!i.Has(k) || i.Rank(k) != dims.size()) return i.Fail("its inputs have different numbers of dimensions");
-    const Value& input = *i.In(k);
+    const OnnxValue& input = *i.In(k);
     for (size_t at = 0; at < dims.size(); ++at) {
       bool is_constant = constant[at];
       if (at == axis) {
@@ -190,7 +190,7 @@ bool ConstantOfShape(Inference& i) {
   return i.Set(0, type, Dims(static_cast<size_t>(std::clamp<int64_t>(DimAt(i.DimsOf(0), 0), 0, 16)), 1));
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kMoveShapeRules[] = {
     {"Concat", Concat},
     {"Split", Split},
     {"Slice", Slice},
@@ -211,6 +211,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> MoveShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> MoveShapeRules() { return kMoveShapeRules; }
 
 }  // namespace berth

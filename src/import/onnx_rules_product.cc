@@ -118,7 +118,7 @@ bool PackedAttention(Inference& i) {
 template <size_t kPastKey>
 bool Attention(Inference& i) {
   if (!i.Has(0, 3)) return false;
-  const Value *key = i.In(1), *value = i.In(2);
+  const OnnxValue *key = i.In(1), *value = i.In(2);
   Dims dims = i.DimsOf(0);
   const bool of_heads = dims.size() == 4;
   constexpr int64_t kMost = 1 << 20;
@@ -134,7 +134,7 @@ bool Attention(Inference& i) {
   i.Set(0, i.TypeOf(0), std::move(dims));
   int64_t keys = 0;
   for (size_t output = 1; output < 3; ++output) {
-    const Value *fresh = output == 1 ? key : value, *past = i.In(kPastKey + output - 1);
+    const OnnxValue *fresh = output == 1 ? key : value, *past = i.In(kPastKey + output - 1);
     if (fresh == nullptr) continue;
     const bool apart = fresh->dims.size() == 4;
     const int64_t so_far = past != nullptr ? DimAt(past->dims, -2) : 0;
@@ -222,7 +222,7 @@ bool MelWeightMatrix(Inference& i) {
   return i.Set(0, i.TypeAttribute("output_datatype", TensorProto::FLOAT), {ToInt(*length) / 2 + 1, ToInt(*bins)});
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kProductShapeRules[] = {
     {"MatMul", MatMul},
     {"MatMulInteger", MatMulInteger},
     {"QLinearMatMul", QLinearMatMul},
@@ -253,6 +253,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> ProductShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> ProductShapeRules() { return kProductShapeRules; }
 
 }  // namespace berth

@@ -132,7 +132,7 @@ bool Compress(Inference& i) {
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kReductionShapeRules[] = {
     {"ReduceL1", Reduce},
     {"ReduceL2", Reduce},
     {"ReduceLogSum", Reduce},
@@ -158,6 +158,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> ReductionShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> ReductionShapeRules() { return kReductionShapeRules; }
 
 }  // namespace berth

@@ -10,7 +10,7 @@ namespace {
 using onnx::TensorProto;
 
 // What stays of a value that is put into a sequence or an optional.
-Value AsElement(const Value& value) {
+OnnxValue AsElement(const OnnxValue& value) {
   return {.type = value.type,
           .dims = value.dims,
           .known_dims = true,
@@ -32,7 +32,7 @@ std::optional<size_t> Position(const Inference& i, size_t input, size_t size, in
 }
 
 bool SequenceConstruct(Inference& i) {
-  std::vector<Value> elements;
+  std::vector<OnnxValue> elements;
   for (size_t k = 0; k < i.node.inputs.size(); ++k) {
     if (!i.Has(k)) return false;
     elements.push_back(AsElement(*i.In(k)));
@@ -44,7 +44,7 @@ bool SequenceEmpty(Inference& i) { return i.SetSequence(0, {}); }
 
 bool SequenceInsert(Inference& i) {
   if (!HasSequence(i, 0) || !i.Has(1)) return false;
-  std::vector<Value> elements = i.In(0)->elements;
+  std::vector<OnnxValue> elements = i.In(0)->elements;
   // One more place than there are elements: behind the last.
   const std::optional<size_t> at = Position(i, 2, elements.size() + 1, static_cast<int64_t>(elements.size()));
   if (!at) i.Guess();
@@ -54,7 +54,7 @@ bool SequenceInsert(Inference& i) {
 
 bool SequenceErase(Inference& i) {
   if (!HasSequence(i, 0) || i.In(0)->elements.empty()) return false;
-  std::vector<Value> elements = i.In(0)->elements;
+  std::vector<OnnxValue> elements = i.In(0)->elements;
   const std::optional<size_t> at = Position(i, 1, elements.size(), -1);
   if (!at) i.Guess();
   elements.erase(elements.begin() + static_cast<ptrdiff_t>(at.value_or(elements.size() - 1)));
@@ -64,10 +64,10 @@ bool SequenceErase(Inference& i) {
 // Which one does not matter where all are alike.
 bool SequenceAt(Inference& i) {
   if (!HasSequence(i, 0) || i.In(0)->elements.empty()) return false;
-  const std::vector<Value>& elements = i.In(0)->elements;
+  const std::vector<OnnxValue>& elements = i.In(0)->elements;
   const std::optional<size_t> at = Position(i, 1, elements.size(), 0);
   const bool alike =
-      std::ranges::all_of(elements, [&](const Value& other) { return other.dims == elements.front().dims; });
+      std::ranges::all_of(elements, [&](const OnnxValue& other) { return other.dims == elements.front().dims; });
   if (!at && !alike) i.Guess();
   return i.SetLike(0, elements[at.value_or(0)]);
 }
@@ -102,9 +102,9 @@ bool SplitToSequence(Inference& i) {
     i.Guess();
     sizes.push_back(input[axis]);
   }
-  std::vector<Value> elements;
+  std::vector<OnnxValue> elements;
   for (const int64_t size : sizes) {
-    Value element{.type = i.TypeOf(0), .dims = input, .known_dims = true};
+    OnnxValue element{.type = i.TypeOf(0), .dims = input, .known_dims = true};
     element.dims[axis] = size;
     if (single && i.node.attributes.Int("keepdims", 1) == 0)
       element.dims.erase(element.dims.begin() + static_cast<ptrdiff_t>(axis));
@@ -115,7 +115,7 @@ bool SplitToSequence(Inference& i) {
 
 bool ConcatFromSequence(Inference& i) {
   if (!HasSequence(i, 0) || i.In(0)->elements.empty()) return false;
-  const std::vector<Value>& elements = i.In(0)->elements;
+  const std::vector<OnnxValue>& elements = i.In(0)->elements;
   Dims dims = elements.front().dims;
   const bool stacks = i.node.attributes.Int("new_axis", 0) != 0;
   const size_t axis = Axis(i.node, i.node.attributes.Int("axis", 0), dims.size() + (stacks ? 1 : 0));
@@ -130,7 +130,7 @@ bool ConcatFromSequence(Inference& i) {
 // --- Optionals: sequences of one element, or of none -------------------------------------------------------
 
 bool Optional(Inference& i) {
-  i.SetSequence(0, i.In(0) != nullptr ? std::vector<Value>{AsElement(*i.In(0))} : std::vector<Value>{});
+  i.SetSequence(0, i.In(0) != nullptr ? std::vector<OnnxValue>{AsElement(*i.In(0))} : std::vector<OnnxValue>{});
   i.outputs[0].is_optional = true;
   return true;
 }
@@ -143,7 +143,7 @@ bool OptionalGetElement(Inference& i) {
   return !i.In(0)->elements.empty() && i.SetLike(0, i.In(0)->elements.front());
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kSequenceShapeRules[] = {
     {"SequenceConstruct", SequenceConstruct},
     {"SequenceEmpty", SequenceEmpty},
     {"SequenceInsert", SequenceInsert},
@@ -159,6 +159,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> SequenceShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> SequenceShapeRules() { return kSequenceShapeRules; }
 
 }  // namespace berth

@@ -112,7 +112,7 @@ bool ShapeOf(Inference& i) {
 
 bool SizeOf(Inference& i) { return i.In(0) != nullptr && i.Set(0, TensorProto::INT64, {}); }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kViewShapeRules[] = {
     {"Reshape", Reshape},     {"Flatten", Flatten},           {"Squeeze", Squeeze},
     {"Unsqueeze", Unsqueeze}, {"Transpose", Transpose},       {"Shape", ShapeOf},
     {"Size", SizeOf},         {"ReverseSequence", LikeFirst}, {"Trilu", LikeFirst},
@@ -120,6 +120,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> ViewShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> ViewShapeRules() { return kViewShapeRules; }
 
 }  // namespace berth

@@ -338,7 +338,7 @@ bool Upsample(Inference& i) {
   return i.Set(0, i.TypeOf(0), std::move(dims));
 }
 
-constexpr ShapeRuleEntry kRules[] = {
+constexpr ShapeRuleEntry kWindowShapeRules[] = {
     {"Conv", Convolution<1>},
     {"FusedConv", Convolution<1>},
     {"ConvInteger", Convolution<1>},
@@ -366,6 +366,6 @@ constexpr ShapeRuleEntry kRules[] = {
 
 }  // namespace
 
-std::span<const ShapeRuleEntry> WindowShapeRules() { return kRules; }
+std::span<const ShapeRuleEntry> WindowShapeRules() { return kWindowShapeRules; }
 
 }  // namespace berth

@@ -134,7 +134,7 @@ InferredShapes InferShapes(const OnnxNode& node, const FileShapes& file_shapes, 
   result.told = rule != nullptr ? rule(inference) : ApplyClassRule(inference);
   if (!result.told) result.problem = std::move(inference.problem);
   const Certainty certainty = std::max(inference.certainty, node.InputCertainty());
-  for (Value& output : result.outputs) output.certainty = certainty;
+  for (OnnxValue& output : result.outputs) output.certainty = certainty;
   // What a tensor is asked for are its dimensions and not their number, which is known where nothing was guessed.
   if (AsksForShape(node) && certainty == Certainty::kEstimated) result.outputs[0].certainty = Certainty::kKnown;
   CarryDensity(node, result.outputs);

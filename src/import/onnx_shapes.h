@@ -23,9 +23,9 @@ struct FileShapes {
 };
 
 struct InferredShapes {
-  std::vector<Value> outputs;  // type, dims, known_dims and certainty are set; of a sequence, its elements
-  bool told = false;           // whether a rule told them
-  std::string problem{};       // why none did, where more can be said
+  std::vector<OnnxValue> outputs;  // type, dims, known_dims and certainty are set; of a sequence, its elements
+  bool told = false;               // whether a rule told them
+  std::string problem{};           // why none did, where more can be said
 };
 
 // Every dimension is a number: the walk replaces symbols before. One rule per op type (onnx_rules_*.cc); for types of

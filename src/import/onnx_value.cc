@@ -193,10 +193,10 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
   return total / 8 + (total % 8 != 0 ? 1 : 0);
 }
 
-int64_t CheckedBytes(const Value& value, std::string_view where) {
+int64_t CheckedBytes(const OnnxValue& value, std::string_view where) {
   if (!value.is_sequence) return CheckedBytes(value.dims, value.type, where);
   int64_t total = 0;
-  for (const Value& element : value.elements) AddBytes(total, CheckedBytes(element, where), where);
+  for (const OnnxValue& element : value.elements) AddBytes(total, CheckedBytes(element, where), where);
   return total;
 }
 
@@ -207,8 +207,8 @@ void AddBytes(int64_t& total, int64_t bytes, std::string_view where) {
 
 std::string ToString(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
 
-Value ReadTensor(const TensorProto& tensor, std::string_view where) {
-  Value value;
+OnnxValue ReadTensor(const TensorProto& tensor, std::string_view where) {
+  OnnxValue value;
   value.name = tensor.name();
   value.type = tensor.data_type();
   value.dims.assign(tensor.dims().begin(), tensor.dims().end());

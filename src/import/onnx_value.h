@@ -27,7 +27,7 @@ inline constexpr int64_t kMaxContent = 4096;
 // No tensor of a real model is larger (64 TiB); keeps all sums of sizes far from overflow.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 
-struct Value {
+struct OnnxValue {
   std::string_view name{};
   int32_t type = 0;  // onnx::TensorProto::DataType, 0: unknown; newer files hold numbers that the library does not know
   Dims dims{};
@@ -38,7 +38,7 @@ struct Value {
 
   // A sequence of values, or an optional, which is a sequence of one or none: no dims of its own.
   bool is_sequence = false, is_optional = false;
-  std::vector<Value> elements{};
+  std::vector<OnnxValue> elements{};
 
   // A constant. Constants that are views of one another share the storage of `root`, a position in the same pool.
   bool constant = false;
@@ -70,7 +70,7 @@ DataType ComputeType(int32_t type);
 int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where);
 int64_t CheckedElements(const Dims& dims, std::string_view where);
 // Of a sequence, its elements together.
-int64_t CheckedBytes(const Value& value, std::string_view where);
+int64_t CheckedBytes(const OnnxValue& value, std::string_view where);
 
 // Adds up; throws Error that begins with `where` beyond 2^63.
 void AddBytes(int64_t& total, int64_t bytes, std::string_view where);
@@ -79,7 +79,7 @@ std::string ToString(const Dims& dims);
 
 // Shape, type and, when it is small and there, content of an initialiser. Absent data (external, stripped) is fine;
 // data of the wrong size is an Error.
-Value ReadTensor(const onnx::TensorProto& tensor, std::string_view where);
+OnnxValue ReadTensor(const onnx::TensorProto& tensor, std::string_view where);
 
 // Clamped and truncated: INT64_MAX stands in many files for "to the end".
 int64_t ToInt(long double number);

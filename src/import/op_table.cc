@@ -228,7 +228,7 @@ constexpr OpClass kMatMul = OpClass::kMatMul, kConv = OpClass::kConv, kElementwi
 // Sources. "spec": counted on the definition of the op in the ONNX operator specification (onnx/docs/Operators.md; for
 // com.microsoft, onnxruntime/docs/ContribOperators.md). "TF": the same count as TensorFlow's profiler registers
 // (tensorflow/python/profiler/internal/flops_registry.py). n: elements of the output, m: of the first input.
-constexpr auto kRules = std::to_array<OpRule>({
+constexpr auto kOpRules = std::to_array<OpRule>({
     // Products
     {"Conv", kConv, Conv<1, 2>, "n (2 C/group kernel + bias): spec; 2 C/group kernel: TF"},
     {"FusedConv", kConv, Conv<1, 2>, "as Conv; its activation is not counted: spec"},
@@ -500,12 +500,12 @@ double Elements(const Dims& dims) {
   return product;
 }
 
-std::span<const OpRule> OpRules() { return kRules; }
+std::span<const OpRule> OpRules() { return kOpRules; }
 
 const OpRule* FindOpRule(std::string_view domain, std::string_view type) {
   static const auto index = [] {
     std::unordered_map<std::string_view, const OpRule*> rules;
-    for (const OpRule& rule : kRules) rules.emplace(rule.type, &rule);
+    for (const OpRule& rule : kOpRules) rules.emplace(rule.type, &rule);
     return rules;
   }();
   if (domain == "com.microsoft") {

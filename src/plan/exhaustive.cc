@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-constexpr size_t kMostOps = 1000;  // it goes as deep as there are ops
+constexpr size_t kDeepest = 1000;  // it goes as deep as there are ops
 
 // What no placement that begins like this one can beat; ops are placed in number order. 0 for models without a bound.
 class PrefixBound {
@@ -280,7 +280,7 @@ class ExhaustivePlanner : public NamedPlanner {
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
     if (auto refused = NamedPlanner::Refuses(problem, evaluator)) return refused;
-    if (problem.num_ops() > kMostOps)
+    if (problem.num_ops() > kDeepest)
       return fmt::format("the model has {}, and trying every plan works for tiny problems only",
                          Counted(static_cast<int64_t>(problem.num_ops()), "op"));
     const Units units(problem);

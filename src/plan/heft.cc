@@ -20,7 +20,7 @@ namespace {
 constexpr double kRatios[] = {0.5, 2};
 // No cluster has more than this share of the work that each device would have.
 constexpr double kMostWork = 1.05;
-constexpr size_t kMostOps = 500'000;  // beyond, joining them takes longer than scheduling
+constexpr size_t kMostJoinedOps = 500'000;  // beyond, joining them takes longer than scheduling
 
 enum class Grouped : uint8_t { kAuto, kAlways, kNever };
 enum class FavouritesBy : uint8_t { kNothing, kProgram, kHeaviest };
@@ -69,7 +69,7 @@ class ListPlanner : public NamedPlanner {
     std::string note;
     ListScheduler scheduler(units, options_.urgency, FindFavourites(search, request, units, note));
     EvaluateRuns(search, units, scheduler, nullptr);
-    if (request.problem().num_ops() > kMostOps) {
+    if (request.problem().num_ops() > kMostJoinedOps) {
       // Plain scheduling is all there is.
     } else if (grouped_ == Grouped::kAlways ||
                (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
