@@ -32,6 +32,9 @@ function(berth_library folder)
     target_link_libraries(${target} PUBLIC berth_flags ${arg_DEPS} ${arg_EXPORTS} PRIVATE ${arg_LIBS})
     set(visible PUBLIC)
     berth_use_precompiled(${target} sources ${arg_PRECOMPILE})
+    if(BERTH_UNITY AND NOT arg_PRECOMPILE)
+      berth_compile_together(${target} ${sources})
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE berth_flags ${arg_DEPS} ${arg_EXPORTS})
@@ -62,6 +65,19 @@ function(berth_library folder)
     berth_use_precompiled(${target}_test tests ${arg_PRECOMPILE})
     berth_test(${folder} ${target}_test)
   endif()
+endfunction()
+
+# berth_compile_together(<target> sources): eight of them as one, which takes two thirds of the time from nothing: most
+# of it is what every source reads and instantiates again.
+function(berth_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  # Each reader of a data set names what it reads File, Node and Edge.
+  list(FILTER ARGN INCLUDE REGEX "/read_[a-z]+\\.cc$")
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # A class that is made of what its file keeps to itself looks like one of a header there; and of Device{...} GCC 12
+  # takes the string in an empty optional for one that is used, more often the more it can inline.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-maybe-uninitialized>)
 endfunction()
 
 # berth_module(<folder> LIBS libs HOST folders)
