@@ -1,0 +1,137 @@
+#include "tools/learned/gdp_lessons.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "exec/statistics.h"
+
+namespace berth::learned {
+namespace {
+
+struct Network {
+  const char *name, *model;  // a family each
+};
+constexpr Network kTwo[] = {{"RNNLM", "rnnlm(layers=2,steps=10)"},          {"GNMT", "gnmt(layers=2,steps=4)"},
+                            {"Transformer-XL", "transformer_xl(layers=2)"}, {"Inception-V3", "inception_v3(batch=32)"},
+                            {"AmoebaNet", "amoebanet(batch=32,cells=2)"},   {"WaveNet", "wavenet(stacks=2)"}};
+static_assert(std::size(kTwo) == kMostTwo);
+
+// Of the first draws of a policy that was trained on other graphs.
+constexpr const char* kTemperature = "8";
+
+}  // namespace
+
+Effort Of(bool quick, size_t graphs) {
+  return quick ? Effort{.graphs = 3, .seeds = 1, .updates = 3, .tuned_updates = 2}
+               : Effort{.graphs = graphs, .seeds = 1, .updates = 63, .tuned_updates = 12};
+}
+
+const Row& Find(const Table& table, const std::string& title) {
+  return *std::ranges::find(table.rows, title, &Row::title);
+}
+
+std::vector<double> Found(const Row& row) {
+  std::vector<double> values;
+  for (const Outcome& outcome : row.outcome) values.push_back(outcome.found);
+  return values;
+}
+
+Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::vector<const Table*>& graphs,
+             int64_t updates, uint64_t seed, const std::string& name) {
+  const auto cases = [](const std::vector<const Table*>& tables) {
+    std::vector<TrainingCase> list;
+    for (const Table* table : tables) list.push_back({.name = table->title, .evaluator = *table->setup->evaluator});
+    return list;
+  };
+  Lesson lesson{.folder = std::make_shared<Scratch>(name)};
+  const std::string on_all = catalogs.planners.NameWith(planner, "workers", fmt::format("{}", graphs.size()));
+  const double before = ProcessorSeconds();
+  lesson.result = TrainOn(catalogs, on_all, cases(graphs), {}, updates, seed, *lesson.folder);
+  lesson.seconds = ProcessorSeconds() - before;
+  return lesson;
+}
+
+std::vector<const Table*> Without(std::span<const Table> tables, size_t left_out) {
+  std::vector<const Table*> list;
+  for (size_t g = 0; g < tables.size(); ++g) {
+    if (g != left_out) list.push_back(&tables[g]);
+  }
+  return list;
+}
+
+void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer) {
+  const std::string answer = catalogs.planners.NameWith(transfer.before.result.answer, "workers", "");
+  const auto play = [&](const std::string& planner, int64_t evaluations) {
+    return Play(catalogs, *table.setup, planner, evaluations, seed);
+  };
+  transfer.answer = play(answer, kAnswer);
+  transfer.zero_shot = transfer.answer.found;
+  const std::string trains = catalogs.planners.NameWith(answer, "train", "true");
+  transfer.tuned = play(catalogs.planners.NameWith(trains, "temperature", kTemperature), Evaluations(updates));
+  transfer.sure = play(trains, Evaluations(updates));
+  transfer.drawn = play(Untrained(trains), Evaluations(updates));
+}
+
+std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& effort) {
+  std::vector<Table> tables;
+  for (size_t i = 0; i < effort.graphs; ++i) {
+    const auto& [name, model] = kTwo[quick ? std::size(kTwo) - 1 - i : i];  // the short form takes small ones
+    Table& table = tables.emplace_back(Table{.title = name, .setup = MakePorts(catalogs, model, "p100x2", true)});
+    table.sentence = fmt::format("`{}` ({} ops)", model, table.setup->problem->num_ops());
+    AddRules(table, effort.seeds, Evaluations(effort.updates));
+  }
+  return tables;
+}
+
+std::string Sentences(std::span<const Table> tables) {
+  std::vector<std::string> list;
+  for (const Table& table : tables) list.push_back(table.sentence);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+std::vector<Line> RuleLines(std::span<const Table> tables) {
+  std::vector<Line> lines;
+  for (const char* rule : {"`human`", "`heft`", "`metis`", "`first_fit`", "`auto`"}) {
+    lines.push_back(LineOf(rule, tables, rule, Found));
+    lines.back().evaluations = 0;
+  }
+  return lines;
+}
+
+std::vector<double> Ratios(const Line& line, const Line& reference) {
+  size_t seeds = std::numeric_limits<size_t>::max();
+  for (const auto& values : line.reached) seeds = std::min(seeds, values.size());
+  std::vector<double> ratios;
+  for (size_t seed = 0; seed < seeds; ++seed) {
+    std::vector<double> of;
+    for (size_t g = 0; g < line.reached.size(); ++g) {
+      of.push_back(line.reached[g][seed] / Median(reference.reached[g]));
+    }
+    ratios.push_back(GeometricMean(of));
+  }
+  return ratios;
+}
+
+void Print(const std::vector<Line>& lines, const Line& one, const Line& human, std::span<const Table> tables) {
+  std::vector<std::string> names, columns;
+  for (const Table& table : tables) {
+    names.push_back(table.title);
+    columns.emplace_back("---:|");
+  }
+  fmt::print(
+      "| method | evaluations | {} | over gdp | over `human` | seconds per graph |\n|---|---:|{}---:|---:|---:|\n",
+      fmt::join(names, " | "), fmt::join(columns, ""));
+  for (const Line& line : lines) {
+    fmt::print("| {} | {} |", line.title, line.evaluations == 0 ? "" : fmt::format("{}", line.evaluations));
+    for (const auto& values : line.reached) {
+      fmt::print(" {} |", values.empty() ? "does not place it" : WithInterval(values, 1e3, 2));
+    }
+    fmt::print(" {} | {} | {:.1f} |\n", WithInterval(Ratios(line, one), 1, 3), WithInterval(Ratios(line, human), 1, 3),
+               Mean(line.processor));
+  }
+  fmt::print("\n");
+}
+
+}  // namespace berth::learned

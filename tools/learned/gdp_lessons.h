@@ -1,0 +1,110 @@
+// What the measurements of gdp on many graphs share: the graphs, policies that were trained on some of them, and lines
+// of their tables.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/learned/common.h"
+#include "tools/learned/rows.h"
+
+namespace berth::learned {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Of gdp on one graph.
+inline constexpr const char* kOne = "**gdp**";
+
+// The policy without and with gates made from the whole graph.
+struct Form {
+  const char *suffix, *planner;
+};
+inline constexpr Form kForms[] = {{"", "gdp"}, {", superposition", "gdp(superposition=true)"}};
+
+struct Effort {
+  size_t graphs;  // of kTwo or kEight
+  int seeds;
+  int64_t updates;        // on each graph, from nothing or before it is seen
+  int64_t tuned_updates;  // of a policy that was trained on others
+};
+
+Effort Of(bool quick, size_t graphs);
+
+// So many updates of gdp, and its own answer at the end.
+inline constexpr int64_t kRollouts = 16, kAnswer = 3;
+inline int64_t Evaluations(int64_t updates) { return updates * kRollouts + kAnswer; }
+
+// GDP's networks, two layers each on two GPUs, three of them smaller than their defaults; each with what people do
+// without a search.
+std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& effort);
+inline constexpr size_t kMostTwo = 6;
+std::string Sentences(std::span<const Table> tables);
+
+const Row& Find(const Table& table, const std::string& title);
+std::vector<double> Found(const Row& row);
+
+// One policy trained on several graphs.
+struct Lesson {
+  std::shared_ptr<const Scratch> folder{};
+  TrainingResult result{};
+  double seconds = 0;  // of a processor
+};
+
+// Each update has a play on every graph, and follows the sum of their gradients.
+Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::vector<const Table*>& graphs,
+             int64_t updates, uint64_t seed, const std::string& name);
+std::vector<const Table*> Without(std::span<const Table> tables, size_t left_out);
+
+// A policy that was trained elsewhere, on a graph that it has not seen.
+struct Transfer {
+  Lesson before{};
+  double zero_shot = 0;  // seconds, of its likeliest placement
+  Outcome answer{};      // for what that takes
+  Outcome tuned{};       // the policy trained on
+  Outcome sure{};        // the same from odds as they are
+  Outcome drawn{};       // as many draws of it, with nothing learned from them
+};
+
+// Fills all but `before`.
+void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer);
+
+template <typename Value>
+std::vector<double> Each(const std::vector<Transfer>& list, const Value& value) {
+  std::vector<double> values;
+  for (const Transfer& transfer : list) values.push_back(value(transfer));
+  return values;
+}
+
+// A line of the large table: what a method reaches on each graph, in seconds, by seed.
+struct Line {
+  std::string title{};
+  int64_t evaluations = 0;                     // on the graph; 0: it differs
+  std::vector<std::vector<double>> reached{};  // by graph; empty where the method refuses
+  std::vector<double> processor{};             // by graph, seconds
+};
+
+template <typename Reached>
+Line LineOf(const std::string& title, std::span<const Table> tables, const std::string& row, const Reached& reached) {
+  Line line{.title = title};
+  for (const Table& table : tables) {
+    const Row& of = Find(table, row);
+    line.reached.push_back(reached(of));
+    line.processor.push_back(of.processor());
+    line.evaluations = of.evaluations;
+  }
+  return line;
+}
+
+std::vector<Line> RuleLines(std::span<const Table> tables);
+
+// Over the graphs, the geometric mean of what was reached over `reference`; one value per seed. Empty where a graph is
+// missing.
+std::vector<double> Ratios(const Line& line, const Line& reference);
+
+void Print(const std::vector<Line>& lines, const Line& one, const Line& human, std::span<const Table> tables);
+
+}  // namespace berth::learned
