@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -11,26 +14,26 @@ namespace berth {
 
 Budget Budget::Parse(std::string_view text) {
   Budget budget;
-  constexpr std::string_view kEvals = "evals";
-  for (const std::string& part : SplitList(text)) {
+  // False for what is neither, or there twice.
+  const auto take = [&](std::string_view part) {
+    constexpr std::string_view kEvals = "evals";
+    const Budget none;
     if (part.ends_with(kEvals)) {
-      const std::string_view number = std::string_view(part).substr(0, part.size() - kEvals.size());
+      const std::string_view number = part.substr(0, part.size() - kEvals.size());
       int64_t value = 0;
       const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
-      if (code == std::errc() && end == number.data() + number.size() && value > 0) {
-        budget.evaluations = value;
-        continue;
-      }
-    } else {
-      try {
-        if (const double seconds = ParseSeconds(part).value; seconds > 0) {
-          budget.seconds = seconds;
-          continue;
-        }
-      } catch (const Error&) {
-        // said below, with an example that fits a budget
-      }
+      const bool counts = code == std::errc() && end == number.data() + number.size() && value > 0;
+      return counts && std::exchange(budget.evaluations, value) == none.evaluations;
     }
+    try {
+      const double seconds = ParseSeconds(part).value;
+      return seconds > 0 && std::exchange(budget.seconds, seconds) == none.seconds;
+    } catch (const Error&) {
+      return false;  // said below, with an example that fits a budget
+    }
+  };
+  const std::vector<std::string> parts = SplitList(text);
+  if (parts.empty() || !std::ranges::all_of(parts, take)) {
     throw Error("'{}' is not a budget: write 200evals, 10s, or both as 200evals,10s", text);
   }
   return budget;

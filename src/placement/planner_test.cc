@@ -20,7 +20,8 @@ TEST(Budget, ReadsEvaluationsSecondsOrBoth) {
 }
 
 TEST(Budget, RefusesWhatIsNone) {
-  for (const char* text : {"evals", "0evals", "-3evals", "10", "1.5evals", "0s", "soon", "10s,"}) {
+  for (const char* text :
+       {"evals", "0evals", "-3evals", "10", "1.5evals", "0s", "soon", "10s,", "", "1s,2s", "10evals,10evals"}) {
     try {
       Budget::Parse(text);
       ADD_FAILURE() << text;
