@@ -257,11 +257,13 @@ Diagnosis ConstraintCheck::DescribeMemory(std::span<const size_t> chosen, const 
   const bool everywhere = gap.devices.size() == model_.cluster->num_devices();
   const bool one = gap.devices.size() == 1;
   if (gap.one_unit) {
-    const std::string what = gap.working_set ? "the weights, inputs and outputs of " : "the weights of ";
-    const std::string who = gap.ops.size() == 1 ? fmt::format("op {}", Names(*model_.graph, gap.ops, 1))
-                                                : fmt::format("the {} ops that share a device with {}", gap.ops.size(),
-                                                              model_.graph->op_name(gap.ops.front()));
-    diagnosis.summary = fmt::format("{}{} need {}; {} {}", what, who, needed,
+    const bool one_op = gap.ops.size() == 1;
+    const std::string who = one_op ? fmt::format("op {}", Names(*model_.graph, gap.ops, 1))
+                                   : fmt::format("the {} ops that share a device with {}", gap.ops.size(),
+                                                 model_.graph->op_name(gap.ops.front()));
+    const std::string_view also = !gap.working_set ? "" : one_op ? ", inputs and outputs" : "";
+    const std::string_view of_one = gap.working_set && !one_op ? ", with the inputs and outputs of one of them," : "";
+    diagnosis.summary = fmt::format("the weights{} of {}{} need {}; {} {}", also, who, of_one, needed,
                                     one ? fmt::format("{}, the only device for them, has", devices)
                                         : std::string("the largest device for them has"),
                                     available);

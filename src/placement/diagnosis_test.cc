@@ -166,6 +166,15 @@ TEST(Diagnosis, WeighsWhatAnOpReadsAndWritesUnderBerthsRuleOnly) {
   EXPECT_THAT(diagnosis->summary, HasSubstr("the weights, inputs and outputs of op a need"));
 }
 
+TEST(Diagnosis, SaysWhatTheOpThatLacksTheMostNeeds) {
+  // Op b reads and writes, so it lacks more than a; nor do the weights alone fit.
+  const Case chain(3, 1, 1000, 500);
+  const auto diagnosis = chain.Diagnose({}, "berth");
+  ASSERT_TRUE(diagnosis);
+  EXPECT_EQ(diagnosis->needed_bytes, 1020);
+  EXPECT_THAT(diagnosis->summary, HasSubstr("the weights, inputs and outputs of op b need"));
+}
+
 // Every placement of a tiny problem.
 bool AnyPlacementKeeps(const Problem& problem) {
   std::vector<DeviceId> device(problem.num_ops(), DeviceId{0});

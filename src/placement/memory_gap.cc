@@ -30,8 +30,9 @@ class GapSearch {
     for (size_t unit = 0; unit < subset.num_units(); ++unit) devices_of_.push_back(subset.devices(unit));
   }
 
-  // A unit that fits on none of its devices.
+  // Of the units that fit on none of their devices, the one that needs the most beyond what it may have.
   std::optional<MemoryGap> OfUnits(bool working_sets) const {
+    std::optional<MemoryGap> widest;
     std::vector<size_t> seen(graph_.num_parameters(), static_cast<size_t>(-1));
     for (size_t unit = 0; unit < subset_.num_units(); ++unit) {
       int64_t weights = 0;
@@ -40,9 +41,11 @@ class GapSearch {
           if (std::exchange(seen[Index(parameter)], unit) != unit) weights += graph_.parameter_bytes(parameter);
         }
       }
-      if (auto gap = OfUnit(unit, weights, working_sets)) return gap;
+      auto gap = OfUnit(unit, weights, working_sets);
+      const auto lacks = [](const MemoryGap& of) { return of.needed - of.available; };
+      if (gap && (!widest || lacks(*gap) > lacks(*widest))) widest = std::move(gap);
     }
-    return std::nullopt;
+    return widest;
   }
 
   // For sets of devices: the parameters of ops that may only be on these against their memory together. The sets looked
@@ -87,7 +90,7 @@ class GapSearch {
       if (limit <= gap.available) continue;
       gap.needed = weights + most;
       gap.available = limit;
-      gap.working_set = weights <= limit;
+      gap.working_set = most > 0;
     }
     if (gap.devices.empty()) return std::nullopt;
     gap.ops.assign(subset_.ops(unit).begin(), subset_.ops(unit).end());
