@@ -246,9 +246,15 @@ std::string WritePlanFile(const PlanFile& file) {
 }
 
 PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
+  const auto is_none = [&](std::string_view why) {
+    return Error("{}: is no plan file of Berth's ({}); `berth plan MODEL -o FILE` writes one", path, why);
+  };
+  if (const size_t first = text.find_first_not_of(" \t\r\n"); first != std::string_view::npos && text[first] != '{') {
+    throw is_none("it is no JSON object");
+  }
   const json document = ParseJson(text, path);
   if (!document.is_object() || !document.contains("berth_plan")) {
-    throw Error("{}: is no plan file of Berth's (no key berth_plan); `berth plan -o {}` writes one", path, path);
+    throw is_none("no key berth_plan");
   }
   PlanFile file;
   file.path = path;

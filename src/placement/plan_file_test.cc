@@ -190,6 +190,8 @@ TEST(PlanFile, SaysWhereTheMistakeIs) {
             "p.json: berth_plan: this Berth reads plans of version 2, not 1; make a new one with `berth plan`");
   EXPECT_THAT(ParseMessage("{\"berth_plan\": 2, \"berth_plan\": 2}"), HasSubstr("the key 'berth_plan' is there twice"));
   EXPECT_THAT(ParseMessage("[1]"), HasSubstr("is no plan file"));
+  EXPECT_THAT(ParseMessage("\x08 a model"),
+              HasSubstr("is no plan file of Berth's (it is no JSON object); `berth plan"));
   EXPECT_THAT(ParseMessage(""), HasSubstr("is empty"));
   EXPECT_THAT(ParseMessage("{\"berth_plan\": 1e999}"), HasSubstr("a number beyond"));
 }
