@@ -116,6 +116,9 @@ TEST_F(Auto, ProvesTheOptimumOfATinyProblem) {
   const PlanResult result = Run(*evaluator, "auto", {.evaluations = 5000});
   EXPECT_TRUE(result.optimal);
   EXPECT_EQ(result.score.time, Run(*evaluator, "exhaustive(space=order,limit=1e18)", {}).score.time);
+  ASSERT_TRUE(result.bound) << "reports say what no plan can beat";
+  EXPECT_EQ(result.bound->value, result.score.time);
+  EXPECT_TRUE(result.bound->HoldsFor(*evaluator));
 }
 
 TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {

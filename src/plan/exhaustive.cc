@@ -316,6 +316,7 @@ class ExhaustivePlanner : public NamedPlanner {
     // Where nothing was complete in time there still has to be an answer.
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
     const bool certain = walk.complete() && search.best_score().fits();
+    if (certain && WithOrders(request.evaluator)) search.Prove(search.best_score().value());
     PlanResult result =
         search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
     GiveCauses(request, result, "part of the best of all plans");

@@ -161,6 +161,13 @@ Problem Classic() {
                  std::make_shared<const Cluster>(testing::UniformCluster(3)), std::move(times));
 }
 
+TEST(Single, TriesTheDeviceWithTheLeastWorkFirst) {
+  Random random(3);
+  const Problem problem = RandomProblem(random, {.ops = 30, .devices = 4});
+  const Trial trial(problem, "parallel");
+  EXPECT_EQ(trial("single", 1).score.time, trial("single").score.time);
+}
+
 TEST(Heft, FindsThePublishedScheduleOfItsPaper) {
   const Problem problem = Classic();
   const Trial run(problem, "parallel(io=everywhere)");
