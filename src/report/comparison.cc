@@ -176,7 +176,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
   }
   std::string text = table.ToString();
   for (const auto& [planner, reason] : comparison.refusals) {
-    text += Wrap(fmt::format("{} does not answer this problem: {}", planner, Legible(reason)));
+    text += Wrap(fmt::format("no plan by {}: {}", planner, Legible(reason)));
   }
   return text;
 }

@@ -41,7 +41,8 @@ std::string DescribeSingles(const Problem& problem, const std::vector<double>& t
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
   if (!unable.empty()) {
     if (unable.size() > kShown) unable = {fmt::format("{} devices", unable.size())};
-    text += fmt::format("{}the whole model does not run on {}", text.empty() ? "" : "; ", JoinAnd(unable));
+    text += fmt::format("{}the whole model {} {}", text.empty() ? "" : "; ",
+                        unable.size() == 1 ? "does not run on" : "runs on none of", JoinAnd(unable));
   }
   return text;
 }

@@ -187,7 +187,7 @@ TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
   EXPECT_THAT(table, HasSubstr("◀ fastest"));
   EXPECT_THAT(table, HasSubstr("vs d0"));
   EXPECT_THAT(table, Not(HasSubstr("vs d1")));  // as fast as d0
-  EXPECT_THAT(table, HasSubstr("shy does not answer this problem: it is shy"));
+  EXPECT_THAT(table, HasSubstr("no plan by shy: it is shy"));
   const std::string verdict = Verdict(problem, comparison);
   EXPECT_THAT(
       verdict,

@@ -93,7 +93,7 @@ Comparison ComparePlanners(const Conditions& conditions, const PlannerCatalog& c
   for (size_t i = 0; i < all.size(); ++i) {
     const auto& planner = all[i];
     if (!rows.empty() && cancelled != nullptr && cancelled->load()) {
-      refusals.emplace_back(planner->name(), "the comparison was stopped before");
+      refusals.emplace_back(planner->name(), "the comparison was stopped before it began");
     } else if (const auto reason = planner->Refuses(evaluator.problem(), evaluator)) {
       refusals.emplace_back(planner->name(), *reason);
     } else {

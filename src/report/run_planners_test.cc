@@ -158,7 +158,7 @@ TEST(ComparePlanners, LeavesOutWhatComesAfterAnInterrupt) {
   EXPECT_EQ(comparison.rows.size(), 5u) << "the rules and random";
   ASSERT_EQ(comparison.refusals.size(), 2u);
   EXPECT_THAT(comparison.refusals[1].first, HasSubstr("annealing"));
-  EXPECT_EQ(comparison.refusals[1].second, "the comparison was stopped before");
+  EXPECT_EQ(comparison.refusals[1].second, "the comparison was stopped before it began");
 }
 
 TEST(ComparePlanners, SaysWhyNobodyAnswers) {
