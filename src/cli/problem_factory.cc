@@ -167,8 +167,12 @@ void CheckSizes(const Setup& setup, bool allow_unknown) {
     const auto shape = graph.input_shape(input);
     // The first axis is the batch; of the others a size that is left open counts as 1.
     if (!shape.empty() && std::ranges::count(shape.subspan(1), 1) == 0) continue;
+    // A 1 that is copied from here would be the guess once more.
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(size == 1 && !sizes.empty() ? "?" : fmt::to_string(size));
     throw Error("{}, from input '{}' on; say its sizes with --shape {}={}, {}", what, graph.input_name(input),
-                graph.input_name(input), shape.empty() ? "1,3,224,224" : fmt::to_string(fmt::join(shape, ",")), kElse);
+                graph.input_name(input),
+                sizes.empty() ? "1,3,224,224" : fmt::format("{} (a number for each ?)", fmt::join(sizes, ",")), kElse);
   }
   throw Error("{}, from op '{}' ({}) on; export the model with the shapes of its tensors, {}", what,
               graph.op_name(unknown->first), graph.op_type(unknown->first), kElse);

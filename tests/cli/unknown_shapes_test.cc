@@ -54,7 +54,8 @@ TEST_F(UnknownShapes, AreRefusedInOneLineThatSaysWhatHelps) {
                              "--allow-unknown-shapes\n"));
   }
   Write(model_, Model(true));
-  EXPECT_THAT(Plan({}).err, HasSubstr("from input 'ids' on; say its sizes with --shape ids=1,1, or"));
+  EXPECT_THAT(Plan({}).err,
+              HasSubstr("from input 'ids' on; say its sizes with --shape ids=1,? (a number for each ?), or"));
 }
 
 TEST_F(UnknownShapes, AreSaidWhereverANumberStands) {
