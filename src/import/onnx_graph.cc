@@ -376,7 +376,8 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxV
     output.dims = declared.dims;
     output.known_dims = true;
     output.certainty = Certainty::kKnown;
-    walk_.notes.Add("shapes that no rule tells, taken from the file's own record", name);
+    walk_.notes.Add("shapes that no rule tells, taken from the file's own record",
+                    problem.empty() ? name : fmt::format("{} ({}: {})", name, node.type, problem));
     return;
   }
   const bool derived = node.InputCertainty() == Certainty::kUnknown;
