@@ -90,7 +90,9 @@ TEST(Units, RefusesWhatIsNoQuantityAndShowsAnExample) {
   }
   EXPECT_THAT(ErrorOf([] { ParseBytes("100"); }),
               HasSubstr("'100' is not an amount of memory: write a number and a unit"));
-  EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }), HasSubstr("16GiB"));
+  EXPECT_THAT(ErrorOf([] { ParseBytes("16 Gb"); }),
+              HasSubstr("there is no unit 'Gb', but B, kB, KB, MB, GB, TB, KiB, MiB, GiB, TiB): write a number"));
+  EXPECT_THAT(ErrorOf([] { ParseBytes("-1GiB"); }), HasSubstr("it is below zero"));
   EXPECT_THAT(ErrorOf([] { ParseBytes("1e30 TiB"); }), HasSubstr("more memory"));
 }
 

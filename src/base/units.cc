@@ -1,12 +1,14 @@
 #include "base/units.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 
@@ -53,20 +55,26 @@ double Scaled(std::string_view number, int exponent) {
 // A number with a unit; what stands in `units` and is at least 0, or an Error that gives an example.
 double ParseQuantity(std::string_view text, std::span<const Unit> units, std::string_view what,
                      std::string_view example) {
-  const auto fail = [&] { return Error("'{}' is not {}: write a number and a unit, like {}", text, what, example); };
+  const auto fail = [&](const std::string& why = {}) {
+    return Error("'{}' is not {}{}: write a number and a unit, like {}", text, what, why, example);
+  };
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || !std::isfinite(number) || number < 0) throw fail();
+  if (code != std::errc() || !std::isfinite(number)) throw fail();
+  if (number < 0) throw fail(" (it is below zero)");
   const std::string_view digits = text.substr(0, static_cast<size_t>(end - text.data()));
   std::string_view unit = text.substr(digits.size());
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   for (const Unit& known : units) {
     if (known.name != unit) continue;
     const double value = Scaled(digits, known.exponent) * known.factor;
-    if (!std::isfinite(value)) break;
+    if (!std::isfinite(value)) throw fail();
     return value;
   }
-  throw fail();
+  if (unit.empty()) throw fail();
+  std::vector<std::string_view> names;
+  for (const Unit& known : units) names.push_back(known.name);
+  throw fail(fmt::format(" (there is no unit '{}', but {})", unit, fmt::join(names, ", ")));
 }
 
 // Three significant digits, also where the last ones are zeros, so that columns of numbers line up.
