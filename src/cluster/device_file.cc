@@ -226,6 +226,11 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
     const YamlFields entries(watts->value, fields.PlaceOf(*watts), {"idle", "busy"});
     device.watts_idle = quantity(entries, "idle", Watts);
     device.watts_busy = quantity(entries, "busy", Watts);
+    if (entries.Find("busy") != nullptr && device.watts_busy.value < device.watts_idle.value) {
+      throw entries.PlaceOf(*entries.Find("busy"))
+          .Fail(fmt::format("{} W is less than the {} W of an idle device; expected what it takes while it works",
+                            device.watts_busy.value, device.watts_idle.value));
+    }
   }
   ReadPrecision(fields, device);
   ReadWhereItRuns(fields, device);

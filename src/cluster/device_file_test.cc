@@ -171,6 +171,8 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
       {With("80GB/s", "nan"), "box.yaml:8: memory_bandwidth of cpu: 'nan' is not"},
       {With("op_overhead: 3us", "op_overhead: 3"), "box.yaml:9: op_overhead of cpu: '3' is not"},
       {With("0.5", "50"), "box.yaml:11: conv of efficiency of cpu: '50' is out of range"},
+      {With("idle: 10", "idle: 200"),
+       "box.yaml:13: busy of watts of cpu: 125 W is less than the 200 W of an idle device"},
       {With("idle: 10", "idle: lots"), "box.yaml:13: idle of watts of cpu: 'lots' is not watts"},
       {With("[Loop, Scan*]", "[Loop, {}]"), "box.yaml:12: lacks of cpu: is a mapping; expected op types"},
       {With("    lacks: [Loop, Scan*]\n", "    kind: cpu\n"),
