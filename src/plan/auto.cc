@@ -3,11 +3,13 @@
 #include <atomic>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/in_parallel.h"
 #include "moves/structure.h"
+#include "placement/bound.h"
 #include "placement/bound_work.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
@@ -64,6 +66,7 @@ bool FastestShareTheWork(const Problem& problem) {
 // budget of evaluations the plan is the same on any number of them. At the end the best placement is ordered anew.
 // Seconds are kept for that, and for the causes, which take about as long as a score; where a score takes seconds, who
 // has no time for those that it needs does not begin.
+// It ends as soon as a plan takes no longer than the lower bound says that any must.
 // Never worse than the best of the rules that the budget reaches, and the best single device is the first of these.
 class AutoPlanner : public NamedPlanner {
  public:
@@ -84,10 +87,12 @@ class AutoPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Run run(request);
     run.Stage(rules_, kForRules, kScoresOfRule);
+    run.EndAtBound();
     run.Stage(quick_, kForQuick, kScoresOfSearch);
     const EvaluatorFacts& facts = request.evaluator.facts();
     const bool ordered = facts.Is<ParallelFacts>() && facts.uses_priorities && FastestShareTheWork(request.problem());
     for (size_t round = 0; round < kRounds; ++round) {
+      run.EndAtBound();
       run.Stage(ordered ? orders_[round] : fine_[round], kForFine[round], kScoresOfSearch);
     }
     run.OrderBest();
@@ -117,6 +122,19 @@ class AutoPlanner : public NamedPlanner {
       }
       if (able.empty()) return;
       Play(able, each, share, least);
+    }
+
+    // Nothing is left to search for where the best plan takes no longer than any must. The bound is computed once,
+    // where that takes a small part of what is left of the seconds.
+    void EndAtBound() {
+      if (!search_.has_best() || search_.Done() || optimal_ || !request_.evaluator.facts().deterministic) return;
+      const double takes = kSecondsOfBound * static_cast<double>(request_.problem().num_ops());
+      if (!bound_ && takes > kMostForBound * search_.seconds_left()) return;
+      if (!bound_) bound_ = LowerBound(request_.evaluator).value();
+      const Score& best = search_.best_score();
+      if (!best.fits() || best.value() > *bound_ * (1 + kRounding)) return;
+      search_.Prove(std::min(best.value(), *bound_));
+      optimal_ = true;
     }
 
     // The best placement once more, in the order of a schedule for just this placement.
@@ -151,6 +169,8 @@ class AutoPlanner : public NamedPlanner {
 
    private:
     static constexpr double kForOrder = 2;
+    static constexpr double kRounding = 1e-12;                             // sums of the same times in another order
+    static constexpr double kSecondsOfBound = 3e-6, kMostForBound = 0.05;  // per op; of the seconds that are left
     static constexpr std::string_view kSchedule = "heft";      // which takes about as long as ordering a placement
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
 
@@ -217,6 +237,7 @@ class AutoPlanner : public NamedPlanner {
     uint64_t stream_ = 0;
     double schedule_seconds_ = 0;
     std::string failure_;
+    std::optional<double> bound_;
     bool optimal_ = false;
   };
 

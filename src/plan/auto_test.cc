@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "placement/bound.h"
 #include "placement/grouping.h"
 #include "placement/search.h"
 #include "placement/testing.h"
@@ -119,6 +120,18 @@ TEST_F(Auto, ProvesTheOptimumOfATinyProblem) {
   ASSERT_TRUE(result.bound) << "reports say what no plan can beat";
   EXPECT_EQ(result.bound->value, result.score.time);
   EXPECT_TRUE(result.bound->HoldsFor(*evaluator));
+}
+
+TEST_F(Auto, EndsAtTheLowerBound) {
+  // On one of two like devices a chain takes as long as it must.
+  const Problem problem = testing::Chain(40, 2);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  const PlanResult result = Run(*evaluator, "auto", {.evaluations = 1'000'000});
+  EXPECT_EQ(result.score.value(), LowerBound(*evaluator).value());
+  EXPECT_TRUE(result.optimal);
+  ASSERT_TRUE(result.bound);
+  EXPECT_EQ(result.bound->value, result.score.value());
+  EXPECT_LT(result.evaluations, 1000);
 }
 
 TEST_F(Auto, GivesTheSamePlanOnAnyNumberOfThreads) {
