@@ -131,7 +131,7 @@ TEST(Constraints, MistakesNameThePlaceAndTheNearestName) {
   ExpectMistake({"--constraints", "nowhere.yaml"},
                 "nowhere.yaml: cannot be read: No such file or directory; check the path");
   ExpectMistake({"--planner", "mincut", "--separate", "/conv1/Conv,/fc/Gemm"},
-                "no plan by mincut: it cannot keep ops apart (constraint separate); `berth list "
+                "mincut does not answer this problem: it cannot keep ops apart (constraint separate); `berth list "
                 "planners` shows others");
   const Folder folder;
   const std::string rules = folder / "rules.yaml";
