@@ -46,6 +46,8 @@ constexpr double kMostForOrder = 0.1;
 // A rule needs one score to have any plan. A search needs one of what it begins with and one to set up its moves,
 // before it can try the first.
 constexpr double kScoresOfRule = 1, kScoresOfSearch = 3;
+// With so many scores every rule comes to its own end: `human` tries some sixty layouts.
+constexpr double kScoresOfRules = 100;
 constexpr std::array<double, kRounds> kForFine = {0.6, 1};
 
 // Whether each op on its fastest device is nearly as much work as there must be.
@@ -86,7 +88,7 @@ class AutoPlanner : public NamedPlanner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Run run(request);
-    run.Stage(rules_, kForRules, kScoresOfRule);
+    run.Rules(rules_);
     run.EndAtBound();
     run.Stage(quick_, kForQuick, kScoresOfSearch);
     const EvaluatorFacts& facts = request.evaluator.facts();
@@ -103,6 +105,23 @@ class AutoPlanner : public NamedPlanner {
   class Run {
    public:
     explicit Run(const PlanRequest& request) : request_(request), search_(request) {}
+
+    // All rules, which end by themselves. Where equal shares of the evaluations would cut some short, they run one
+    // after another, and what one leaves of its share is the others'; the one that tries most plans is the last.
+    void Rules(const std::vector<std::unique_ptr<Planner>>& rules) {
+      const double each =
+          kForRules * static_cast<double>(search_.evaluations_left()) / static_cast<double>(rules.size());
+      if (each >= kScoresOfRules) return Stage(rules, kForRules, kScoresOfRule);
+      std::vector<Planner*> able;
+      for (const auto& rule : rules) {
+        if (!rule->Refuses(request_.problem(), request_.evaluator)) able.push_back(rule.get());
+      }
+      std::ranges::stable_partition(able, [](const Planner* rule) { return rule->name() != kLongest; });
+      for (size_t i = 0; i < able.size() && !search_.Done(); ++i) {
+        const auto share = search_.evaluations_left() / static_cast<int64_t>(able.size() - i);
+        Play({able[i]}, std::max<int64_t>(share, 1), kForRules, kScoresOfRule);
+      }
+    }
 
     // Members that do not refuse, with equal shares of `share` of what is left of the budget. None begins without the
     // time for `least` scores.
@@ -171,6 +190,7 @@ class AutoPlanner : public NamedPlanner {
     static constexpr double kForOrder = 2;
     static constexpr double kRounding = 1e-12;                             // sums of the same times in another order
     static constexpr double kSecondsOfBound = 3e-6, kMostForBound = 0.05;  // per op; of the seconds that are left
+    static constexpr std::string_view kLongest = "human";
     static constexpr std::string_view kSchedule = "heft";      // which takes about as long as ordering a placement
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use
 

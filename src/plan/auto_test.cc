@@ -122,6 +122,13 @@ TEST_F(Auto, ProvesTheOptimumOfATinyProblem) {
   EXPECT_TRUE(result.bound->HoldsFor(*evaluator));
 }
 
+TEST_F(Auto, WithFewEvaluationsLetsEachRuleEnd) {
+  const Problem problem = testing::ModelProblem("gnmt(layers=2,steps=4)", "p100x4", true);
+  const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
+  const double best = Run(*evaluator, "auto", {.evaluations = 195}).score.time;
+  for (const char* rule : {"heft", "human", "metis"}) EXPECT_LE(best, Run(*evaluator, rule, {}).score.time) << rule;
+}
+
 TEST_F(Auto, EndsAtTheLowerBound) {
   // On one of two like devices a chain takes as long as it must.
   const Problem problem = testing::Chain(40, 2);
