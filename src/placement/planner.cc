@@ -26,8 +26,8 @@ Budget Budget::Parse(std::string_view text) {
       return counts && std::exchange(budget.evaluations, value) == none.evaluations;
     }
     try {
-      const double seconds = ParseSeconds(part).value;
-      return seconds > 0 && std::exchange(budget.seconds, seconds) == none.seconds;
+      const double limit = ParseSeconds(part).value;
+      return limit > 0 && std::exchange(budget.seconds, limit) == none.seconds;
     } catch (const Error&) {
       return false;  // said below, with an example that fits a budget
     }
