@@ -145,6 +145,7 @@ void WritePapers(const Catalogs& catalogs, const Options& options) {
                                                          {"heft(clusters=never)"},
                                                          {"heft"},
                                                          {"etf"},
+                                                         {"sct"},
                                                          {"annealing(order=rank,hot=0.001)", true},
                                                          {"multilevel", true},
                                                          {"auto", true}});
