@@ -135,6 +135,45 @@ TEST(OnnxCertainty, WhatContradictsAGuessIsNoMistakeOfTheFiles) {
   EXPECT_THAT(graph.notes(), Contains(HasSubstr("does not fit into 6")));
 }
 
+// Neither is more credible than the other: the sizes, or what the file records of the op that they do not allow.
+TEST(OnnxCertainty, WhereSizesContradictEachOtherTheFilesRecordIsAGuess) {
+  TestOnnxModel product;
+  product.Input("x", {2, 4});
+  product.Weight("w", {5, 3});
+  product.Node("Relu", {"x"}, {"a"}, "before");
+  product.Node("MatMul", {"a", "w"}, {"y"}, "product");
+  product.Node("Relu", {"y"}, {"z"}, "after");
+  product.Info("y", {2, 3});
+  product.Output("z");
+  const Graph graph = product.Read();
+  EXPECT_THAT(ShapeOf(graph, "y"), ElementsAre(2, 3));
+  EXPECT_EQ(SizesOf(graph, "before"), Certainty::kKnown);
+  EXPECT_EQ(SizesOf(graph, "product"), Certainty::kUnknown);
+  EXPECT_EQ(SizesOf(graph, "after"), Certainty::kUnknown);
+  EXPECT_THAT(graph.notes(),
+              ElementsAre(AllOf(HasSubstr("contradict each other"), HasSubstr("4 columns meet 5 rows"))));
+
+  TestOnnxModel filter;
+  filter.Input("x", {1, 3, 8, 8});
+  filter.Weight("f", {4, 2, 3, 3});
+  filter.Node("Conv", {"x", "f"}, {"y"}, "conv");
+  filter.Info("y", {1, 4, 6, 6});
+  filter.Output("y");
+  const Graph filtered = filter.Read();
+  EXPECT_EQ(SizesOf(filtered, "conv"), Certainty::kUnknown);
+  EXPECT_THAT(filtered.notes(), ElementsAre(HasSubstr("its filter is for 2 channels")));
+
+  // Without a record too.
+  TestOnnxModel sum;
+  sum.Input("x", {2, 4});
+  sum.Input("y", {2, 3});
+  sum.Node("Add", {"x", "y"}, {"z"}, "sum");
+  sum.Output("z");
+  const Graph summed = sum.Read();
+  EXPECT_EQ(SizesOf(summed, "sum"), Certainty::kUnknown);
+  EXPECT_THAT(summed.notes(), ElementsAre(HasSubstr("sizes 4 and 3 do not go together")));
+}
+
 TEST(OnnxCertainty, TheFilesOwnRecordIsASecondOpinion) {
   TestOnnxModel model = WithGuess();
   model.Info("b", {1, 3, 12, 12});

@@ -347,16 +347,17 @@ void OnnxScope::SettleShapes(const OnnxNode& node, InferredShapes& shapes) {
     if (name.empty()) continue;
     OnnxValue& output = shapes.outputs[i];
     const std::optional<Dims> inferred = output.known_dims ? std::optional(output.dims) : std::nullopt;
-    SettleShape(node, name, output, shapes.problem);
+    SettleShape(node, name, output, shapes);
     // A shape that is not the rule's own is none that folding can rely on.
     if (inferred && *inferred != output.dims) shapes.told = false;
   }
 }
 
 // Every output gets dimensions: those inferred, else those that the file declares, else those of another reader, else a
-// guess that is noted.
+// guess that is noted. Of an op that no run can compute, whatever the file declares is a guess.
 void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxValue& output,
-                            const std::string& problem) {
+                            const InferredShapes& shapes) {
+  const bool impossible = shapes.impossible && node.InputCertainty() == Certainty::kKnown;
   const auto info = infos_.find(name);
   const OnnxValue declared = info == infos_.end() ? OnnxValue() : ReadDeclared(*info->second);
   if (output.type == 0) output.type = declared.type;
@@ -371,18 +372,18 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxV
     }
     return;
   }
-  if (second_opinion) {
+  if (second_opinion && !impossible) {
     CheckedBytes(declared.dims, declared.type, where);
     output.dims = declared.dims;
     output.known_dims = true;
     output.certainty = Certainty::kKnown;
     walk_.notes.Add("shapes that no rule tells, taken from the file's own record",
-                    problem.empty() ? name : fmt::format("{} ({}: {})", name, node.type, problem));
+                    shapes.problem.empty() ? name : fmt::format("{} ({}: {})", name, node.type, shapes.problem));
     return;
   }
   const bool derived = node.InputCertainty() == Certainty::kUnknown;
   const bool open = !output.known_dims || output.certainty == Certainty::kUnknown;
-  if (open && !derived && outer_ == nullptr && walk_.other != nullptr) {
+  if (open && !derived && !impossible && outer_ == nullptr && walk_.other != nullptr) {
     // The other reader was asked at the sizes of this walk, so what hangs on a size that the file leaves open would
     // look known: that is why only what follows from known sizes is taken.
     if (const auto told = walk_.other->tensors.find(name); told != walk_.other->tensors.end()) {
@@ -395,7 +396,7 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxV
       return;
     }
   }
-  std::string why = problem;
+  std::string why = shapes.problem;
   if (output.known_dims) {
     try {
       CheckedBytes(output.dims, output.type, where);
@@ -414,12 +415,12 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxV
         "{}: {} at the sizes asked for; give --shape for all inputs that change, or export the model at these sizes",
         node.where, why);
   }
-  const OnnxValue* largest = nullptr;
+  const OnnxValue* largest = second_opinion ? &declared : nullptr;
   for (const OnnxValue* input : node.inputs) {
-    if (input == nullptr || input->constant || input->is_sequence) continue;
+    if (second_opinion || input == nullptr || input->constant || input->is_sequence) continue;
     if (largest == nullptr || Elements(input->dims) > Elements(largest->dims)) largest = input;
   }
-  if (!derived) walk_.guessed = true;
+  if (!derived && !impossible) walk_.guessed = true;
   output.dims.clear();
   if (largest != nullptr) {
     output.dims = largest->dims;
@@ -428,9 +429,10 @@ void OnnxScope::SettleShape(const OnnxNode& node, const std::string& name, OnnxV
   output.known_dims = true;
   output.certainty = Certainty::kUnknown;
   CheckedBytes(output.dims, output.type, where);
-  walk_.notes.Add("shapes that are not known and were guessed", why.empty()
-                                                                    ? fmt::format("{} ({})", name, node.type)
-                                                                    : fmt::format("{} ({}: {})", name, node.type, why));
+  walk_.notes.Add(
+      impossible ? "sizes that contradict each other, so that what follows from them was guessed"
+                 : "shapes that are not known and were guessed",
+      why.empty() ? fmt::format("{} ({})", name, node.type) : fmt::format("{} ({}: {})", name, node.type, why));
 }
 
 // --- Costs -------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class OnnxScope {
   void DeclareOutputs(const OnnxNode& node, std::vector<OnnxValue> outputs, bool constant);
   InferredShapes Infer(const OnnxNode& node);
   void SettleShapes(const OnnxNode& node, InferredShapes& shapes);
-  void SettleShape(const OnnxNode& node, const std::string& name, OnnxValue& output, const std::string& problem);
+  void SettleShape(const OnnxNode& node, const std::string& name, OnnxValue& output, const InferredShapes& shapes);
   void MakeConstants(const OnnxNode& node, InferredShapes& shapes);
   void AddOp(const OnnxNode& node, const std::vector<OnnxValue>& outputs);
 

@@ -14,15 +14,17 @@
 
 namespace berth {
 
-// What a rule works on. A rule sets the outputs that it can tell and answers true; or false, with `problem` saying why
-// where more can be said than that something is not known. Sizes that a run's data decide, and guesses, it sets too,
-// and says so with Estimate or Guess. Inputs of doubtful size need not be thought of: they are for whoever calls rules.
+// What a rule works on. A rule sets the outputs that it can tell and answers true; or false, with `problem` saying what
+// is not known (Lack) or why no run can compute this op (Fail). Sizes that a run's data decide, and guesses, it sets
+// too, and says so with Estimate or Guess. Inputs of doubtful size need not be thought of: they are for whoever calls
+// rules.
 struct Inference {
   const OnnxNode& node;
   const FileShapes& file;
   NoteList& notes;
   std::vector<OnnxValue>& outputs;
   std::string problem{};
+  bool impossible = false;  // set by Fail
   Certainty certainty = Certainty::kKnown;
 
   const OnnxValue* In(size_t i) const { return node.Input(i); }
@@ -59,8 +61,14 @@ struct Inference {
     outputs[output].is_optional = value.is_optional;
     return true;
   }
+  // The inputs' sizes, or the attributes, contradict each other.
   bool Fail(std::string why) {
-    problem = std::move(why);
+    impossible = true;
+    return Lack(std::move(why));
+  }
+  // Something is not known that the outputs' sizes follow from.
+  bool Lack(std::string what) {
+    problem = std::move(what);
     return false;
   }
 

@@ -125,7 +125,7 @@ bool Tile(Inference& i) {
   Dims dims = i.DimsOf(0);
   if (i.node.opset < 6 && i.In(2) != nullptr) {
     const auto tiles = ScalarInput(i, 1), axis = ScalarInput(i, 2);
-    if (!tiles || !axis) return i.Fail("its tiles are not known");
+    if (!tiles || !axis) return i.Lack("its tiles are not known");
     int64_t& dim = dims[Axis(i.node, ToInt(*axis), dims.size())];
     dim = Multiply(dim, ToInt(*tiles), i.node);
     return i.Set(0, i.TypeOf(0), std::move(dims));

@@ -154,7 +154,7 @@ bool Attention(Inference& i) {
 bool LinearAttention(Inference& i) {
   if (!i.Has(0, 3) || !i.Has(1, 3) || !i.Has(2, 3)) return false;
   const int64_t heads = i.node.attributes.Int("q_num_heads", 0), key_heads = i.node.attributes.Int("kv_num_heads", 0);
-  if (heads < 1 || key_heads < 1) return i.Fail("its numbers of heads are not given");
+  if (heads < 1 || key_heads < 1) return i.Lack("its numbers of heads are not given");
   const Dims& query = i.DimsOf(0);
   const int64_t key_size = i.DimsOf(1)[2] / key_heads, value_size = i.DimsOf(2)[2] / key_heads;
   return i.Set(0, i.TypeOf(0), {query[0], query[1], Multiply(value_size, heads, i.node)}) &&
@@ -186,7 +186,7 @@ bool Dft(Inference& i) {
   int64_t axis = i.node.attributes.Int("axis", i.node.opset < 20 ? 1 : -2);
   if (i.In(2) != nullptr) {
     const auto given = ScalarInput(i, 2);
-    if (!given) return i.Fail("its axis is not known");
+    if (!given) return i.Lack("its axis is not known");
     axis = ToInt(*given);
   }
   const size_t along = Axis(i.node, axis, dims.size());
@@ -208,7 +208,7 @@ bool Stft(Inference& i) {
   const auto step = ScalarInput(i, 1), length = ScalarInput(i, 3);
   int64_t frame = length ? ToInt(*length) : -1;
   if (i.In(3) == nullptr && i.Has(2, 1)) frame = i.DimsOf(2)[0];
-  if (!step || *step < 1 || frame < 0) return i.Fail("its steps or its frames are not known");
+  if (!step || *step < 1 || frame < 0) return i.Lack("its steps or its frames are not known");
   const int64_t signal = i.DimsOf(0)[1];
   if (frame > signal) return i.Fail(fmt::format("a frame of {} does not fit into a signal of {}", frame, signal));
   const bool onesided = i.node.attributes.Int("onesided", 1) != 0;
@@ -218,7 +218,7 @@ bool Stft(Inference& i) {
 
 bool MelWeightMatrix(Inference& i) {
   const auto bins = ScalarInput(i, 0), length = ScalarInput(i, 1);
-  if (!bins || !length) return i.Fail("its sizes are not known");
+  if (!bins || !length) return i.Lack("its sizes are not known");
   return i.Set(0, i.TypeAttribute("output_datatype", TensorProto::FLOAT), {ToInt(*length) / 2 + 1, ToInt(*bins)});
 }
 

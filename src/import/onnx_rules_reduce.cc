@@ -20,7 +20,7 @@ bool Reduce(Inference& i) {
   if (known) {
     for (const int64_t axis : axes) reduced[Axis(i.node, axis, input.size())] = true;
   } else if (!keeps) {
-    return i.Fail("its axes are not known");
+    return i.Lack("its axes are not known");
   } else {
     i.Guess();
   }

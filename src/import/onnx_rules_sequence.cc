@@ -87,7 +87,7 @@ bool SplitToSequence(Inference& i) {
   };
   const bool single = i.In(1) == nullptr;
   if (single) {
-    if (input[axis] > kMostElements) return i.Fail("it is split into too many parts");
+    if (input[axis] > kMostElements) return i.Lack("it is split into too many parts");
     equal_parts(1);
   } else if (const Content* content = i.node.InputContent(1)) {
     const int64_t part = content->empty() ? 1 : ToInt(content->front());

@@ -79,7 +79,7 @@ bool Unsqueeze(Inference& i) {
   if (!i.Has(0)) return false;
   bool known = true;
   const std::vector<int64_t> axes = Axes(i.node, 1, known);
-  if (!known) return i.Fail("its axes are not known");
+  if (!known) return i.Lack("its axes are not known");
   const size_t rank = i.Rank(0) + axes.size();
   std::vector<bool> added(rank, false);
   for (const int64_t axis : axes) added[Axis(i.node, axis, rank)] = true;

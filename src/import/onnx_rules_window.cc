@@ -209,7 +209,7 @@ bool GridSample(Inference& i) {
 // The size is (N, C, ..); the grid has a place, of as many numbers as there are spatial axes, per position.
 bool AffineGrid(Inference& i) {
   const Content* size = i.node.InputContent(1);
-  if (size == nullptr || size->size() < 3) return i.Fail("its size is not known");
+  if (size == nullptr || size->size() < 3) return i.Lack("its size is not known");
   const std::vector<int64_t> sizes = ToInts(*size);
   Dims dims = {sizes[0]};
   dims.insert(dims.end(), sizes.begin() + 2, sizes.end());
@@ -221,7 +221,7 @@ bool AffineGrid(Inference& i) {
 bool Col2Im(Inference& i) {
   if (!i.Has(0, 3)) return false;
   const Content *image = i.node.InputContent(1), *block = i.node.InputContent(2);
-  if (image == nullptr || block == nullptr) return i.Fail("the sizes of its image or of its blocks are not known");
+  if (image == nullptr || block == nullptr) return i.Lack("the sizes of its image or of its blocks are not known");
   int64_t area = 1;
   for (const int64_t side : ToInts(*block)) area = Multiply(area, side, i.node);
   const int64_t columns = i.DimsOf(0)[1];

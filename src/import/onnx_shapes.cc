@@ -110,7 +110,7 @@ ShapeRule FindRule(std::string_view domain, std::string_view type) {
 // What the class of an op says of its shape, where nothing better is known.
 bool ApplyClassRule(Inference& i) {
   const OpRule* rule = FindOpRule(i.node.domain, i.node.type);
-  if (rule == nullptr) return i.Fail("this op type is not known");
+  if (rule == nullptr) return i.Lack("this op type is not known");
   if (rule->op_class == OpClass::kNormalization) return LikeFirst(i);
   Dims dims;
   return rule->op_class == OpClass::kElementwise && BroadcastInputs(i, dims) && i.Set(0, i.TypeOf(0), std::move(dims));
@@ -132,7 +132,10 @@ InferredShapes InferShapes(const OnnxNode& node, const FileShapes& file_shapes, 
   Inference inference{.node = node, .file = file_shapes, .notes = notes, .outputs = result.outputs};
   const ShapeRule rule = FindRule(node.domain, node.type);
   result.told = rule != nullptr ? rule(inference) : ApplyClassRule(inference);
-  if (!result.told) result.problem = std::move(inference.problem);
+  if (!result.told) {
+    result.problem = std::move(inference.problem);
+    result.impossible = inference.impossible;
+  }
   const Certainty certainty = std::max(inference.certainty, node.InputCertainty());
   for (OnnxValue& output : result.outputs) output.certainty = certainty;
   // What a tensor is asked for are its dimensions and not their number, which is known where nothing was guessed.

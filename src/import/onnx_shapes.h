@@ -26,6 +26,7 @@ struct InferredShapes {
   std::vector<OnnxValue> outputs;  // type, dims, known_dims and certainty are set; of a sequence, its elements
   bool told = false;               // whether a rule told them
   std::string problem{};           // why none did, where more can be said
+  bool impossible = false;         // whether it is that no run can compute the op: its sizes contradict each other
 };
 
 // Every dimension is a number: the walk replaces symbols before. One rule per op type (onnx_rules_*.cc); for types of
