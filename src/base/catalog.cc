@@ -193,7 +193,8 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
     Value& value = values_.find(name)->second;
     if (value.given) throw Error("{} {}: parameter {} is given twice", what, spec.name, name);
     if (!Fits(*found, text)) {
-      throw Error("{} {}: {}={} is not {}{}", what, spec.name, name, text, TypeName(*found), Range(*found));
+      throw Error("{} {}: {}={} is not {}{}; {}: {}", what, spec.name, name, text, TypeName(*found), Range(*found),
+                  name, found->sentence);
     }
     value.text = text;
     value.given = true;

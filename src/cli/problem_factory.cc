@@ -174,8 +174,9 @@ void CheckSizes(const Setup& setup, bool allow_unknown) {
                 graph.input_name(input),
                 sizes.empty() ? "1,3,224,224" : fmt::format("{} (a number for each ?)", fmt::join(sizes, ",")), kElse);
   }
-  throw Error("{}, from op '{}' ({}) on; export the model with the shapes of its tensors, {}", what,
-              graph.op_name(unknown->first), graph.op_type(unknown->first), kElse);
+  throw Error(
+      "{}, from op '{}' ({}) on, and `berth inspect` says why; export the model with the shapes of its tensors, {}",
+      what, graph.op_name(unknown->first), graph.op_type(unknown->first), kElse);
 }
 
 std::vector<std::string> StatedConstraints(const Setup& setup) {

@@ -314,8 +314,9 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
   names.insert(names.end(), formulas.begin(), formulas.end());
   names.insert(names.end(), options.sets.begin(), options.sets.end());
   const std::string_view near = Closest(name.substr(0, parenthesis), names);
-  throw Error("there is no model '{}'; {} a file, a model that ships ({}) or a formula ({}){}", model,
-              near.empty() ? "name" : fmt::format("did you mean '{}'? Name", near),
+  if (!near.empty())
+    throw Error("there is no model '{}'; did you mean '{}'? All that ship: `berth list models`", model, near);
+  throw Error("there is no model '{}'; name a file, a model that ships ({}) or a formula ({}){}", model,
               fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(files), ", "), fmt::join(formulas, ", "),
               options.sets.empty() ? "" : fmt::format("; to train on many, {}", fmt::join(options.sets, ", ")));
 }

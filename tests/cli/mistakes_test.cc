@@ -55,7 +55,8 @@ TEST(Mistakes, UnknownNamesPrintTheList) {
   ExpectMistake({"plan", kModel, "--evaluator", "paralel"}, {"paralel", "parallel", "serial"});
   ExpectMistake({"plan", kModel, "--cluster", "cpu_gpuu"}, {"cpu_gpuu", "cpu_gpu", "k80x4"});
   ExpectMistake({"plan", kModel, "--costs", "rooflin"}, {"rooflin", "roofline"});
-  ExpectMistake({"plan", "resnet51"}, {"resnet51", "resnet50", "lstm_grid"});
+  ExpectMistake({"plan", "resnet51"}, {"resnet51", "resnet50", "`berth list models`"});
+  ExpectMistake({"plan", "zzzzzzzz"}, {"zzzzzzzz", "resnet50", "lstm_grid"});
   ExpectMistake({"plan", "famly(name=enas_conv)"}, {"did you mean 'family'?"});
   ExpectMistake({"plan", "family(name=enas_conv)"}, {"many models", "`berth train --on`", "enas_conv(seed=10"});
   ExpectMistake({"plan", "family(count=0)"}, {"berth: model family: count=0 is not a whole number from 1"});
@@ -68,6 +69,8 @@ TEST(Mistakes, ParametersThatNobodyReads) {
   ExpectMistake({"plan", kModel, "--planner", "annealing(colour=3)"}, {"colour"});
   ExpectMistake({"plan", kModel, "--evaluator", "parallel(contention=maybe)"}, {"maybe", "ports"});
   ExpectMistake({"plan", kModel, "--planner", "local_search(restarts=many)"}, {"many"});
+  ExpectMistake({"plan", kModel, "--evaluator", "serial(subgraph_overhead=1ms)"},
+                {"1ms is not a number", "subgraph_overhead: seconds for each subgraph"});
   ExpectMistake({"plan", kModel, "--planner", "heft("}, {"'heft(': a closing parenthesis is missing"});
   ExpectMistake({"compare", kModel, "--planners", "heft,annealing)"},
                 {"'heft,annealing)': one closing parenthesis too many"});
