@@ -1,7 +1,7 @@
 #include "moves/critical_path.h"
 
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 
 namespace berth {
 
@@ -11,12 +11,17 @@ CriticalPath FindCriticalPath(const Problem& problem, std::span<const DeviceId> 
   CriticalPath path;
   if (graph.num_ops() == 0) return path;
   const auto end = [&](OpId op) { return starts[Index(op)] + problem.op_time(op, device[Index(op)]); };
-  // Where each op is in the order of its device.
+  // Where each op is in the order of its device, and where that begins. Ops of no length come before what starts with
+  // them, so that the ends ascend too.
   std::vector<OpId> order;
   for (const OpId op : graph.ops()) order.push_back(op);
-  std::ranges::sort(order, {}, [&](OpId op) { return std::pair(device[Index(op)], starts[Index(op)]); });
-  std::vector<size_t> at(order.size());
-  for (size_t i = 0; i < order.size(); ++i) at[Index(order[i])] = i;
+  std::ranges::sort(order, {}, [&](OpId op) { return std::tuple(device[Index(op)], starts[Index(op)], end(op)); });
+  std::vector<size_t> at(order.size()), begin(problem.num_devices());
+  for (size_t i = order.size(); i-- > 0;) {
+    at[Index(order[i])] = i;
+    begin[Index(device[Index(order[i])])] = i;
+  }
+  path.waits = Waits(order);
 
   OpId op = *std::ranges::max_element(order, {}, end);
   while (path.ops.size() < graph.num_ops()) {
@@ -37,9 +42,10 @@ CriticalPath FindCriticalPath(const Problem& problem, std::span<const DeviceId> 
     const bool has_before = place > 0 && device[Index(order[place - 1])] == device[Index(op)];
     const bool waited = has_before && end(order[place - 1]) == start && ready < start;
     if (waited) {
-      for (size_t i = place; i-- > 0 && device[Index(order[i])] == device[Index(op)] && end(order[i]) > ready;) {
-        path.waits.emplace_back(op, order[i]);
-      }
+      const auto first = order.begin() + static_cast<ptrdiff_t>(begin[Index(device[Index(op)])]),
+                 last_before = order.begin() + static_cast<ptrdiff_t>(place);
+      const auto since = std::ranges::upper_bound(first, last_before, ready, {}, end);
+      path.waits.Add(op, static_cast<size_t>(since - order.begin()), place);
       op = order[place - 1];
     } else if (last != OpId{-1}) {
       op = last;

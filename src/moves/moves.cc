@@ -184,7 +184,7 @@ void MoveMaker::Urgency(std::span<const double> priority, Random& random) {
 // By a tiny random amount: of equal ones the smaller op number would go first.
 void MoveMaker::Overtake(std::span<const double> priority, Random& random) {
   if (path_.waits.empty()) return;
-  const auto& [op, before] = path_.waits[random.Below(path_.waits.size())];
+  const auto [op, before] = path_.waits[random.Below(path_.waits.size())];
   const double of_op = priority[Index(op)], of_before = priority[Index(before)];
   const double tiny = 1e-9 * random.Uniform() * (std::abs(of_op) + std::abs(of_before));
   if (random.Chance(0.5)) {

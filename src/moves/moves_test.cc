@@ -109,7 +109,9 @@ TEST(MoveMaker, ChangesPrioritiesWithoutMovingAnything) {
   for (double& each : priority) each = random.Uniform(-5, 5);
   EXPECT_TRUE(maker.Draw(MoveShape::kOvertake, placement, priority, random).priorities.empty())
       << "it knows of no path";
-  maker.Know({.ops = {OpId{4}, OpId{7}}, .waits = {{OpId{4}, OpId{9}}}});
+  Waits waits({OpId{9}, OpId{4}, OpId{7}});
+  waits.Add(OpId{4}, 0, 1);
+  maker.Know({.ops = {OpId{4}, OpId{7}}, .waits = std::move(waits)});
   for (int i = 0; i < 200; ++i) {
     const PlanChange urgency = maker.Draw(MoveShape::kUrgency, placement, priority, random);
     EXPECT_TRUE(urgency.moves.empty());
