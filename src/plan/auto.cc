@@ -106,12 +106,16 @@ class AutoPlanner : public NamedPlanner {
    public:
     explicit Run(const PlanRequest& request) : request_(request), search_(request) {}
 
+    // How members of a stage share its seconds: in equal parts, or each takes what it needs to come to its end, in
+    // their order. A rule that is cut short has no plan worth its time.
+    enum class Seconds : uint8_t { kEqual, kAsNeeded };
+
     // All rules, which end by themselves. Where equal shares of the evaluations would cut some short, they run one
     // after another, and what one leaves of its share is the others'; the one that tries most plans is the last.
     void Rules(const std::vector<std::unique_ptr<Planner>>& rules) {
       const double each =
           kForRules * static_cast<double>(search_.evaluations_left()) / static_cast<double>(rules.size());
-      if (each >= kScoresOfRules) return Stage(rules, kForRules, kScoresOfRule);
+      if (each >= kScoresOfRules) return Stage(rules, kForRules, kScoresOfRule, Seconds::kAsNeeded);
       std::vector<Planner*> able;
       for (const auto& rule : rules) {
         if (!rule->Refuses(request_.problem(), request_.evaluator)) able.push_back(rule.get());
@@ -119,13 +123,14 @@ class AutoPlanner : public NamedPlanner {
       std::ranges::stable_partition(able, [](const Planner* rule) { return rule->name() != kLongest; });
       for (size_t i = 0; i < able.size() && !search_.Done(); ++i) {
         const auto share = search_.evaluations_left() / static_cast<int64_t>(able.size() - i);
-        Play({able[i]}, std::max<int64_t>(share, 1), kForRules, kScoresOfRule);
+        Play({able[i]}, std::max<int64_t>(share, 1), kForRules, kScoresOfRule, Seconds::kAsNeeded);
       }
     }
 
-    // Members that do not refuse, with equal shares of `share` of what is left of the budget. None begins without the
-    // time for `least` scores.
-    void Stage(const std::vector<std::unique_ptr<Planner>>& members, double share, double least) {
+    // Members that do not refuse, with equal shares of `share` of what is left of the evaluations, and of the seconds
+    // where `seconds` says so. None begins without the time for `least` scores.
+    void Stage(const std::vector<std::unique_ptr<Planner>>& members, double share, double least,
+               Seconds seconds = Seconds::kEqual) {
       if (search_.Done() || optimal_) return;
       std::vector<Planner*> able;
       for (const auto& member : members) {
@@ -140,7 +145,7 @@ class AutoPlanner : public NamedPlanner {
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
-      Play(able, each, share, least);
+      Play(able, each, share, least, seconds);
     }
 
     // Nothing is left to search for where the best plan takes no longer than any must. The bound is computed once,
@@ -201,7 +206,7 @@ class AutoPlanner : public NamedPlanner {
       return std::max(0.0, left - order - search_.seconds_per_evaluation());
     }
 
-    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share, double least) {
+    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share, double least, Seconds seconds) {
       const size_t threads = Threads(members.size());
       const double begin = search_.seconds(), left = SecondsForSearch(), end = begin + share * left;
       std::atomic<double> pace = search_.seconds_per_evaluation();  // of a score: the slowest of those who have ended
@@ -221,7 +226,8 @@ class AutoPlanner : public NamedPlanner {
       std::vector<std::string> failure(members.size());
       InParallel(static_cast<int64_t>(members.size()), static_cast<int64_t>(threads), [&](size_t i) {
         // Of the time that is left, an equal share for each of the rounds that are left.
-        const auto rounds = static_cast<double>((members.size() - i + threads - 1) / threads);
+        const auto rounds =
+            seconds == Seconds::kEqual ? static_cast<double>((members.size() - i + threads - 1) / threads) : 1;
         const double allowed = (end - search_.seconds()) / rounds;
         const bool has_plan = i > 0 || search_.has_best();
         if (has_plan && (allowed <= 0 || allowed < least * pace || search_.Interrupted())) return;

@@ -29,6 +29,7 @@ struct ListOptions {
   Urgency urgency;
   bool insertion = false;
   FavouritesBy favourites = FavouritesBy::kNothing;  // of Urgency::kEarliest
+  size_t most_edges = 0;                             // of the linear program for these
 };
 
 // List scheduling (list_scheduler.h): once with each unit on its own, and where ops must share devices, or where that
@@ -90,10 +91,10 @@ class ListPlanner : public NamedPlanner {
     if (options_.favourites == FavouritesBy::kNothing) return {};
     if (options_.favourites == FavouritesBy::kProgram) {
       const size_t edges = FavouriteEdges(units).size();
-      if (edges > kMostProgramEdges) {
+      if (edges > options_.most_edges) {
         note = fmt::format(
             "favourite children by the heaviest tensors: the linear program of {} edges is too large, at most {}",
-            edges, kMostProgramEdges);
+            edges, options_.most_edges);
       } else {
         const double most = request.budget.seconds / 2;
         auto found = FavouritesByProgram(units, [&] { return search.Interrupted() || search.seconds() > most; });
@@ -206,7 +207,9 @@ void RegisterHeft(PlannerCatalog& catalog) {
        .default_value = "program",
        .sentence = "how an op's favourite child is found: program, by the linear program, which needs HiGHS; heaviest, "
                    "by the tensors that take longest to send",
-       .choices = {"program", "heaviest"}}};
+       .choices = {"program", "heaviest"}},
+      Whole("edges", fmt::format("{}", kMostProgramEdges),
+            "most edges of the linear program; of more, favourite children are found by the heaviest tensors", 0)};
   for (Parameter& parameter : SharedParameters()) with_favourites.push_back(std::move(parameter));
   catalog.Add(
       {.name = "sct",
@@ -218,7 +221,8 @@ void RegisterHeft(PlannerCatalog& catalog) {
         const bool program = params.Text("favourites") == "program";
         return std::make_unique<ListPlanner>(
             params, ListOptions{.urgency = Urgency::kEarliest,
-                                .favourites = program ? FavouritesBy::kProgram : FavouritesBy::kHeaviest});
+                                .favourites = program ? FavouritesBy::kProgram : FavouritesBy::kHeaviest,
+                                .most_edges = static_cast<size_t>(params.Int("edges"))});
       });
 }
 

@@ -10,13 +10,22 @@ namespace berth {
 
 std::vector<std::unique_ptr<Planner>> MakeRules(const PlannerCatalog& catalog) {
   constexpr const char* kRules[] = {
-      "single",       "human",
-      "heft",         "heft(rank=optimistic)",
-      "mincut",       "heft(clusters=always)",
-      "round_robin",  "heft(rank=critical,clusters=always)",
-      "equal_layers", "etf(clusters=always)",
-      "topo",         "memory_proportional",
-      "first_fit",    "metis",
+      "single",
+      "human",
+      "heft",
+      "mincut",
+      "round_robin",
+      "equal_layers",
+      "topo",
+      "memory_proportional",
+      "first_fit",
+      "etf(clusters=always)",
+      // Larger linear programs take longer than searches need to do better.
+      "sct(clusters=always,edges=4000)",
+      "heft(clusters=always)",
+      "heft(rank=optimistic)",
+      "heft(rank=critical,clusters=always)",
+      "metis",
   };
   std::vector<std::unique_ptr<Planner>> rules;
   for (const char* name : kRules) {
