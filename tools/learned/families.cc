@@ -1,5 +1,7 @@
 // Policies on graphs that they have never seen (Addanki et al. 2019, section 4.3): trained on a family, asked about
 // others of it, and set beside policies that were trained on those very graphs.
+#include "tools/learned/families.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,26 +15,8 @@
 #include "base/file.h"
 #include "exec/statistics.h"
 #include "placement/grouping.h"
-#include "tools/learned/common.h"
 
 namespace berth::learned {
-namespace {
-
-struct Family {
-  const char *name, *group;  // group: the grouping on which all planners place
-};
-constexpr Family kFamilies[] = {
-    {"enas_conv", "colocation"}, {"enas_rnn", "merge(size=64,balance=2)"}, {"nmt_like", "merge(size=64,balance=2)"}};
-
-// One graph, and how it is grouped.
-struct Case {
-  std::string name{};
-  Setup setup{};
-  std::string group{};
-
-  TrainingCase training() const { return {.name = name, .evaluator = *setup.evaluator, .group = group}; }
-};
-
 std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, const std::string& split, size_t most) {
   std::vector<Case> cases;
   for (const std::string& model :
@@ -47,6 +31,8 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
   }
   return cases;
 }
+
+namespace {
 
 std::vector<TrainingCase> Lessons(const std::vector<const Case*>& cases) {
   std::vector<TrainingCase> lessons;

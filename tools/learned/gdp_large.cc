@@ -13,15 +13,6 @@
 namespace berth::learned {
 namespace {
 
-struct Network {
-  const char *name, *model;  // a family each
-};
-// On eight devices; without GNMT.
-constexpr Network kEight[] = {{"RNNLM", "rnnlm(layers=8,steps=5)"},
-                              {"Transformer-XL", "transformer_xl(layers=8)"},
-                              {"Inception-V3", "inception_v3(batch=32)"},
-                              {"AmoebaNet", "amoebanet(batch=32,cells=2)"},
-                              {"WaveNet", "wavenet"}};
 // Of at least 50,000 ops.
 constexpr const char* kLarge = "gnmt(layers=8,steps=80)";
 
@@ -99,7 +90,7 @@ void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string&) {
   const char* const model_of_large = quick ? "gnmt(layers=8,steps=2)" : kLarge;
   std::vector<Table> tables;
   for (size_t i = 0; i < effort.graphs; ++i) {
-    const char* model = kEight[quick ? std::size(kEight) - 1 - i : i].model;
+    const char* model = kEight[quick ? std::size(kEight) - 1 - i : i];
     Table& table = tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)});
     table.Add({.planner = "gdp",
                .seeds = 0,

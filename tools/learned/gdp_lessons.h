@@ -44,6 +44,10 @@ std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& e
 inline constexpr size_t kMostTwo = 6;
 std::string Sentences(std::span<const Table> tables);
 
+// Training steps of a family each, on eight GPUs, without GNMT: lessons for large graphs.
+inline constexpr const char* kEight[] = {"rnnlm(layers=8,steps=5)", "transformer_xl(layers=8)",
+                                         "inception_v3(batch=32)", "amoebanet(batch=32,cells=2)", "wavenet"};
+
 const Row& Find(const Table& table, const std::string& title);
 std::vector<double> Found(const Row& row);
 
