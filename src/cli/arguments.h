@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/units.h"
 #include "cli/problem_strings.h"
 #include "placement/constraints.h"
 #include "placement/planner.h"
@@ -34,6 +35,7 @@ struct ProblemArguments {
 struct SearchArguments {
   Budget budget{.evaluations = 20'000, .seconds = 10};
   uint64_t seed = 1;
+  std::optional<Bytes> memory_limit{};  // of this process
 };
 
 // What replaces the strings of a plan file, where given.

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/guessing.h"
+#include "cli/memory_watch.h"
 #include "cli/planning.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -17,15 +18,19 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
   const Problem& problem = *setup.problem;
+  const std::atomic<bool>* cancelled = CatchInterrupts();
+  MemoryWatch memory(arguments.search.memory_limit);
   Comparison comparison =
-      ComparePlanners(ConditionsOf(setup, arguments.search, CatchInterrupts()), catalogs.planners, planners);
+      ComparePlanners(ConditionsOf(setup, arguments.search, cancelled), catalogs.planners, planners);
   comparison.rows.front().report.guesses =
       VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), arguments.search.budget.seconds);
 
   const PlanReport& winner = comparison.winner().report;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, winner)));
   if (arguments.json) {
-    Print(DumpJson(ComparisonJson(*setup.evaluator, comparison)));
+    Json json = ComparisonJson(*setup.evaluator, comparison);
+    if (const auto reached = memory.Reached()) json["memory_limit_reached_at_bytes"] = reached->value;
+    Print(DumpJson(json));
   } else {
     std::string text =
         Line(DescribeProblem(problem)) + Line(fmt::format("evaluator {}, budget {} for each planner, seed {}",
@@ -39,6 +44,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     });
     if (by_clock != comparison.rows.end())
       text += Wrap(by_clock->report.planner + ": " + DescribeEnd(by_clock->report.ended));
+    if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
     text += HintLines(problem);
     if (!arguments.output.empty())
       text += "\n" + Line(fmt::format("The fastest plan is in {}.", Printable(arguments.output)));

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/guessing.h"
+#include "cli/memory_watch.h"
 #include "cli/planning.h"
 #include "report/controls.h"
 #include "report/json.h"
@@ -48,6 +49,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   Spent spent{.reading = watch.Lap()};
   const auto left = [&] { return budget_seconds - (watch.seconds() - spent.reading); };
   const std::atomic<bool>* cancelled = CatchInterrupts();
+  MemoryWatch memory(arguments.search.memory_limit);
   const Conditions conditions = ConditionsOf(setup, arguments.search, cancelled);
   spent.bound = watch.Lap();
   const bool learned = planner->facts().learned;
@@ -68,6 +70,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     json["single_device_seconds"] = SinglesJson(*setup.problem, report.single_device_time);
     json["spent_seconds"] = {
         {"reading", spent.reading}, {"bound", spent.bound}, {"planning", spent.planning}, {"controls", spent.controls}};
+    if (const auto reached = memory.Reached()) json["memory_limit_reached_at_bytes"] = reached->value;
     if (controls) json["controls"] = ControlsJson(*setup.problem, *controls);
     Print(DumpJson(json));
   } else {
@@ -82,6 +85,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
               "\n" + ComparisonTable(*setup.problem, *controls);
     }
     text += "\n" + Wrap(spent.ToString());
+    if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
       text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace "

@@ -114,4 +114,6 @@ const std::atomic<bool>* CatchInterrupts() {
   return &interrupted;
 }
 
+void InterruptSearches() { interrupted.store(true, std::memory_order_relaxed); }
+
 }  // namespace berth

@@ -53,5 +53,7 @@ ProgressCallback ShowProgress(const Evaluator& evaluator, const std::string& pla
 // From here on the first Ctrl-C or SIGTERM sets the flag that this returns, which budgets carry; the second ends the
 // program.
 const std::atomic<bool>* CatchInterrupts();
+// Sets that flag, as Ctrl-C does.
+void InterruptSearches();
 
 }  // namespace berth

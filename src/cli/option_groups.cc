@@ -99,6 +99,17 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments) {
   AddConstraints(command, arguments.constraints, "");
 }
 
+SearchArguments SearchTexts::Parsed() const {
+  SearchArguments search{.budget = Budget::Parse(budget), .seed = ParseCount("--seed", seed, 0)};
+  if (memory_limit.empty()) return search;
+  try {
+    search.memory_limit = ParseBytes(memory_limit);
+  } catch (const Error& error) {
+    throw Error("--memory-limit: {}", error.what());
+  }
+  return search;
+}
+
 void AddSearch(CLI::App& command, SearchTexts& texts) {
   command.add_option("--budget", texts.budget, "When a planner stops: evaluations, seconds, or both")
       ->capture_default_str()
@@ -106,6 +117,10 @@ void AddSearch(CLI::App& command, SearchTexts& texts) {
   command.add_option("--seed", texts.seed, "Seed of the random numbers: the same seed gives the same plan")
       ->capture_default_str()
       ->type_name("N");
+  command
+      .add_option("--memory-limit", texts.memory_limit,
+                  "Memory that Berth itself may take, like 8GiB: beyond, the search ends with the best plan it has")
+      ->type_name("BYTES");
 }
 
 void AddTraining(CLI::App& command, TrainArguments& train) {

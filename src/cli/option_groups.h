@@ -25,7 +25,8 @@ void AddProblem(CLI::App& command, ProblemArguments& arguments);
 // Texts of a search as they are given; Parsed throws Error for what is none.
 struct SearchTexts {
   std::string budget = SearchArguments{}.budget.ToString(), seed = std::to_string(SearchArguments{}.seed);
-  SearchArguments Parsed() const { return {.budget = Budget::Parse(budget), .seed = ParseCount("--seed", seed, 0)}; }
+  std::string memory_limit{};
+  SearchArguments Parsed() const;
 };
 void AddSearch(CLI::App& command, SearchTexts& texts);
 void AddTraining(CLI::App& command, TrainArguments& train);

@@ -124,7 +124,7 @@ std::vector<DeviceId> DistinctDevices(std::span<const double> single_device_time
 
 std::string DescribeEnd(SearchEnd ended) {
   if (ended == SearchEnd::kInterrupted) {
-    return "Stopped by Ctrl-C or SIGTERM: this is the best plan that the search had found.";
+    return "Stopped by Ctrl-C, SIGTERM or --memory-limit: this is the best plan that the search had found.";
   }
   if (ended != SearchEnd::kClock) return {};
   return "The clock ended the search: another machine or another run may find another plan. A budget of evaluations "

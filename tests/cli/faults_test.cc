@@ -226,7 +226,7 @@ TEST(Sigterm, EndsASearchLikeCtrlCAndThePlanSaysSo) {
     const Outcome outcome = RunBerth({"plan", "resnet50", "--planner", "annealing", "--budget", "100s", "-o", plan},
                                      {.interrupt_after = 5, .signal = signal});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const std::string stopped = "Stopped by Ctrl-C or SIGTERM";
+    const std::string stopped = "Stopped by Ctrl-C, SIGTERM or --memory-limit";
     EXPECT_THAT(outcome.out, HasSubstr(stopped));
     EXPECT_EQ(json::parse(Content(plan)).at("ended"), "interrupted");
     EXPECT_THAT(RunBerth({"explain", plan}).out, HasSubstr(stopped));
@@ -234,6 +234,27 @@ TEST(Sigterm, EndsASearchLikeCtrlCAndThePlanSaysSo) {
     EXPECT_THAT(RunBerth({"check", plan}).out, HasSubstr(stopped));
     EXPECT_EQ(RunBerth({"check", plan, "--json"}).json().at("ended"), "interrupted");
   }
+}
+
+TEST(MemoryLimit, EndsASearchWithTheBestPlanSoFar) {
+  const Folder folder;
+  // The program itself holds more than that.
+  const std::string plan = folder / "p.json";
+  const Outcome outcome =
+      RunBerth({"plan", kModel, "--planner", "annealing", "--budget", "100s", "--memory-limit", "1MiB", "-o", plan});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("The search ended at --memory-limit 1.00 MiB: Berth held "));
+  EXPECT_EQ(json::parse(Content(plan)).at("ended"), "interrupted");
+  ExpectFine(RunBerth({"simulate", "--plan", plan}));
+  const auto said = RunBerth({"plan", kModel, "--budget", "100s", "--memory-limit", "1MiB", "--json"}).json();
+  EXPECT_GT(said.at("memory_limit_reached_at_bytes"), 1 << 20);
+  EXPECT_THAT(RunBerth({"compare", kModel, "--budget", "100s", "--memory-limit", "1MiB"}).out,
+              HasSubstr("The search ended at --memory-limit"));
+  // Enough is no news.
+  EXPECT_THAT(RunBerth({"plan", kModel, "--budget", "20evals", "--memory-limit", "64GiB"}).out,
+              Not(HasSubstr("memory-limit")));
+  ExpectMistake(RunBerth({"plan", kModel, "--memory-limit", "100"}),
+                "--memory-limit: '100' is not an amount of memory");
 }
 
 TEST(APlan, SaysWhyItsSearchEnded) {
