@@ -107,7 +107,8 @@ class AutoPlanner : public NamedPlanner {
     explicit Run(const PlanRequest& request) : request_(request), search_(request) {}
 
     // How members of a stage share its seconds: in equal parts, or each takes what it needs to come to its end, in
-    // their order. A rule that is cut short has no plan worth its time.
+    // their order. A rule that is cut short has no plan worth its time; the one that tries most plans has half of what
+    // is left at most, since each of these may be a run of seconds.
     enum class Seconds : uint8_t { kEqual, kAsNeeded };
 
     // All rules, which end by themselves. Where equal shares of the evaluations would cut some short, they run one
@@ -226,8 +227,10 @@ class AutoPlanner : public NamedPlanner {
       std::vector<std::string> failure(members.size());
       InParallel(static_cast<int64_t>(members.size()), static_cast<int64_t>(threads), [&](size_t i) {
         // Of the time that is left, an equal share for each of the rounds that are left.
-        const auto rounds =
-            seconds == Seconds::kEqual ? static_cast<double>((members.size() - i + threads - 1) / threads) : 1;
+        const auto rounds = seconds == Seconds::kEqual
+                                ? static_cast<double>((members.size() - i + threads - 1) / threads)
+                            : members[i]->name() == kLongest ? 2
+                                                             : 1;
         const double allowed = (end - search_.seconds()) / rounds;
         const bool has_plan = i > 0 || search_.has_best();
         if (has_plan && (allowed <= 0 || allowed < least * pace || search_.Interrupted())) return;

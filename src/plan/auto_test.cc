@@ -8,6 +8,7 @@
 #include "placement/grouping.h"
 #include "placement/search.h"
 #include "placement/testing.h"
+#include "plan/favourites.h"
 #include "plan/planners.h"
 #include "plan/testing.h"
 #include "sim/simulators.h"
@@ -56,6 +57,8 @@ TEST_F(Auto, IsNoWorseThanAnyRule) {
                                "equal_layers", "memory_proportional", "first_fit"}) {
         EXPECT_FALSE(Better(Run(*evaluator, rule, {}).score, found)) << rule << " on " << model;
       }
+      if (!kHasFavouriteProgram) continue;
+      EXPECT_FALSE(Better(Run(*evaluator, "sct(clusters=always,edges=4000)", {}).score, found)) << "sct on " << model;
     }
   }
 }

@@ -11,8 +11,8 @@ namespace berth {
 std::vector<std::unique_ptr<Planner>> MakeRules(const PlannerCatalog& catalog) {
   constexpr const char* kRules[] = {
       "single",
-      "human",
       "heft",
+      "human",
       "mincut",
       "round_robin",
       "equal_layers",
