@@ -131,6 +131,13 @@ std::string Ratio(const std::vector<double>& values) {
 
 // Rows of those trials and seconds where as much is left to find, or where it is not.
 void WriteTrials(const std::deque<Trial>& trials, const FirstCaseEffort& effort, bool with_room) {
+  const auto belongs = [&](const Trial& trial, double seconds) {
+    return (1 - trial.best_known / Median(After(trial.rules, seconds)) >= kRoom) == with_room;
+  };
+  const bool has_any = std::ranges::any_of(effort.times, [&](double seconds) {
+    return std::ranges::any_of(trials, [&](const Trial& trial) { return belongs(trial, seconds); });
+  });
+  if (!has_any) return fmt::print("None.\n\n");
   fmt::print(
       "| graph | ops | seconds | left to find | climbing from the rules, ms | from the policy, over that | from the "
       "untrained policy, over that |\n|---|---:|---:|---:|---:|---:|---:|\n");
@@ -139,7 +146,7 @@ void WriteTrials(const std::deque<Trial>& trials, const FirstCaseEffort& effort,
     for (const Trial& trial : trials) {
       const std::vector<double> rules = After(trial.rules, seconds);
       const double reference = Median(rules), room = 1 - trial.best_known / reference;
-      if ((room >= kRoom) != with_room) continue;
+      if (!belongs(trial, seconds)) continue;
       const std::vector<double> learned = Over(After(trial.learned, seconds), reference),
                                 untrained = Over(After(trial.untrained, seconds), reference);
       learned_means.push_back(Median(learned));
