@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -71,6 +72,13 @@ TEST(Catalog, SaysWhatAKnownNameNeedsThatIsNotHere) {
   EXPECT_THAT([&] { catalog.Make("scotch"); }, ::testing::ThrowsMessage<Error>("scotch needs Scotch"));
   EXPECT_THAT([&] { catalog.Make("heff"); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("did you mean 'heft'")));
+}
+
+// Or a device file would change when it is written and read again.
+TEST(Units, KnowOneZero) {
+  EXPECT_FALSE(std::signbit(ParseSeconds("-0us").value));
+  EXPECT_FALSE(std::signbit(ParseBytesPerSecond("-0GB/s")));
+  EXPECT_FALSE(std::signbit(ParseShare("-0%")));
 }
 
 TEST(Units, ReadsQuantitiesWithTheirUnits) {

@@ -69,7 +69,7 @@ double ParseQuantity(std::string_view text, std::span<const Unit> units, std::st
     if (known.name != unit) continue;
     const double value = Scaled(digits, known.exponent) * known.factor;
     if (!std::isfinite(value)) throw fail();
-    return value;
+    return value + 0.0;  // of -0 too: 0 has one fingerprint
   }
   if (unit.empty()) throw fail();
   std::vector<std::string_view> names;
@@ -168,7 +168,7 @@ double ParseShare(std::string_view text) {
   if (code != std::errc() || end != number.data() + number.size() || !(value >= 0) || !std::isfinite(value)) {
     throw Error("'{}' is no share: write 5% or 0.05", text);
   }
-  return percent ? value / 100 : value;
+  return (percent ? value / 100 : value) + 0.0;
 }
 
 }  // namespace berth
