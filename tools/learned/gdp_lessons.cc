@@ -25,7 +25,7 @@ constexpr const char* kTemperature = "8";
 
 Effort Of(bool quick, size_t graphs) {
   return quick ? Effort{.graphs = 3, .seeds = 1, .updates = 3, .tuned_updates = 2}
-               : Effort{.graphs = graphs, .seeds = 1, .updates = 63, .tuned_updates = 12};
+               : Effort{.graphs = graphs, .seeds = 3, .updates = 63, .tuned_updates = 12};
 }
 
 const Row& Find(const Table& table, const std::string& title) {
