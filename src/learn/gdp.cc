@@ -24,7 +24,7 @@ struct GdpOptions {
   GdpTaskOptions task;
   bool symmetric = true;   // devices that may be swapped are named as is likeliest
   double near = 0;         // such a share of the placements is drawn near the best ones
-  double temperature = 1;  // how much flatter than the odds draws are at first
+  double temperature = 1;  // how much flatter than the odds the flattest draws are at first
 };
 
 // How often a placement is drawn that was drawn before, and how much flatter the odds become each time.
@@ -95,7 +95,7 @@ class GdpPolicy : public Policy {
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
       if (episodes.size() < near) episode->device = neighbours->Draw(random, seen);
-      double temperature = std::pow(options_.temperature, std::max(1 - options.share, 0.0));
+      double temperature = TemperatureOf(options, episodes.size(), randoms.size());
       for (int i = 0; i < kMostDraws && episode->device.empty(); ++i, temperature *= kFlatter) {
         Draw(task, log_probability, coupling, temperature, random, *episode);
         if (i + 1 < kMostDraws && seen(episode->device)) episode->device.clear();
@@ -200,6 +200,13 @@ class GdpPolicy : public Policy {
     }
   }
 
+  // Of a batch's `count` placements the first is drawn from the odds as they are and the last from the flattest, so
+  // that a policy which is sure of wrong devices does not fill the whole batch with them.
+  double TemperatureOf(const PlayOptions& options, size_t index, size_t count) const {
+    const double flatness = count > 1 ? static_cast<double>(index) / static_cast<double>(count - 1) : 1;
+    return std::pow(options_.temperature, flatness * std::max(1 - options.share, 0.0));
+  }
+
   GdpOptions options_;
   std::shared_ptr<GdpNetwork> network_;
 };
@@ -274,10 +281,12 @@ void RegisterGdp(MethodCatalog& catalog) {
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16",
                  0, 1),
-            Real("temperature", "1",
-                 "placements are drawn from odds that are so much flatter at first, and as they are at the end of a "
-                 "round: for a policy that was trained on other graphs, and is too sure of what it has not seen",
-                 1, 1e3)},
+            Real(
+                "temperature", "1",
+                "placements of a batch are drawn from odds as they are up to odds that are so much flatter, at the end "
+                "of a round all from odds as they are: for a policy that was trained on other graphs, and is too sure "
+                "of what it has not seen",
+                1, 1e3)},
        .modes = {{"best",
                   {{"near", "0.85"},
                    {"baseline", "elite"},

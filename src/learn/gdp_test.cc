@@ -277,9 +277,9 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
   EXPECT_GT(better, 0);
 }
 
-// A policy that has made up its mind draws the same again and again, and other placements where its odds are flattened;
-// at the end of a round it draws from its odds as they are.
-TEST(Gdp, DrawsFromFlatterOddsAtFirst) {
+// A policy that has made up its mind draws the same again and again, and beside it other placements where the odds of a
+// part of the batch are flattened; at the end of a round it draws from its odds as they are.
+TEST(Gdp, DrawsPartOfABatchFromFlatterOddsAtFirst) {
   Random random(14);
   const Problem problem = testing::RandomProblem(random, {.ops = 10, .devices = 2});
   const auto simulated = Simulated(problem);
@@ -303,8 +303,10 @@ TEST(Gdp, DrawsFromFlatterOddsAtFirst) {
     return drawn.size();
   };
   EXPECT_LE(count("", 1, 100), 4U);
-  EXPECT_GE(count(",temperature=50", 1, 100), 12U);
-  EXPECT_LE(count(",temperature=50", 100, 100), 4U);
+  const auto as_they_are = drawn;
+  EXPECT_GE(count(",temperature=1000", 1, 100), 8U);
+  EXPECT_TRUE(std::ranges::any_of(drawn, [&](const auto& placement) { return as_they_are.contains(placement); }));
+  EXPECT_LE(count(",temperature=1000", 100, 100), 4U);
 }
 
 TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {

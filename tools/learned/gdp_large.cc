@@ -69,6 +69,7 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
     };
     const auto answer = [](const Transfer& t) -> const Outcome& { return t.answer; };
     const auto tuned = [](const Transfer& t) -> const Outcome& { return t.tuned; };
+    const auto flat = [](const Transfer& t) -> const Outcome& { return t.flat; };
     const auto sure = [](const Transfer& t) -> const Outcome& { return t.sure; };
     const auto drawn = [](const Transfer& t) -> const Outcome& { return t.drawn; };
     put(fmt::format("**zero_shot{}**", suffix), answer, [](const Transfer& t) { return t.zero_shot; });
@@ -76,9 +77,9 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
         [](const Transfer& t) { return t.tuned.found; });
     put("its policy's likeliest", tuned,
         [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); });
+    put("its untrained twin: as many draws, nothing learned", flat, [](const Transfer& t) { return t.flat.found; });
     put("finetune, odds as they are: `temperature=1`", sure, [](const Transfer& t) { return t.sure.found; });
-    put("as many draws of the pretrained policy, nothing learned", drawn,
-        [](const Transfer& t) { return t.drawn.found; });
+    put("its untrained twin: as many draws, nothing learned", drawn, [](const Transfer& t) { return t.drawn.found; });
   }
   fmt::print("\n");
 }

@@ -18,8 +18,8 @@ constexpr Network kTwo[] = {{"RNNLM", "rnnlm(layers=2,steps=10)"},          {"GN
                             {"AmoebaNet", "amoebanet(batch=32,cells=2)"},   {"WaveNet", "wavenet(stacks=2)"}};
 static_assert(std::size(kTwo) == kMostTwo);
 
-// Of the first draws of a policy that was trained on other graphs.
-constexpr const char* kTemperature = "8";
+// Of the flattest of the first draws of a policy that was trained on other graphs: nearly even odds.
+constexpr const char* kTemperature = "1000";
 
 }  // namespace
 
@@ -69,7 +69,9 @@ void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_
   transfer.answer = play(answer, kAnswer);
   transfer.zero_shot = transfer.answer.found;
   const std::string trains = catalogs.planners.NameWith(answer, "train", "true");
-  transfer.tuned = play(catalogs.planners.NameWith(trains, "temperature", kTemperature), Evaluations(updates));
+  const std::string flatter = catalogs.planners.NameWith(trains, "temperature", kTemperature);
+  transfer.tuned = play(flatter, Evaluations(updates));
+  transfer.flat = play(Untrained(flatter), Evaluations(updates));
   transfer.sure = play(trains, Evaluations(updates));
   transfer.drawn = play(Untrained(trains), Evaluations(updates));
 }

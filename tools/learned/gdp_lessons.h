@@ -69,8 +69,9 @@ struct Transfer {
   double zero_shot = 0;  // seconds, of its likeliest placement
   Outcome answer{};      // for what that takes
   Outcome tuned{};       // the policy trained on
-  Outcome sure{};        // the same from odds as they are
-  Outcome drawn{};       // as many draws of it, with nothing learned from them
+  Outcome flat{};        // as many draws of it, with nothing learned from them
+  Outcome sure{};        // as `tuned`, from odds as they are
+  Outcome drawn{};       // as `flat`, from odds as they are
 };
 
 // Fills all but `before`.

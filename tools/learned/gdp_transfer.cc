@@ -85,8 +85,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
     Line tuned{.title = fmt::format("**finetune{}**, {} updates", suffix, effort.tuned_updates),
                .evaluations = Evaluations(effort.tuned_updates)};
     Line likeliest{.title = "its policy's likeliest", .evaluations = tuned.evaluations};
+    Line flat{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
     Line sure{.title = "finetune, odds as they are: `temperature=1`", .evaluations = tuned.evaluations};
-    Line drawn{.title = "as many draws of the pretrained policy, nothing learned", .evaluations = tuned.evaluations};
+    Line drawn{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
     std::vector<double> before;
     for (size_t g = 0; g < graphs; ++g) {
       const std::vector<Transfer>& of = held[f][g];
@@ -98,13 +99,14 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       const auto took = [](const Transfer& t) { return t.tuned.processor; };
       add_to(tuned, [](const Transfer& t) { return t.tuned.found; }, took);
       add_to(likeliest, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); }, took);
+      add_to(flat, [](const Transfer& t) { return t.flat.found; }, [](const Transfer& t) { return t.flat.processor; });
       add_to(sure, [](const Transfer& t) { return t.sure.found; }, [](const Transfer& t) { return t.sure.processor; });
       add_to(
           drawn, [](const Transfer& t) { return t.drawn.found; }, [](const Transfer& t) { return t.drawn.processor; });
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
     costs.push_back({.before = Mean(before), .tuned = Mean(tuned.processor)});
-    for (Line* line : {&zero, &tuned, &likeliest, &sure, &drawn}) lines.push_back(std::move(*line));
+    for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn}) lines.push_back(std::move(*line));
   }
   Print(lines, one, human, tables);
 
