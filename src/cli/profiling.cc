@@ -49,13 +49,15 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs) {
                     .machine = ProcessorName(),
                     .runs = static_cast<int64_t>(runs)};
   ProgressLine progress;
-  for (const DeviceId device : problem.cluster().ids()) {
-    const std::string& name = problem.cluster().device(device).name;
-    progress.Show(fmt::format("measuring {}", name));
-    OpMeasurement measurement = runtime.openvino.Profile(device, {.rounds = runs, .limit = kLimit});
-    if (!measurement.error.empty()) throw Error("{} on {}: {}", setup.strings.model, name, measurement.error);
+  const std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
+  progress.Show(fmt::format("measuring {}", Counted(std::ssize(devices), "device")));
+  profiles.measurements = runtime.openvino.Profile(devices, {.rounds = runs, .limit = kLimit});
+  for (const DeviceId device : devices) {
+    const OpMeasurement& measurement = profiles.measurements[Index(device)];
+    if (!measurement.error.empty()) {
+      throw Error("{} on {}: {}", setup.strings.model, problem.cluster().device(device).name, measurement.error);
+    }
     profiles.table.columns.push_back(ColumnOf(problem, device, measurement));
-    profiles.measurements.push_back(std::move(measurement));
   }
   return profiles;
 }

@@ -187,8 +187,13 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
   return measurement;
 }
 
-OpMeasurement OpenVino::Profile(DeviceId device, const Options& options) {
-  return ReadOps(Ask({{"do", "profile"}, {"device", Index(device)}, {"rounds", options.rounds}}, options));
+std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, const Options& options) {
+  const nlohmann::json answer =
+      Ask({{"do", "profile"}, {"devices", Numbers(devices)}, {"rounds", options.rounds}}, options);
+  if (answer.contains("error")) return std::vector(devices.size(), OpMeasurement{.error = answer.at("error")});
+  std::vector<OpMeasurement> measurements;
+  for (const nlohmann::json& device : answer.at("devices")) measurements.push_back(ReadOps(device));
+  return measurements;
 }
 
 OpMeasurement OpenVino::ProfileHetero(std::span<const DeviceId> device, const Options& options) {

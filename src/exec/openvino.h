@@ -99,8 +99,9 @@ class OpenVino {
   };
   // The ways take turns, a run each per round, so that what else the machine does meets all of them.
   std::vector<Measurement> Run(const std::vector<RunWay>& ways, const Options& options);
-  // The whole model on `device`, with counters.
-  OpMeasurement Profile(DeviceId device, const Options& options);
+  // The whole model on each of these devices, with counters. The devices take turns, as ways do: a machine's speed
+  // changes from minute to minute, and devices that are measured one after another would seem to differ.
+  std::vector<OpMeasurement> Profile(std::span<const DeviceId> devices, const Options& options);
   // The same under HETERO.
   OpMeasurement ProfileHetero(std::span<const DeviceId> device, const Options& options);
   // What the whole model on `device` is made into, without running it. Throws Error where it does not compile.

@@ -29,6 +29,39 @@ std::vector<ov::Tensor> Kept(const std::vector<ov::Tensor>& tensors) {
   return copies;
 }
 
+// A model with counters and, in turns with it, without. The first run of each warms up.
+class ProfiledRuns {
+ public:
+  template <typename Make>  // make(counters)
+  ProfiledRuns(const LoadedModel& model, const std::vector<double>& flops, const Make& make)
+      : counted_(make(true)), plain_(make(false)), clock_(model, counted_->compiled(), flops) {
+    counted_->Run();
+    plain_->Run();
+  }
+
+  void Run() {
+    counted_->Run();
+    clock_.Add(counted_->request().get_profiling_info());
+    seconds_.push_back(plain_->Run().seconds);
+  }
+
+  nlohmann::json Describe() const {
+    nlohmann::json ops = nlohmann::json::array();
+    const std::vector<double> by_op = clock_.Seconds();
+    for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock_.kinds()[op])});
+    return {{"ops", ops},
+            {"kernels", clock_.OpsOfKernels()},
+            {"totals", clock_.totals()},
+            {"seconds", seconds_},
+            {"unassigned", clock_.Unassigned()}};
+  }
+
+ private:
+  std::unique_ptr<WholeRunner> counted_, plain_;
+  OpClock clock_;
+  std::vector<double> seconds_;
+};
+
 // The run whose time is the one in the middle.
 const OneRun& Middle(const std::vector<OneRun>& runs) {
   std::vector<size_t> order(runs.size());
@@ -44,7 +77,8 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     const std::string what = question.at("do");
     if (what == "open") return Open(question);
     if (what == "run") return Run(question);
-    if (what == "profile" || what == "op_times") return Profile(question);
+    if (what == "profile") return Profile(question);
+    if (what == "op_times") return ProfileHetero(question);
     if (what == "write_ir") return WriteIr(question, core_);
     if (what == "read_ir") return ReadAsIr(question, core_);
     if (what == "tensor_sizes") return ReadTensorSizes(question, core_);
@@ -158,30 +192,43 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
 
 nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
   BERTH_CHECK(model_, "a model is opened first");
-  const size_t rounds = question.at("rounds");
-  const bool whole = question.at("do") == "profile";
-  const auto make = [&](bool counters) {
-    if (whole) return RunAlone(*model_, core_, devices_.at(question.at("device").get<size_t>()), counters);
-    return RunHetero(*model_, core_, devices_, question.at("device"), counters);
-  };
-  const auto counted = make(true), plain = make(false);
-  OpClock clock(*model_, counted->compiled(), flops_);
-  counted->Run();
-  plain->Run();
-  std::vector<double> seconds;
-  for (size_t round = 0; round < rounds; ++round) {
-    counted->Run();
-    clock.Add(counted->request().get_profiling_info());
-    seconds.push_back(plain->Run().seconds);
+  nlohmann::json answers = nlohmann::json::array();
+  std::vector<std::unique_ptr<ProfiledRuns>> profiled;
+  for (const nlohmann::json& device : question.at("devices")) {
+    answers.push_back(nlohmann::json::object());
+    profiled.push_back(nullptr);
+    try {
+      profiled.back() = std::make_unique<ProfiledRuns>(*model_, flops_, [&](bool counters) {
+        return RunAlone(*model_, core_, devices_.at(device.get<size_t>()), counters);
+      });
+    } catch (const std::exception& exception) {
+      answers.back() = {{"error", Error("{}", Brief(exception)).what()}};
+    }
   }
-  nlohmann::json ops = nlohmann::json::array();
-  const std::vector<double> by_op = clock.Seconds();
-  for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock.kinds()[op])});
-  return {{"ops", ops},
-          {"kernels", clock.OpsOfKernels()},
-          {"totals", clock.totals()},
-          {"seconds", seconds},
-          {"unassigned", clock.Unassigned()}};
+  for (size_t round = 0; round < question.at("rounds"); ++round) {
+    for (size_t i = 0; i < profiled.size(); ++i) {
+      if (!profiled[i]) continue;
+      try {
+        profiled[i]->Run();
+      } catch (const std::exception& exception) {
+        answers[i] = {{"error", Error("{}", Brief(exception)).what()}};
+        profiled[i].reset();
+      }
+    }
+  }
+  for (size_t i = 0; i < profiled.size(); ++i) {
+    if (profiled[i]) answers[i] = profiled[i]->Describe();
+  }
+  return {{"devices", answers}};
+}
+
+nlohmann::json WorkerSession::ProfileHetero(const nlohmann::json& question) {
+  BERTH_CHECK(model_, "a model is opened first");
+  ProfiledRuns profiled(*model_, flops_, [&](bool counters) {
+    return RunHetero(*model_, core_, devices_, question.at("device"), counters);
+  });
+  for (size_t round = 0; round < question.at("rounds"); ++round) profiled.Run();
+  return profiled.Describe();
 }
 
 }  // namespace berth

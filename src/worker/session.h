@@ -26,11 +26,12 @@ namespace berth {
 // The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
 // those of the whole model on the first device in f32.
 //
-// {"do": "profile", "device": d, "rounds": n}
+// {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
 //   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round],
 //   "seconds": [by round, without counters], "unassigned": share}
 //
-// {"do": "op_times", "device": [by op], "rounds": n}: the same under HETERO with this placement.
+// {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, or
+// {"error": why}]}. The devices take turns, so that what else the machine does meets all of them.
 //
 // {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
 //
@@ -51,6 +52,7 @@ class WorkerSession {
   nlohmann::json Open(const nlohmann::json& question);
   nlohmann::json Run(const nlohmann::json& question);
   nlohmann::json Profile(const nlohmann::json& question);
+  nlohmann::json ProfileHetero(const nlohmann::json& question);
   ov::element::Type PrecisionOfWay(const nlohmann::json& way) const;
   nlohmann::json Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision);
 

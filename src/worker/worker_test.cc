@@ -139,13 +139,27 @@ TEST(Worker, ComputesInThePrecisionOfEachDevice) {
   }
 }
 
+TEST(Worker, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
+  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+  ov::Core core;
+  WorkerSession session;
+  ASSERT_FALSE(session.Answer(OpenSqueezenet(core)).contains("error"));
+  const json answer = session.Answer({{"do", "profile"}, {"devices", {7, 1}}, {"rounds", 2}});
+  EXPECT_TRUE(answer["devices"][0].contains("error")) << answer.dump();
+  EXPECT_EQ(answer["devices"][1]["seconds"].size(), 2U) << answer.dump();
+}
+
 TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
   ov::Core core;
   WorkerSession session;
   const json opened = session.Answer(OpenSqueezenet(core));
   ASSERT_FALSE(opened.contains("error")) << opened.dump();
-  const json profile = session.Answer({{"do", "profile"}, {"device", 0}, {"rounds", 5}});
+  const json answer = session.Answer({{"do", "profile"}, {"devices", {0, 1}}, {"rounds", 5}});
+  ASSERT_FALSE(answer.contains("error")) << answer.dump();
+  ASSERT_EQ(answer["devices"].size(), 2U);
+  EXPECT_EQ(answer["devices"][1]["totals"].size(), 5U);
+  const json& profile = answer["devices"][0];
   ASSERT_FALSE(profile.contains("error")) << profile.dump();
   double sum = 0;
   for (const json& op : profile["ops"]) sum += op[0].get<double>();
