@@ -7,37 +7,26 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "base/stopwatch.h"
 #include "cli/learning.h"
 #include "cli/machine.h"
 #include "cli/measured_run.h"
-#include "cli/plan_runs.h"
-#include "cli/profiling.h"
-#include "cli/scratch_folder.h"
 #include "cli/tuned_model.h"
 #include "exec/detect.h"
 #include "placement/bound.h"
 #include "placement/single_devices.h"
-#include "report/table.h"
+#include "tools/measured/contest.h"
+#include "tools/measured/models.h"
+#include "tools/measured/prediction.h"
 
-namespace berth {
+namespace berth::measured {
 namespace {
 
 constexpr const char* kModels[] = {"two_towers",     "resnet50",     "inception_v3", "googlenet",
                                    "bert_base_s128", "mobilenet_v2", "wavenet_4x9"};
-// What cuts cost is fitted to plans of these, and the prediction is held against plans of those.
-constexpr const char* kFitted[] = {"googlenet", "resnet50", "squeezenet1_1"};
-constexpr const char* kUnseen[] = {"inception_v3", "densenet121", "mobilenet_v2"};
-constexpr size_t kFittedPlans = 12, kPlanRuns = 7;
-// A plan counts that is within this of the best: how far worse ones are off decides nothing.
-constexpr double kNearTheBest = 1.5;
 // What a runtime fuses stays together; else plans part what is one kernel.
 constexpr const char* kPlanner = "on(group=fusion,planner=local_search)";
 constexpr int64_t kEvaluations = 5000;
@@ -46,33 +35,6 @@ struct Row {
   std::string model;
   MeasuredRun parallel{}, hetero{};
   double from_devices = 0;  // seconds of the first device alone, predicted from the device file
-};
-
-// A model on these devices, its op times measured when it is first asked for.
-class Models {
- public:
-  Models(const Catalogs& catalogs, std::shared_ptr<const Cluster> cluster, size_t runs)
-      : catalogs_(catalogs), cluster_(std::move(cluster)), runs_(runs) {}
-
-  ProblemStrings Strings(const std::string& model) {
-    ProblemStrings strings = {.model = model, .cluster = "here", .stored_cluster = cluster_};
-    const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
-    if (!costs_.contains(model)) {
-      fmt::print(stderr, "{}: op times\n", model);
-      costs_[model] = ProfileToFile(*OpenRuntime(catalogs_, strings), runs_, file);
-    }
-    strings.costs = costs_.at(model);
-    return strings;
-  }
-  void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
-  const Cluster& cluster() const { return *cluster_; }
-
- private:
-  const Catalogs& catalogs_;
-  std::shared_ptr<const Cluster> cluster_;
-  size_t runs_;
-  ScratchFolder folder_{"berth_measured"};
-  std::map<std::string, std::string> costs_;
 };
 
 Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
@@ -93,57 +55,6 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   OpenVino runtime(*saved.setup.problem, ModelFile(model));
   row.hetero = RunMeasured(saved, runtime, "openvino", runs);
   return row;
-}
-
-// Fits what cuts cost on this machine, and prints how well plans of other models are predicted with it.
-void Calibrate(const Catalogs& catalogs, Models& models, size_t plans) {
-  CutFit fit;
-  for (const char* model : kFitted) {
-    PlanRunner runner(catalogs, models.Strings(model));
-    fmt::print(stderr, "{}: plans to fit to\n", model);
-    AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
-  }
-  const CutCosts costs = fit.Fit();
-  models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
-  fmt::print("What one part costs above its ops' times and the bytes that it shares: {:.0f} us.\n",
-             costs.part_overhead * 1e6);
-  fmt::print(
-      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
-      "plans "
-      "of models that the fit has not seen, within {:.1f} times of the best of them, searched and random; {} runs of "
-      "each. Op times are from each model's profile. The order of the plans: rank correlation, beside that of the "
-      "number of parts alone.\n\n| model | plans | off, median | off, 90th percentile | order | order by parts alone | "
-      "before the fit: median | 90th percentile | order |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
-  for (const char* model : kUnseen) {
-    PlanRunner runner(catalogs, models.Strings(model));
-    fmt::print(stderr, "{}: plans to predict\n", model);
-    const std::vector<PlanRun> runs = runner.Run(runner.VariedPlans(plans, 2), kPlanRuns, {}, [](size_t) {});
-    runner.SetCosts({}, "nothing");
-    std::vector<double> predicted, measured, cuts, before;
-    double best = std::numeric_limits<double>::infinity();
-    for (const PlanRun& run : runs) {
-      if (run.ran()) best = std::min(best, run.seconds());
-    }
-    for (const PlanRun& run : runs) {
-      if (!run.ran() || run.seconds() > kNearTheBest * best) continue;
-      predicted.push_back(run.predicted);
-      measured.push_back(run.seconds());
-      cuts.push_back(static_cast<double>(run.measured.subgraphs));
-      before.push_back(runner.Predict(run.device));
-    }
-    const PredictionError error = ErrorOf(predicted, measured), raw = ErrorOf(before, measured);
-    fmt::print("| {} | {} of {} | {:.1f} % | {:.1f} % | {:.2f} | {:.2f} | {:.1f} % | {:.1f} % | {:.2f} |\n", model,
-               measured.size(), runs.size(), 100 * error.median, 100 * error.ninetieth, error.rank_correlation,
-               ErrorOf(cuts, measured).rank_correlation, 100 * raw.median, 100 * raw.ninetieth, raw.rank_correlation);
-  }
-}
-
-std::string Cell(const Measurement& measurement) {
-  if (!measurement.error.empty()) return "failed: " + Legible(measurement.error);
-  const Interval interval = MedianInterval(measurement.seconds);
-  return fmt::format("{:.2f} ({:.2f} to {:.2f})", Median(measurement.seconds) * 1e3, interval.low * 1e3,
-                     interval.high * 1e3);
 }
 
 std::string Off(const RunRow& row) {
@@ -226,132 +137,6 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 }
 
-// A plan that somebody found by running plans.
-struct Found {
-  std::string name;
-  std::vector<DeviceId> device;
-  int64_t plans = 0;  // that were run
-  double seconds = 0;
-};
-
-Found FindByTuning(const Catalogs& catalogs, const ProblemStrings& strings, bool correct, uint64_t seed) {
-  constexpr size_t kTuned = 20;
-  PlanRunner runner(catalogs, strings);
-  const Stopwatch watch;
-  const Tuning tuning =
-      TunePlans(runner, {.plans = kTuned, .seed = seed, .correct = correct}, [](const std::string&) {});
-  Found found{.name = correct ? "tune" : "tune, nothing corrected", .device = {}};
-  if (!tuning.finalists.empty()) found.device = tuning.winner().device;
-  found.plans = static_cast<int64_t>(tuning.plans.size());
-  found.seconds = watch.seconds();
-  return found;
-}
-
-Found FindByRunning(const Catalogs& catalogs, ProblemStrings strings, const std::string& executor,
-                    const std::string& planner, uint64_t seed) {
-  constexpr int64_t kSearched = 200;
-  strings.evaluator = executor;
-  const Setup setup = MakeSetup(catalogs, strings);
-  const Stopwatch watch;
-  PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
-      {.evaluator = *setup.evaluator, .budget = {.evaluations = kSearched}, .random = Random(seed)});
-  return {.name = planner,
-          .device = std::move(result.plan.device),
-          .plans = result.evaluations,
-          .seconds = watch.seconds()};
-}
-
-// All of these, each device alone, and what `others` says, in turns.
-std::vector<Measurement> RunAgain(const Setup& setup, const std::string& model, const std::string& how,
-                                  const std::vector<Found>& found, size_t runs,
-                                  const std::vector<RunWay>& others = {}) {
-  OpenVino runtime(*setup.problem, ModelFile(model));
-  std::vector<RunWay> ways;
-  for (const Found& one : found) ways.push_back({.how = how, .device = one.device});
-  for (const DeviceId on : setup.problem->cluster().ids()) ways.push_back({.how = "alone", .on = on});
-  ways.insert(ways.end(), others.begin(), others.end());
-  return runtime.Run(ways, {.rounds = runs, .limit = 1800});
-}
-
-// `tune` beside what searches by running each plan; all winners are run once more, in turns.
-void Contest(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
-  const ProblemStrings strings = models.Strings(model);
-  std::vector<Found> found;
-  const auto keep = [&](Found one) {
-    fmt::print(stderr, "{}: {}\n", model, one.name);
-    if (!one.device.empty()) found.push_back(std::move(one));
-  };
-  for (const bool correct : {true, false}) keep(FindByTuning(catalogs, strings, correct, 1));
-  std::vector<std::string> planners = {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=random)"};
-  if (kCanLearn) planners.emplace_back("on(group=fusion,planner=\"hsdag(critic=blank)\")");
-  for (const std::string& planner : planners) keep(FindByRunning(catalogs, strings, "openvino_parallel", planner, 1));
-  const Setup setup = MakeSetup(catalogs, strings);
-  const std::vector<Measurement> measured = RunAgain(setup, model, "parallel", found, runs);
-  fmt::print("\n### {}\n\n| planner | plans run | seconds | the winner, run again |\n|---|---:|---:|---:|\n", model);
-  for (size_t i = 0; i < found.size(); ++i) {
-    fmt::print("| {} | {} | {:.0f} | {} |\n", found[i].name, found[i].plans, found[i].seconds, Cell(measured[i]));
-  }
-  for (const DeviceId on : setup.problem->cluster().ids()) {
-    fmt::print("| {} alone | - | - | {} |\n", setup.problem->cluster().device(on).name,
-               Cell(measured[found.size() + Index(on)]));
-  }
-}
-
-// HSDAG's table 2 (Duan et al. 2024) with this machine's devices in place of a CPU and a GPU: each device alone, what
-// OpenVINO does by itself, and placers that learn from runs, a row each; the plans of all seeds are run again, in
-// turns.
-void HsdagTable(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs, uint64_t seeds) {
-  const ProblemStrings strings = models.Strings(model);
-  const Setup setup = MakeSetup(catalogs, strings);
-  for (const std::string executor : {"openvino", "openvino_parallel"}) {
-    std::vector<Found> found;
-    for (const std::string planner : {"hsdag(mode=paper)", "hsdag(critic=blank)", "hsdag", "tune"}) {
-      // What is tuned is a plan for devices that overlap.
-      if (planner == "tune" && executor != "openvino_parallel") continue;
-      for (uint64_t seed = 1; seed <= seeds; ++seed) {
-        fmt::print(stderr, "{}, {}: {}, seed {}\n", model, executor, planner, seed);
-        Found one = planner == "tune" ? FindByTuning(catalogs, strings, true, seed)
-                                      : FindByRunning(catalogs, strings, executor, planner, seed);
-        one.name = planner;
-        if (!one.device.empty()) found.push_back(std::move(one));
-      }
-    }
-    const std::vector<Measurement> measured =
-        RunAgain(setup, model, executor == "openvino" ? "hetero" : "parallel", found, runs,
-                 {{.how = "default"}, {.how = "auto", .first = "CPU"}});
-    const std::vector<Measurement> others(measured.begin() + static_cast<ptrdiff_t>(found.size()), measured.end());
-    const double alone = others.front().error.empty() ? Median(others.front().seconds) : 0;
-    const auto row = [&](const std::string& name, const std::string& plans, const std::string& time, double seconds) {
-      fmt::print("| {} | {} | {} | {} |\n", name, plans, time,
-                 alone > 0 ? fmt::format("{:+.1f} %", 100 * (1 - seconds / alone)) : "-");
-    };
-    const size_t devices = setup.problem->num_devices();
-    fmt::print("\n### {}, {}\n\n| method | plans run | ms | faster than {} alone |\n|---|---:|---:|---:|\n", model,
-               executor, setup.problem->cluster().device(DeviceId{}).name);
-    for (size_t i = 0; i < others.size(); ++i) {
-      const std::string name = i < devices    ? setup.problem->cluster().device(MakeId<DeviceId>(i)).name + " alone"
-                               : i == devices ? "OpenVINO's HETERO by itself"
-                                              : "OpenVINO's AUTO, the CPU first";
-      if (others[i].error.empty()) row(name, "-", Cell(others[i]), Median(others[i].seconds));
-    }
-    for (size_t begin = 0; begin < found.size();) {
-      std::vector<double> seconds;
-      int64_t plans = 0;
-      size_t end = begin;
-      for (; end < found.size() && found[end].name == found[begin].name; ++end) {
-        if (measured[end].error.empty()) seconds.push_back(Median(measured[end].seconds));
-        plans = std::max(plans, found[end].plans);
-      }
-      if (!seconds.empty()) {
-        const auto [least, most] = std::ranges::minmax(seconds);
-        row(fmt::format("`{}`, {} seeds", found[begin].name, seconds.size()), std::to_string(plans),
-            fmt::format("{:.2f} ({:.2f} to {:.2f})", Median(seconds) * 1e3, least * 1e3, most * 1e3), Median(seconds));
-      }
-      begin = end;
-    }
-  }
-}
-
 int Main(int argc, const char* const* argv) {
   size_t runs = 15, plans = 40;
   bool contest = false;
@@ -388,7 +173,7 @@ int Main(int argc, const char* const* argv) {
     return 0;
   }
   std::vector<Row> rows;
-  Calibrate(catalogs, measured, plans);
+  CalibrateAndPredict(catalogs, measured, plans);
   for (const std::string& model : models) rows.push_back(Measure(catalogs, model, measured, runs));
   PrintTables(rows);
   const bool equal = std::ranges::all_of(rows, [](const Row& row) {
@@ -399,11 +184,11 @@ int Main(int argc, const char* const* argv) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::measured
 
 int main(int argc, char** argv) {
   try {
-    return berth::Main(argc, argv);
+    return berth::measured::Main(argc, argv);
   } catch (const berth::Error& error) {
     fmt::print(stderr, "measured: {}\n", error.what());
     return 2;

@@ -1,0 +1,36 @@
+// What the tables of docs/measured.md are measured on, and how a measurement stands in them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "cli/catalogs.h"
+#include "cli/problem_strings.h"
+#include "cli/scratch_folder.h"
+#include "exec/openvino.h"
+
+namespace berth::measured {
+
+// Models on these devices, the op times of each measured when it is first asked for, over so many runs.
+class Models {
+ public:
+  Models(const Catalogs& catalogs, std::shared_ptr<const Cluster> cluster, size_t runs)
+      : catalogs_(catalogs), cluster_(std::move(cluster)), runs_(runs) {}
+
+  ProblemStrings Strings(const std::string& model);
+  void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
+  const Cluster& cluster() const { return *cluster_; }
+
+ private:
+  const Catalogs& catalogs_;
+  std::shared_ptr<const Cluster> cluster_;
+  size_t runs_;
+  ScratchFolder folder_{"berth_measured"};
+  std::map<std::string, std::string> costs_;
+};
+
+// The median of its runs in milliseconds and its 95 % interval, or why there is none.
+std::string Cell(const Measurement& measurement);
+
+}  // namespace berth::measured

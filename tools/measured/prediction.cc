@@ -1,0 +1,100 @@
+#include "tools/measured/prediction.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+#include "cli/plan_runs.h"
+
+namespace berth::measured {
+namespace {
+
+// What cuts cost is fitted to plans of these, and the prediction is held against plans of those.
+constexpr const char* kFitted[] = {"googlenet", "resnet50", "squeezenet1_1"};
+constexpr const char* kUnseen[] = {"inception_v3", "densenet121", "mobilenet_v2"};
+constexpr size_t kFittedPlans = 12, kPlanRuns = 21;
+// A plan counts that is within this of the best: how far worse ones are off decides nothing.
+constexpr double kNearTheBest = 1.5;
+
+CutCosts Fit(const Catalogs& catalogs, Models& models, size_t& parts) {
+  CutFit fit;
+  for (const char* model : kFitted) {
+    PlanRunner runner(catalogs, models.Strings(model));
+    fmt::print(stderr, "{}: plans to fit to\n", model);
+    AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
+  }
+  parts = fit.num_parts();
+  return fit.Fit();
+}
+
+// Plans of one model, near the best of them. Seconds.
+struct Plans {
+  size_t all = 0;
+  std::vector<double> predicted{}, before{};          // with what cuts cost, and with cuts that cost nothing
+  std::vector<double> first{}, second{}, measured{};  // two measurements some minutes apart, and their mean
+  std::vector<double> parts{};
+};
+
+Plans Measure(PlanRunner& runner, size_t count) {
+  std::vector<std::vector<DeviceId>> plans = runner.VariedPlans(count, 2);
+  const std::vector<PlanRun> first = runner.Run(plans, kPlanRuns, {}, [](size_t) {});
+  // In the opposite order, so that no two plans share both of the moments at which they are measured.
+  std::ranges::reverse(plans);
+  std::vector<PlanRun> second = runner.Run(plans, kPlanRuns, {}, [](size_t) {});
+  std::ranges::reverse(second);
+  runner.SetCosts({}, "nothing");
+  const auto ran = [&](size_t k) { return first[k].ran() && second[k].ran(); };
+  const auto mean = [&](size_t k) { return 0.5 * (first[k].seconds() + second[k].seconds()); };
+  double best = std::numeric_limits<double>::infinity();
+  for (size_t k = 0; k < first.size(); ++k) {
+    if (ran(k)) best = std::min(best, mean(k));
+  }
+  Plans result{.all = first.size()};
+  for (size_t k = 0; k < first.size(); ++k) {
+    if (!ran(k) || mean(k) > kNearTheBest * best) continue;
+    result.predicted.push_back(first[k].predicted);
+    result.before.push_back(runner.Predict(first[k].device));
+    result.first.push_back(first[k].seconds());
+    result.second.push_back(second[k].seconds());
+    result.measured.push_back(mean(k));
+    result.parts.push_back(static_cast<double>(first[k].measured.subgraphs));
+  }
+  return result;
+}
+
+}  // namespace
+
+void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans) {
+  size_t parts = 0;
+  const CutCosts costs = Fit(catalogs, models, parts);
+  models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
+  fmt::print("What one part costs above its ops' times and the bytes that it shares: {:.0f} us.\n",
+             costs.part_overhead * 1e6);
+  fmt::print(
+      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
+      "plans "
+      "of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each plan is "
+      "measured twice, {} runs each time, the second time in the opposite order; a plan's time is the mean of the two "
+      "medians. Op times are from each model's profile. The order of the plans is a rank correlation; beside it those "
+      "of the number of parts alone and of the second measurement with the first, which is what noise leaves.\n\n"
+      "| model | plans | off, median | off, 90th percentile | order | order by parts alone | order of a second "
+      "measurement | before the fit: median | 90th percentile | order "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+      parts, fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
+  for (const char* model : kUnseen) {
+    PlanRunner runner(catalogs, models.Strings(model));
+    fmt::print(stderr, "{}: plans to predict\n", model);
+    const Plans seen = Measure(runner, plans);
+    const PredictionError error = ErrorOf(seen.predicted, seen.measured), raw = ErrorOf(seen.before, seen.measured);
+    fmt::print("| {} | {} of {} | {:.1f} % | {:.1f} % | {:.2f} | {:.2f} | {:.2f} | {:.1f} % | {:.1f} % | {:.2f} |\n",
+               model, seen.measured.size(), seen.all, 100 * error.median, 100 * error.ninetieth, error.rank_correlation,
+               ErrorOf(seen.parts, seen.measured).rank_correlation, ErrorOf(seen.second, seen.first).rank_correlation,
+               100 * raw.median, 100 * raw.ninetieth, raw.rank_correlation);
+  }
+}
+
+}  // namespace berth::measured
