@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
@@ -60,18 +62,21 @@ std::vector<Cell> CellsOf(const std::vector<Question>& questions, const Results&
   return cells;
 }
 
-void MeasureAll(const std::vector<Question>& questions, const std::string& path, int stop_after = 1000) {
+void MeasureAll(const std::vector<Question>& questions, const std::string& path, int stop_after = 1000,
+                size_t at_once = 1) {
   Results results(path);
-  Player player;
-  int answers = 0;
-  const Answer answer = [&](const Question& question) {
-    ++answers;
-    return player.Play(question);
-  };
+  std::atomic<int> answered = 0;
+  std::vector<Answer> answers;
+  for (size_t i = 0; i < at_once; ++i) {
+    answers.emplace_back([&answered, player = std::make_shared<Player>()](const Question& question) {
+      ++answered;
+      return player->Play(question);
+    });
+  }
   const bool whole = Measure(
-      Missing(questions, results), results, answer, "a test", [&] { return answers >= stop_after; },
+      Missing(questions, results), results, answers, "a test", [&] { return answered >= stop_after; },
       [](const std::string&) {});
-  EXPECT_EQ(whole, answers < stop_after);
+  EXPECT_EQ(whole, answered < stop_after);
 }
 
 TEST(Seeds, GoesOnWhereItWasStoppedAndEndsWithTheSameCells) {
@@ -99,6 +104,27 @@ TEST(Seeds, GoesOnWhereItWasStoppedAndEndsWithTheSameCells) {
     ASSERT_FALSE(cell.on.empty());
     EXPECT_LE(cell.time, cell.on.back().time);
   }
+}
+
+TEST(Seeds, SeveralAtATimeFindTheSameCells) {
+  const Folder folder;
+  const std::vector<Task> tasks = {SmallTask("fork_join(width=3,depth=2)"), SmallTask("chain(ops=6)")};
+  const std::vector<Question> questions = Questions(tasks, {.limits = kFew, .seeds = 2});
+  MeasureAll(questions, folder / "one");
+  MeasureAll(questions, folder / "three", 1000, 3);
+  const Results one(folder / "one"), three(folder / "three");
+  EXPECT_EQ(Missing(questions, three).size(), 0U);
+  EXPECT_EQ(WithoutClock(CellsOf(questions, one)), WithoutClock(CellsOf(questions, three)));
+}
+
+TEST(Seeds, WhatAnAnswerThrowsEndsAllAndIsThrown) {
+  const Folder folder;
+  const std::vector<Question> questions = Questions(std::vector{SmallTask("chain(ops=6)")}, {.limits = kFew});
+  Results results(folder / "file");
+  Player player;
+  const std::vector<Answer> answers = {[&](const Question& question) { return player.Play(question); },
+                                       [](const Question&) -> Cell { throw Error("no such program"); }};
+  EXPECT_THROW(Measure(questions, results, answers, "a test", {}, [](const std::string&) {}), Error);
 }
 
 TEST(Seeds, ACellIsOfItsLimitsAndItsSeed) {
@@ -195,7 +221,7 @@ TEST(Seeds, AProcessThatDiesIsACellThatFails) {
   const std::string program = folder / "program";
   berth::testing::Write(program, "#!/bin/sh\nread -r line\nkill -9 $$\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const Answer answer = AskProcess(program, {});
+  const Answer answer = AskProcess(program, 0, {});
   const Question question = SmallTask("chain").Ask({"", "heft", false}, 1, kFew);
   for (int again = 0; again < 2; ++again) {
     const Cell cell = answer(question);
@@ -212,10 +238,10 @@ TEST(Seeds, AProcessAnswersWithTheCell) {
       .question = question, .found = Found::kPlan, .time = 0.25, .on = {{.evaluations = 1, .seconds = 2, .time = 3}}};
   berth::testing::Write(folder / "answer", ToJson(cell).dump() + "\n");
   const std::string program = folder / "program";
-  berth::testing::Write(program,
-                        "#!/bin/sh\n[ \"$1\" = --answer ] || exit 1\nread -r line\ncat '" + folder / "answer" + "'\n");
+  berth::testing::Write(
+      program, "#!/bin/sh\n[ \"$1 $2\" = '--answer 1' ] || exit 1\nread -r line\ncat '" + folder / "answer" + "'\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  EXPECT_EQ(ToJson(AskProcess(program, {})(question)), ToJson(cell));
+  EXPECT_EQ(ToJson(AskProcess(program, 1, {})(question)), ToJson(cell));
 }
 
 TEST(Seeds, PlansAboutFifteenHours) {

@@ -1,8 +1,9 @@
-// The benchmark of the field: ./dev bench-seeds. Measures what is not there yet, one cell at a time, then writes the
-// tables of docs/seeds.md to standard output.
-//   usage: seeds [--short] [--only TEXT] [--seeds N] [--seconds N] [--evaluations N] [--results FILE] [--from TEXT]
-//          seeds --tables [...]    writes the tables of what is there, and measures nothing
-//          seeds --answer          is asked by the others
+// The benchmark of the field: ./dev bench-seeds. Measures what is not there yet, then writes the tables of
+// docs/seeds.md to standard output.
+//   usage: seeds [--short] [--only TEXT] [--seeds N] [--seconds N] [--evaluations N] [--at-once N] [--results FILE]
+//                [--from TEXT]
+//          seeds --tables [...]        writes the tables of what is there, and measures nothing
+//          seeds --answer PROCESSOR    is asked by the others
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,9 +11,11 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/console.h"
+#include "cli/machine.h"
 #include "tools/seeds/measure.h"
 #include "tools/seeds/play.h"
 #include "tools/seeds/published_placement.h"
@@ -26,6 +29,7 @@ constexpr int kStopped = 130;  // as shells say it of Ctrl-C
 struct Arguments {
   Selection selection{};
   bool is_short = false, tables = false;
+  size_t at_once = 1;  // cells, each on a core of its own
   std::string results = "seeds.jsonl", from = "an unnamed commit";
 };
 
@@ -62,9 +66,10 @@ Arguments Parse(int argc, char** argv) {
       continue;
     }
     if (option != "--only" && option != "--seeds" && option != "--seconds" && option != "--evaluations" &&
-        option != "--results" && option != "--from") {
+        option != "--at-once" && option != "--results" && option != "--from") {
       throw Error(
-          "it knows --short, --only TEXT, --seeds N, --seconds N, --evaluations N, --results FILE and --tables, not {}",
+          "it knows --short, --only TEXT, --seeds N, --seconds N, --evaluations N, --at-once N, --results FILE and "
+          "--tables, not {}",
           option);
     }
     if (i + 1 == argc) throw Error("{} wants a value", option);
@@ -73,6 +78,12 @@ Arguments Parse(int argc, char** argv) {
     if (option == "--seeds") selection.seeds = static_cast<int>(CountOf(option, value));
     if (option == "--seconds") selection.limits.seconds = NumberOf(option, value, 0.001);
     if (option == "--evaluations") selection.limits.evaluations = CountOf(option, value);
+    if (option == "--at-once") {
+      arguments.at_once = static_cast<size_t>(CountOf(option, value));
+      if (const size_t cores = CoresFor(arguments.at_once).physical; arguments.at_once > cores) {
+        throw Error("--at-once {}: each cell wants a core of its own, and this machine has {}", value, cores);
+      }
+    }
     if (option == "--results") arguments.results = value;
     if (option == "--from") arguments.from = value;
   }
@@ -98,7 +109,9 @@ int64_t Failed(std::span<const Question> questions, const Results& results) {
 }
 
 int Run(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--answer") return AnswerQuestions();
+  if (argc == 3 && std::string_view(argv[1]) == "--answer") {
+    return AnswerQuestions(static_cast<int>(NumberOf(argv[1], argv[2], 0)));
+  }
   const Arguments arguments = Parse(argc, argv);
   const bool published = std::filesystem::exists(kPublishedPlacement);
   if (!published) Tell(fmt::format("{} is not here: no row of the published placement", kPublishedPlacement));
@@ -116,8 +129,14 @@ int Run(int argc, char** argv) {
                      missing.empty() ? "" : "; the limits of the others are " + Duration(MostSeconds(missing))));
     const std::atomic<bool>* interrupted = CatchInterrupts();
     const StopCheck stop = [interrupted] { return interrupted->load(); };
-    const Answer answer = AskProcess(std::filesystem::read_symlink("/proc/self/exe").string(), stop);
-    if (!Measure(missing, results, answer, arguments.from, stop, Tell)) {
+    std::vector<Answer> answers;
+    for (const int processor : CoresFor(arguments.at_once).cores) {
+      if (answers.size() == arguments.at_once) break;
+      answers.push_back(AskProcess(std::filesystem::read_symlink("/proc/self/exe").string(), processor, stop));
+    }
+    const std::string from =
+        arguments.at_once == 1 ? arguments.from : fmt::format("{}, {} at a time", arguments.from, arguments.at_once);
+    if (!Measure(missing, results, answers, from, stop, Tell)) {
       Tell(fmt::format("stopped; {} of {} cells are in {}, and the same command goes on from there",
                        questions.size() - Missing(questions, results).size(), questions.size(), results.path()));
       return kStopped;

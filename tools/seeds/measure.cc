@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "base/units.h"
 #include "exec/worker_process.h"
@@ -64,25 +68,49 @@ std::vector<Question> Missing(std::span<const Question> questions, const Results
   return missing;
 }
 
-bool Measure(std::span<const Question> missing, Results& results, const Answer& answer, const std::string& from,
-             const StopCheck& stop, const Say& say) {
-  for (size_t i = 0; i < missing.size(); ++i) {
-    const Question& question = missing[i];
-    if (stop && stop()) return false;
-    Cell cell = answer(question);
-    if (stop && stop()) return false;
-    cell.from = from;
-    say(fmt::format("{}/{} {}, {}, {}, seed {}: {}", i + 1, missing.size(), question.graph, question.machine,
-                    question.planner, question.seed, Sentence(cell)));
-    results.Add(std::move(cell));
+bool Measure(std::span<const Question> missing, Results& results, std::span<const Answer> answers,
+             const std::string& from, const StopCheck& stop, const Say& say) {
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> stopped = false;
+  std::mutex mutex;  // of results, say and failed
+  std::exception_ptr failed;
+  const auto stops = [&] {
+    if (stop && stop()) stopped = true;
+    return stopped.load();
+  };
+  const auto work = [&](const Answer& answer) {
+    try {
+      while (!stops()) {
+        const size_t i = next++;
+        if (i >= missing.size()) return;
+        const Question& question = missing[i];
+        Cell cell = answer(question);
+        if (stops()) return;
+        cell.from = from;
+        const std::lock_guard lock(mutex);
+        say(fmt::format("{}/{} {}, {}, {}, seed {}: {}", i + 1, missing.size(), question.graph, question.machine,
+                        question.planner, question.seed, Sentence(cell)));
+        results.Add(std::move(cell));
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failed = std::current_exception();
+      stopped = true;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (const Answer& answer : answers) threads.emplace_back([&work, &answer] { work(answer); });
   }
-  return true;
+  if (failed) std::rethrow_exception(failed);
+  return !stopped;
 }
 
-Answer AskProcess(const std::string& program, const StopCheck& stop) {
-  return [program, stop, worker = std::shared_ptr<WorkerProcess>()](const Question& question) mutable {
+Answer AskProcess(const std::string& program, int processor, const StopCheck& stop) {
+  return [program, processor, stop, worker = std::shared_ptr<WorkerProcess>()](const Question& question) mutable {
     if (worker == nullptr || !worker->alive()) {
-      worker = std::make_shared<WorkerProcess>(program, std::vector<std::string>{"--answer"});
+      worker =
+          std::make_shared<WorkerProcess>(program, std::vector<std::string>{"--answer", std::to_string(processor)});
     }
     const Cell asked{.question = question};
     const nlohmann::json answer = worker->Ask(nlohmann::json::parse(ToJson(asked).dump()),

@@ -1,4 +1,4 @@
-// Fills the cells that are not there yet, one at a time.
+// Fills the cells that are not there yet.
 #pragma once
 
 #include <functional>
@@ -35,13 +35,14 @@ std::vector<Question> Missing(std::span<const Question> questions, const Results
 using Answer = std::function<Cell(const Question&)>;
 using Say = std::function<void(const std::string& line)>;
 
-// Asks for all that is missing, and keeps each answer at once, with `from` in it. An answer that comes after `stop` has
-// said so is not kept, since it may have been cut short. False where it was stopped.
-bool Measure(std::span<const Question> missing, Results& results, const Answer& answer, const std::string& from,
-             const StopCheck& stop, const Say& say);
+// Asks for all that is missing, as many cells at a time as there are `answers`, each asked by a thread of its own, and
+// keeps each cell as soon as it is there, with `from` in it. A cell that comes after `stop` has said so is not kept,
+// since it may have been cut short. False where it was stopped. Rethrows what an answer throws, when all have ended.
+bool Measure(std::span<const Question> missing, Results& results, std::span<const Answer> answers,
+             const std::string& from, const StopCheck& stop, const Say& say);
 
-// Asks a process of its own (`program --answer`, which is started when it is needed, and again when it has died) and
-// waits for ten times the limit and a minute at most.
-Answer AskProcess(const std::string& program, const StopCheck& stop);
+// Asks a process of its own (`program --answer PROCESSOR`, which stays on the processor of that number, is started when
+// it is needed, and again when it has died) and waits for ten times the limit and a minute at most.
+Answer AskProcess(const std::string& program, int processor, const StopCheck& stop);
 
 }  // namespace berth::seeds

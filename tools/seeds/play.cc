@@ -1,5 +1,7 @@
 #include "tools/seeds/play.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -112,7 +114,12 @@ Cell Player::Play(const Question& question) {
   return cell;
 }
 
-int AnswerQuestions() {
+int AnswerQuestions(int processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<size_t>(processor), &only);
+  // Where the system refuses, the cell runs where it is put.
+  ::sched_setaffinity(0, sizeof only, &only);
   Player player;
   for (std::string line; std::getline(std::cin, line);) {
     const nlohmann::json json = nlohmann::json::parse(line);

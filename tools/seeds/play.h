@@ -28,6 +28,6 @@ class Player {
 
 // Answers questions on standard input, a line of JSON each, with cells on standard output, until the input ends: what
 // Measure asks, in a process that may die.
-int AnswerQuestions();
+int AnswerQuestions(int processor);
 
 }  // namespace berth::seeds
