@@ -38,8 +38,9 @@ int ListCatalog(const ListArguments& arguments, const Catalogs& catalogs) {
     print(catalogs.planners.Infos());
     if (arguments.json) return 0;
     for (const auto& missing : catalogs.planners.missing()) {
-      Print(fmt::format("\nNot in this build: {}. {} {}.\n", fmt::join(missing.names, ", "),
-                        missing.names.size() > 1 ? "Each" : "It", missing.needs));
+      Print("\n" + Wrap(fmt::format("Not in this build: {}. {} {}.", fmt::join(missing.names, ", "),
+                                    missing.names.size() > 1 ? "Each" : "It", missing.needs),
+                        ""));
     }
     return 0;
   }
