@@ -200,8 +200,9 @@ class GdpPolicy : public Policy {
     }
   }
 
-  // Of a batch's `count` placements the first is drawn from the odds as they are and the last from the flattest, so
-  // that a policy which is sure of wrong devices does not fill the whole batch with them.
+  // The later of a batch's `count` placements, the flatter: the first from the odds as they are, the last from the
+  // flattest, so that a policy which is sure of wrong devices does not fill the whole batch with them. Those near the
+  // best come first and leave the flatter ones to the odds.
   double TemperatureOf(const PlayOptions& options, size_t index, size_t count) const {
     const double flatness = count > 1 ? static_cast<double>(index) / static_cast<double>(count - 1) : 1;
     return std::pow(options_.temperature, flatness * std::max(1 - options.share, 0.0));
@@ -281,12 +282,11 @@ void RegisterGdp(MethodCatalog& catalog) {
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16",
                  0, 1),
-            Real(
-                "temperature", "1",
-                "placements of a batch are drawn from odds as they are up to odds that are so much flatter, at the end "
-                "of a round all from odds as they are: for a policy that was trained on other graphs, and is too sure "
-                "of what it has not seen",
-                1, 1e3)},
+            Real("temperature", "1",
+                 "the later in a batch a placement is drawn, the flatter are its odds, the last by this factor; at the "
+                 "end of a round all are drawn from odds as they are: for a policy that was trained on other graphs, "
+                 "and is too sure of what it has not seen",
+                 1, 1e3)},
        .modes = {{"best",
                   {{"near", "0.85"},
                    {"baseline", "elite"},

@@ -62,6 +62,17 @@ class ProfiledRuns {
   std::vector<double> seconds_;
 };
 
+// What does not compile or run is `answer`'s alone, and ends `runner`.
+template <typename Runs, typename Act>
+void Attempt(nlohmann::json& answer, std::unique_ptr<Runs>& runner, const Act& act) {
+  try {
+    act();
+  } catch (const std::exception& exception) {
+    answer = {{"error", Error("{}", Brief(exception)).what()}};
+    runner.reset();
+  }
+}
+
 // The run whose time is the one in the middle.
 const OneRun& Middle(const std::vector<OneRun>& runs) {
   std::vector<size_t> order(runs.size());
@@ -153,19 +164,10 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   const size_t rounds = question.at("rounds");
   std::vector<std::unique_ptr<Runner>> runners(ways.size());
   nlohmann::json answers = nlohmann::json::array();
-  // What does not compile or run is this way's answer, and no other's.
-  const auto attempt = [&](size_t way, auto&& act) {
-    try {
-      act();
-    } catch (const std::exception& exception) {
-      answers[way] = {{"error", Error("{}", Brief(exception)).what()}};
-      runners[way].reset();
-    }
-  };
   std::vector<std::vector<OneRun>> runs(ways.size());
   for (size_t way = 0; way < ways.size(); ++way) {
     answers.push_back(nlohmann::json::object());
-    attempt(way, [&] {
+    Attempt(answers[way], runners[way], [&] {
       runners[way] = Make(ways[way]);
       runners[way]->Run();
       answers[way] = runners[way]->Describe();
@@ -176,7 +178,7 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   }
   for (size_t round = 0; round < rounds; ++round) {
     for (size_t way = 0; way < ways.size(); ++way) {
-      if (runners[way]) attempt(way, [&] { runs[way].push_back(runners[way]->Run()); });
+      if (runners[way]) Attempt(answers[way], runners[way], [&] { runs[way].push_back(runners[way]->Run()); });
     }
   }
   for (size_t way = 0; way < ways.size(); ++way) {
@@ -192,28 +194,20 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
 
 nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
   BERTH_CHECK(model_, "a model is opened first");
+  const nlohmann::json& devices = question.at("devices");
   nlohmann::json answers = nlohmann::json::array();
-  std::vector<std::unique_ptr<ProfiledRuns>> profiled;
-  for (const nlohmann::json& device : question.at("devices")) {
+  std::vector<std::unique_ptr<ProfiledRuns>> profiled(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
     answers.push_back(nlohmann::json::object());
-    profiled.push_back(nullptr);
-    try {
-      profiled.back() = std::make_unique<ProfiledRuns>(*model_, flops_, [&](bool counters) {
-        return RunAlone(*model_, core_, devices_.at(device.get<size_t>()), counters);
+    Attempt(answers[i], profiled[i], [&] {
+      profiled[i] = std::make_unique<ProfiledRuns>(*model_, flops_, [&](bool counters) {
+        return RunAlone(*model_, core_, devices_.at(devices[i].get<size_t>()), counters);
       });
-    } catch (const std::exception& exception) {
-      answers.back() = {{"error", Error("{}", Brief(exception)).what()}};
-    }
+    });
   }
   for (size_t round = 0; round < question.at("rounds"); ++round) {
     for (size_t i = 0; i < profiled.size(); ++i) {
-      if (!profiled[i]) continue;
-      try {
-        profiled[i]->Run();
-      } catch (const std::exception& exception) {
-        answers[i] = {{"error", Error("{}", Brief(exception)).what()}};
-        profiled[i].reset();
-      }
+      if (profiled[i]) Attempt(answers[i], profiled[i], [&] { profiled[i]->Run(); });
     }
   }
   for (size_t i = 0; i < profiled.size(); ++i) {

@@ -20,15 +20,14 @@ constexpr size_t kFittedPlans = 12, kPlanRuns = 21;
 // A plan counts that is within this of the best: how far worse ones are off decides nothing.
 constexpr double kNearTheBest = 1.5;
 
-CutCosts Fit(const Catalogs& catalogs, Models& models, size_t& parts) {
+CutFit FitCuts(const Catalogs& catalogs, Models& models) {
   CutFit fit;
   for (const char* model : kFitted) {
     PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to fit to\n", model);
     AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
   }
-  parts = fit.num_parts();
-  return fit.Fit();
+  return fit;
 }
 
 // Plans of one model, near the best of them. Seconds.
@@ -69,22 +68,22 @@ Plans Measure(PlanRunner& runner, size_t count) {
 }  // namespace
 
 void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans) {
-  size_t parts = 0;
-  const CutCosts costs = Fit(catalogs, models, parts);
+  const CutFit fit = FitCuts(catalogs, models);
+  const CutCosts costs = fit.Fit();
   models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
   fmt::print("What one part costs above its ops' times and the bytes that it shares: {:.0f} us.\n",
              costs.part_overhead * 1e6);
   fmt::print(
       "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
-      "plans "
-      "of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each plan is "
+      "plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
+      "plan is "
       "measured twice, {} runs each time, the second time in the opposite order; a plan's time is the mean of the two "
       "medians. Op times are from each model's profile. The order of the plans is a rank correlation; beside it those "
       "of the number of parts alone and of the second measurement with the first, which is what noise leaves.\n\n"
       "| model | plans | off, median | off, 90th percentile | order | order by parts alone | order of a second "
       "measurement | before the fit: median | 90th percentile | order "
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      parts, fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
+      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kPlanRuns);
   for (const char* model : kUnseen) {
     PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to predict\n", model);

@@ -27,7 +27,7 @@ class Player {
 };
 
 // Answers questions on standard input, a line of JSON each, with cells on standard output, until the input ends: what
-// Measure asks, in a process that may die.
+// Measure asks, in a process that may die, and that stays on the processor of this number.
 int AnswerQuestions(int processor);
 
 }  // namespace berth::seeds
