@@ -98,7 +98,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
       "  berth demo\n"
       "  berth plan resnet50 --cluster cpu_gpu -o plan.json --picture plan.svg\n"
       "  berth compare bert_base_s128 --cluster k80x4 --planners heft,annealing --budget 5s\n"
-      "  berth simulate --plan plan.json --trace trace.json\n"
+      "  berth simulate plan.json --trace trace.json\n"
       "  berth explain plan.json --op '*Conv'\n"
       "  berth help plan\n"
       "Exit codes: 0 fine, 1 no plan that fits or a limit is missed, 2 a mistake in what was asked.");
@@ -174,8 +174,9 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   CLI::App& simulate_command =
       *app.add_subcommand("simulate", "Simulate a plan: its timeline, its transfers, its memory");
   simulate_command
-      .add_option("model", simulate.overrides.model, "The model, where it is not the one that the plan names")
-      ->type_name("MODEL");
+      .add_option("plan-or-model", simulate.plan_or_model,
+                  "A plan file, which ends in .json; or, with --plan or --placement, the model")
+      ->type_name("PLAN|MODEL");
   CLI::Option* plan_option =
       simulate_command.add_option("--plan", simulate.plan, "A plan file, as `berth plan -o` writes it")
           ->type_name("FILE");
@@ -193,8 +194,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   AddJson(simulate_command, simulate.json);
   simulate_command.footer(
       "Examples:\n"
-      "  berth simulate --plan plan.json --trace trace.json\n"
-      "  berth simulate --plan plan.json --evaluator serial --json\n"
+      "  berth simulate plan.json --trace trace.json\n"
+      "  berth simulate plan.json --evaluator serial --json\n"
       "  berth simulate 'chain(ops=4)' --placement 0,0,1,1 --picture chain.svg");
 
   ExplainArguments explain;

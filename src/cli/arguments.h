@@ -83,6 +83,7 @@ struct TrainArguments {
 };
 
 struct SimulateArguments {
+  std::string plan_or_model;  // as the user says it
   PlanOverrides overrides;
   std::string plan;
   std::string placement;  // "0,1,1" or "@file"

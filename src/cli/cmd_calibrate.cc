@@ -40,18 +40,26 @@ class Calibration {
         runs_(ParseCount("--runs", arguments.runs, 1, kMostRuns)),
         seed_(ParseCount("--seed", arguments.seed, 0)) {}
 
+  // Throws Error where nothing could be fitted to this model, so that nobody waits for the others first.
+  void Check(const std::string& model, const std::string& cluster) const {
+    const Setup setup = MakeSetup(catalogs_, {.model = model, .cluster = cluster});
+    CheckHasTwoDevices(setup.problem->cluster());
+    ModelQuestion(setup.problem->graph(), ModelFile(model));
+  }
+
   void Add(const std::string& model, const std::string& cluster) {
+    if (stop_()) return;
     ProblemStrings strings = {.model = model, .cluster = cluster};
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
     const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, strings);
-    strings.costs = ProfileToFile(*runtime, kProfileRuns, file);
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
     auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     const auto progress = [&](size_t done) {
       progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
     };
-    CalibratedModel one{.name = model, .runs = runner->Run(plans, runs_, {}, progress)};
+    CalibratedModel one{.name = model, .runs = runner->Run(plans, runs_, stop_, progress)};
     for (size_t k = 0; k < one.runs.size(); ++k) {
       if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
@@ -96,10 +104,12 @@ class Calibration {
         if (!run.ran()) return run.measured.error;
       }
     }
-    return "they have no parts";
+    return stop_() ? "stopped before that" : "they have no parts";
   }
 
   const Catalogs& catalogs_;
+  // After Ctrl-C what has been run so far is fitted to.
+  const StopCheck stop_ = [cancelled = CatchInterrupts()] { return cancelled->load(); };
   size_t plans_, runs_;
   uint64_t seed_;
   ScratchFolder folder_{"berth_calibrate"};
@@ -119,6 +129,7 @@ std::string RateOf(double seconds_per_byte) {
 int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   Calibration calibration(catalogs, arguments);
+  for (const std::string& model : arguments.models) calibration.Check(model, arguments.cluster);
   for (const std::string& model : arguments.models) calibration.Add(model, arguments.cluster);
   const Cluster cluster = calibration.Finish();
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));

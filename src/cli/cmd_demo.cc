@@ -129,8 +129,9 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
       scene, setup, comparison,
       "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
           "\n" + Curve(catalogs, conditions, comparison) + "\n" +
-          Wrap("Where two devices take turns a minimum cut is exact and takes milliseconds; the learned planner stands "
-               "here to be compared. What it is good for elsewhere, docs/learned.md measures."));
+          Wrap(
+              "Where only one of two devices works at a time, a minimum cut finds the optimum in milliseconds, so no "
+              "learned planner is needed; it is shown for comparison. docs/learned.md measures it on other problems."));
 }
 
 // One row per model: the devices alone; the proven optimum where they take turns; what is found where they do not.
@@ -206,19 +207,21 @@ int Demo(const Catalogs& catalogs) {
   }
   if (cancelled->load()) return 0;
   Print(Rule(++number, LearnedScene().title) + LearnedPage(catalogs, cancelled) + "\n");
-  Print(Rule(++number, "Where splitting a model pays, and where one device is best") + Overview(catalogs, cancelled) +
-        "\n" +
-        Wrap("All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a "
-             "minimum cut proves these times optimal. At once: both work (parallel); this is the best plan that "
-             "auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one device, "
-             "one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
-        "\n");
+  Print(
+      Rule(++number, "Where splitting a model pays, and where one device is best") + Overview(catalogs, cancelled) +
+      "\n" +
+      Wrap(
+          "All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a "
+          "minimum cut proves these times optimal. At once: both work (the evaluator parallel(contention=ports)); "
+          "this is the best plan that auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one device, "
+          "one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
+      "\n");
   if (cancelled->load()) return 0;
   Print(Rule(++number, "On this machine: predicted beside measured") + MeasuredPage(catalogs, cancelled) +
         "\nNext:\n"
         "  berth plan resnet50 -o plan.json --picture plan.svg   # plan a model, save and draw the plan\n"
         "  berth explain plan.json                               # why each op is where it is\n"
-        "  berth simulate --plan plan.json --trace trace.json    # a timeline for ui.perfetto.dev\n"
+        "  berth simulate plan.json --trace trace.json           # a timeline for ui.perfetto.dev\n"
         "  berth list planners                                   # all planners\n");
   return 0;
 }

@@ -88,7 +88,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
     text += HintLines(*setup.problem);
     if (!arguments.output.empty()) {
-      text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate --plan {0} --trace "
+      text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate {0} --trace "
                                       "trace.json`.",
                                       Printable(arguments.output)));
     }

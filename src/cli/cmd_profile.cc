@@ -71,8 +71,9 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   if (!arguments.json) {
     std::string text = ProfilePage(problem, table, measurements);
     if (!arguments.output.empty()) {
-      text += "\n" + Line(fmt::format("Written to {0}: berth plan {1} --cluster ... --costs 'profile(file={0})'",
-                                      Printable(arguments.output), ShellWord(strings.model)));
+      text += "\n" +
+              Line(fmt::format("Written to {0}: berth plan {1} --cluster ... --costs {2}", Printable(arguments.output),
+                               ShellWord(strings.model), ShellWord(ProfileCosts(Printable(arguments.output)))));
     }
     Print(text);
     return 0;

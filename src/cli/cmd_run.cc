@@ -45,7 +45,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
     }
     Print(text);
   }
-  return ran && run.outputs_equal() ? 0 : 1;
+  return run.fine() ? 0 : 1;
 }
 
 }  // namespace berth

@@ -9,9 +9,13 @@
 #include "report/table.h"
 
 namespace berth {
-int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs) {
+int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
+  const bool is_plan =
+      arguments.plan.empty() && arguments.placement.empty() && arguments.plan_or_model.ends_with(".json");
+  if (is_plan) arguments.plan = arguments.plan_or_model;
+  if (!is_plan && !arguments.plan_or_model.empty()) arguments.overrides.model = arguments.plan_or_model;
   if (arguments.plan.empty() && arguments.placement.empty()) {
-    throw Error("simulate: give --plan FILE, or MODEL and --placement 0,1,1,...");
+    throw Error("simulate: give a plan file (plan.json), or MODEL and --placement 0,1,1,...");
   }
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");

@@ -23,7 +23,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;
-  const std::atomic<bool>* cancelled = CatchInterrupts();
+  const StopCheck stop = [cancelled = CatchInterrupts()] { return cancelled->load(); };
   std::string profile;
   std::shared_ptr<Runtime> runtime;
   if (strings.costs.empty()) {
@@ -31,17 +31,14 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);
     runtime = OpenRuntime(catalogs, strings);
-    strings.costs = ProfileToFile(*runtime, kProfileRuns, profile);
+    CheckHasTwoDevices(runtime->setup->problem->cluster());
+    strings.costs = ProfileToFile(*runtime, kProfileRuns, profile, stop);
   }
   const TunedModel tuned = [&] {
     ProgressLine progress;
     return TuneModel(
         catalogs, strings,
-        {.plans = plans,
-         .runs = runs,
-         .seed = seed,
-         .correct = !arguments.no_correction,
-         .stop = [cancelled] { return cancelled->load(); }},
+        {.plans = plans, .runs = runs, .seed = seed, .correct = !arguments.no_correction, .stop = stop},
         [&](const std::string& text) { progress.Show(text); }, runtime);
   }();
   const SavedPlan& saved = tuned.saved;
@@ -68,7 +65,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     Print(text);
   }
-  return tuned.run.outputs_equal() ? 0 : 1;
+  return tuned.run.fine() ? 0 : 1;
 }
 
 }  // namespace berth

@@ -11,7 +11,7 @@ int Inspect(const InspectArguments& arguments, const Catalogs& catalogs);
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs);
 int Compare(const CompareArguments& arguments, const Catalogs& catalogs);
 int TrainPlanner(const TrainArguments& arguments, const Catalogs& catalogs);
-int Simulate(const SimulateArguments& arguments, const Catalogs& catalogs);
+int Simulate(SimulateArguments arguments, const Catalogs& catalogs);
 int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs);
 int Check(const CheckArguments& arguments, const Catalogs& catalogs);
 int ExportPlan(const ExportArguments& arguments, const Catalogs& catalogs);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,6 +64,10 @@ void Warn(std::string_view text) { PrintError(fmt::format("berth: warning: {}\n"
 
 void CheckWritable(const std::string& path) {
   if (path.empty()) return;
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    throw Error("{}: is a directory; name a file in it", path);
+  }
   const std::string replaced = FollowLinks(path);
   const size_t slash = replaced.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : replaced.substr(0, slash);

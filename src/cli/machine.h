@@ -26,7 +26,7 @@ DeviceCores CoresFor(size_t split);
 // Bytes of memory, 0 where the operating system does not say.
 double MemoryBytes();
 
-// The processor as one device, without any numbers but its memory.
+// The processor as one device, with the operating system's memory and guesses for the rest.
 Cluster WholeProcessor();
 
 }  // namespace berth

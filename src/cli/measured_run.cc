@@ -87,7 +87,14 @@ std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
 }
 
 std::string OutputLine(const Measurement& measured) {
+  if (!measured.outputs) {
+    return fmt::format("not compared: the first device alone does not run the whole model: {}",
+                       Legible(measured.no_reference));
+  }
   const OutputComparison& outputs = *measured.outputs;
+  if (!(outputs.finite > 0)) {
+    return "NOT compared: none of the values are finite, so that nothing can be said; weights of the model's own help";
+  }
   const bool in_f32 = measured.precision == "f32";
   std::string text = fmt::format(
       "{} those of the first device alone{}: they differ by {:.1e} of the largest value, {:.0e} is allowed{}",
@@ -100,7 +107,7 @@ std::string OutputLine(const Measurement& measured) {
 // "; OpenVINO's own 2 threads are 1.51x as fast as the plan": what a user would take instead.
 std::string BesideOwnThreads(const MeasuredRun& run) {
   for (const RunRow& row : run.others) {
-    if (row.predicted || !row.measured.error.empty() || row.measured.seconds.empty()) continue;
+    if (row.one_device || !row.measured.error.empty() || row.measured.seconds.empty()) continue;
     return fmt::format("; {} take {:.2f}x the plan's time", row.name,
                        Median(row.measured.seconds) / Median(run.plan.measured.seconds));
   }
@@ -111,7 +118,7 @@ std::string BesideOwnThreads(const MeasuredRun& run) {
 std::string Verdict(const MeasuredRun& run) {
   const RunRow* best = nullptr;
   for (const RunRow& row : run.others) {
-    if (!row.predicted || !row.measured.error.empty()) continue;
+    if (!row.one_device || !row.measured.error.empty()) continue;
     if (best == nullptr || Median(row.measured.seconds) < Median(best->measured.seconds)) best = &row;
   }
   if (best == nullptr) return "";
@@ -146,20 +153,24 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   std::vector<RunWay> ways = {{.how = hetero ? "hetero" : "parallel", .device = device}};
   run.plan = {.name = "this plan", .predicted = problem.ToSeconds(saved.report.timeline.score.time).value};
   const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
+  double round = *run.plan.predicted;  // seconds
   size_t cores = 0, processors = 0;
   for (const DeviceId id : problem.cluster().ids()) {
     const Device& one = problem.cluster().device(id);
     if (RunsOn(one) == "CPU") cores += one.cores.size(), ++processors;
     ways.push_back({.how = "alone", .on = id});
-    run.others.push_back({.name = fmt::format("{} alone", one.name)});
+    run.others.push_back({.name = fmt::format("{} alone", one.name), .one_device = true});
     const double single = singles[Index(id)];
-    if (single < kCannotRun) run.others.back().predicted = problem.ToSeconds(single).value;
+    if (!(single < kCannotRun)) continue;
+    run.others.back().predicted = problem.ToSeconds(single).value;
+    round += *run.others.back().predicted;
   }
   if (processors > 1 && cores >= processors) {
     ways.push_back({.how = "threads"});
     run.others.push_back({.name = fmt::format("OpenVINO's own {} threads", cores)});
   }
-  std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .compare = true, .limit = 1800});
+  const double limit = LimitFor(static_cast<double>(runs) * round);
+  std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .compare = true, .limit = limit});
   run.plan.measured = std::move(measured.front());
   for (size_t i = 0; i < run.others.size(); ++i) {
     RunRow& row = run.others[i];
@@ -168,7 +179,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   }
   if (!run.plan.measured.error.empty()) return run;
   std::vector<double> op_seconds;
-  if (hetero) op_seconds = runtime.ProfileHetero(device, {.rounds = 5, .limit = 1800}).op_seconds;
+  if (hetero) op_seconds = runtime.ProfileHetero(device, {.rounds = 5, .limit = limit}).op_seconds;
   run.timeline = MakeMeasuredTimeline(problem, device, run.plan.measured, op_seconds);
   return run;
 }

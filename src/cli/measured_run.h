@@ -17,7 +17,8 @@ inline constexpr double kDisturbed = 0.05;
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.
 struct RunRow {
   std::string name{};
-  std::optional<double> predicted{};  // seconds
+  bool one_device = false;            // alone
+  std::optional<double> predicted{};  // seconds; none where it would not fit, or the plan's constraints forbid it
   Measurement measured{};
 };
 
@@ -28,7 +29,8 @@ struct MeasuredRun {
   std::vector<RunRow> others{};
   Timeline timeline{};  // as measured; without ops where it failed
 
-  bool outputs_equal() const { return plan.measured.outputs && plan.measured.outputs->equal; }
+  // It ran, and nothing is known to differ.
+  bool fine() const { return plan.measured.error.empty() && (!plan.measured.outputs || plan.measured.outputs->equal); }
 };
 
 // By which of the two a plan is run that was made under this evaluator, where nobody says.

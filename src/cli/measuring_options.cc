@@ -81,7 +81,9 @@ void MeasuringCommands::AddCalibrate(CLI::App& command) {
   command.add_option("--cluster", calibrate_.cluster, "A device file, as `berth cluster detect` writes it")
       ->required()
       ->type_name("CLUSTER");
-  command.add_option("--plans", calibrate_.plans, "How many plans of each model are run; each third is not fitted to")
+  command
+      .add_option("--plans", calibrate_.plans,
+                  "How many plans of each model are run; every third is held out of the fit, to test it")
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--runs", calibrate_.runs, "How often each plan is run")->capture_default_str()->type_name("N");
@@ -101,7 +103,7 @@ void MeasuringCommands::AddTune(CLI::App& command) {
       ->type_name("CLUSTER");
   command
       .add_option("--costs", tune_.problem.costs,
-                  "Op times (default: measured first, and kept beside the output: FILE.profile.json)")
+                  "Op times (default: measured first, and kept beside the output, plan.profile.json for plan.json)")
       ->type_name("COSTS");
   command
       .add_option("--evaluations", tune_.evaluations,

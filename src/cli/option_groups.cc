@@ -10,9 +10,7 @@ void AddModelOptions(CLI::App& command, std::vector<std::string>& shapes, std::s
       .add_option("--shape", shapes, "Shape of a model's input, like input=32,3,224,224 (may be repeated)" + model_help)
       ->allow_extra_args(false)
       ->type_name("NAME=SIZES");
-  command
-      .add_option("--batch", batch,
-                  "Size of the batch, in every input of which it is plain which axis that is" + model_help)
+  command.add_option("--batch", batch, "Size of the batch, in every input whose batch axis is plain" + model_help)
       ->type_name("N");
 }
 
@@ -23,7 +21,7 @@ void AddAllowUnknown(CLI::App& command, bool& allow) {
 
 void AddReading(CLI::App& command, ProblemStrings& strings) {
   AddModelOptions(command, strings.shapes, strings.batch, "");
-  command.add_option("--format", strings.format, "Format of the model's file, where its content does not tell")
+  command.add_option("--format", strings.format, "Format of the model's file, where its content does not show it")
       ->type_name("NAME");
   command
       .add_option("--mode", strings.mode, "inference or training: one step, backward and update (default: inference)")
@@ -114,7 +112,9 @@ void AddSearch(CLI::App& command, SearchTexts& texts) {
   command.add_option("--budget", texts.budget, "When a planner stops: evaluations, seconds, or both")
       ->capture_default_str()
       ->type_name("BUDGET");
-  command.add_option("--seed", texts.seed, "Seed of the random numbers: the same seed gives the same plan")
+  command
+      .add_option("--seed", texts.seed,
+                  "Seed of the random numbers: the same seed and a budget in evaluations give the same plan")
       ->capture_default_str()
       ->type_name("N");
   command

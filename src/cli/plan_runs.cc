@@ -18,7 +18,6 @@ namespace berth {
 namespace {
 
 constexpr size_t kPlansAtATime = 5;  // each is compiled and kept in memory meanwhile
-constexpr double kLimit = 1800;      // seconds
 constexpr size_t kMostMoved = 32;    // kernels, between a plan and its neighbours
 
 std::vector<std::vector<DeviceId>> FastestFirst(const std::map<std::vector<DeviceId>, double>& found) {
@@ -63,16 +62,19 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
+void CheckHasTwoDevices(const Cluster& cluster) {
+  if (cluster.num_devices() > 1) return;
+  throw Error(
+      "cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes two of one "
+      "processor",
+      cluster.name());
+}
+
 PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings, std::shared_ptr<Runtime> runtime)
     : catalogs_(catalogs), strings_(std::move(strings)), runtime_(std::move(runtime)) {
   strings_.evaluator = "parts";
   setup_ = MakeOwnSetup(runtime_ ? runtime_->setup->instance : nullptr);
-  if (problem().num_devices() < 2) {
-    throw Error(
-        "cluster {} has one device, and a plan is cut between two; `berth cluster detect --split cpu:2` makes "
-        "two of one processor",
-        problem().cluster().name());
-  }
+  CheckHasTwoDevices(problem().cluster());
   if (!runtime_) runtime_ = std::make_shared<Runtime>(setup_);
 }
 
@@ -126,7 +128,7 @@ std::vector<std::vector<DeviceId>> PlanRunner::Neighbours(const std::vector<Devi
 }
 
 std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_t seed) const {
-  constexpr int kGroups[] = {4, 8, 16, 32, 64};
+  constexpr int kGroups[] = {4, 8, 16, 32, 64, 128, 256};
   constexpr int64_t kEvaluations[] = {50, 200, 800};
   std::set<std::vector<DeviceId>> seen;
   std::vector<std::vector<DeviceId>> plans;
@@ -153,9 +155,17 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
   for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {
     const size_t end = std::min(plans.size(), begin + kPlansAtATime);
     std::vector<RunWay> ways;
-    for (size_t i = begin; i < end; ++i) ways.push_back({.how = "parallel", .device = plans[i]});
-    for (const DeviceId on : problem().cluster().ids()) ways.push_back({.how = "alone", .on = on});
-    std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = rounds, .limit = kLimit, .stop = stop});
+    double round = 0;  // seconds
+    for (size_t i = begin; i < end; ++i) {
+      ways.push_back({.how = "parallel", .device = plans[i]});
+      round += Predict(plans[i]);
+    }
+    for (const DeviceId on : problem().cluster().ids()) {
+      ways.push_back({.how = "alone", .on = on});
+      if (alone[Index(on)] < kCannotRun) round += problem().ToSeconds(alone[Index(on)]).value;
+    }
+    const double limit = LimitFor(static_cast<double>(rounds) * round);
+    std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = rounds, .limit = limit, .stop = stop});
     if (stop && stop()) break;
     double speed = 0;
     int known = 0;

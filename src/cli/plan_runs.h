@@ -26,6 +26,9 @@ struct PlanRun {
   double seconds() const;
 };
 
+// Throws Error where there is nothing to divide a model over.
+void CheckHasTwoDevices(const Cluster& cluster);
+
 // A problem under `parts`, whose cuts cost what runs have shown so far.
 class PlanRunner {
  public:

@@ -8,11 +8,10 @@
 #include "cli/console.h"
 #include "cli/machine.h"
 #include "exec/statistics.h"
+#include "placement/single_devices.h"
 
 namespace berth {
 namespace {
-
-constexpr double kLimit = 3600;  // seconds
 
 double Spread(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
@@ -39,7 +38,7 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
 
 }  // namespace
 
-DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs) {
+DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop) {
   const Setup& setup = *runtime.setup;
   const Problem& problem = *setup.problem;
   DeviceProfiles profiles;
@@ -51,7 +50,12 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs) {
   ProgressLine progress;
   const std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
   progress.Show(fmt::format("measuring {}", Counted(std::ssize(devices), "device")));
-  profiles.measurements = runtime.openvino.Profile(devices, {.rounds = runs, .limit = kLimit});
+  double round = 0;  // seconds, with counters and without
+  for (const double alone : ScoreSingleDevices(*setup.evaluator).times()) {
+    if (alone < kCannotRun) round += 2 * problem.ToSeconds(alone).value;
+  }
+  const double limit = LimitFor(static_cast<double>(runs) * round);
+  profiles.measurements = runtime.openvino.Profile(devices, {.rounds = runs, .limit = limit, .stop = stop});
   for (const DeviceId device : devices) {
     const OpMeasurement& measurement = profiles.measurements[Index(device)];
     if (!measurement.error.empty()) {
@@ -62,9 +66,14 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs) {
   return profiles;
 }
 
-std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path) {
-  WriteFile(path, WriteProfile(ProfileDevices(runtime, runs).table));
-  return fmt::format("profile(file={})", path);
+std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop) {
+  WriteFile(path, WriteProfile(ProfileDevices(runtime, runs, stop).table));
+  return ProfileCosts(path);
+}
+
+std::string ProfileCosts(const std::string& path) {
+  const bool plain = path.find_first_of(" ,()=\"") == std::string::npos;
+  return plain ? fmt::format("profile(file={})", path) : fmt::format("profile(file=\"{}\")", path);
 }
 
 }  // namespace berth

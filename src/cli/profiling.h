@@ -14,13 +14,16 @@ struct DeviceProfiles {
   std::vector<OpMeasurement> measurements;  // by device
 };
 
-// Each device runs the whole model so often. Throws Error where one cannot.
-DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs);
+// Each device runs the whole model so often. Throws Error where one cannot, and where `stop` says so.
+DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop = {});
 
 // How often a command does that which needs a profile on its way.
 inline constexpr size_t kProfileRuns = 20;
 
 // The same, into a file; returns the costs that read it.
-std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path);
+std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop = {});
+
+// The cost model, as --costs takes it, that reads this file.
+std::string ProfileCosts(const std::string& path);
 
 }  // namespace berth

@@ -38,8 +38,8 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   PlanRunner runner(catalogs, strings, std::move(runtime));
   TunedModel tuned{.tuning = TunePlans(runner, options, progress), .saved = {}, .run = {}};
   const Tuning& tuning = tuned.tuning;
-  if (tuning.finalists.empty() || !tuning.winner().ran()) {
-    if (tuning.plans.empty()) throw Error("{}: stopped before a plan was run", strings.model);
+  if (tuning.plans.empty()) throw Error("{}: stopped before a plan was run", strings.model);
+  if (tuning.finalists.empty()) {
     throw Error("{}: none of {} could be run; the last one: {}", strings.model,
                 Counted(static_cast<int64_t>(tuning.plans.size()), "plan"), tuning.plans.back().run.measured.error);
   }
@@ -63,9 +63,10 @@ std::string TunedPage(const TunedModel& tuned) {
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
-         Wrap(fmt::format("The fastest {} were run again, in turns; the plan below won. Times above are at the speed "
-                          "that the machine had when its ops were measured.",
-                          tuning.finalists.size())) +
+         Wrap(fmt::format(
+             "The fastest {} were run again, in turns; the plan below has the smallest median of these. Times "
+             "above are at the speed that the machine had when its ops were measured.",
+             tuning.finalists.size())) +
          "\n" + RunPage(tuned.saved, tuned.run);
 }
 

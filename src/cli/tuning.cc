@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <set>
 
 namespace berth {
@@ -30,11 +29,7 @@ bool OnOneDevice(const std::vector<DeviceId>& device) {
 
 }  // namespace
 
-const PlanRun& Tuning::winner() const {
-  return *std::ranges::min_element(finalists, {}, [](const PlanRun& run) {
-    return run.ran() ? run.seconds() : std::numeric_limits<double>::infinity();
-  });
-}
+const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalists, {}, &PlanRun::seconds); }
 
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress) {
@@ -86,7 +81,8 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     progress("the fastest once more");
     tuning.finalists = runner.Run(best, kFinalRuns, options.stop, [](size_t) {});
   }
-  if (tuning.finalists.empty()) tuning.finalists.assign(order.begin(), order.begin() + (order.empty() ? 0 : 1));
+  std::erase_if(tuning.finalists, [](const PlanRun& run) { return !run.ran(); });
+  if (tuning.finalists.empty() && !order.empty()) tuning.finalists.push_back(order.front());
   tuning.stopped = stop();
   return tuning;
 }

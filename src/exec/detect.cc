@@ -15,10 +15,11 @@
 namespace berth {
 namespace {
 
-constexpr double kAskLimit = 300;
+// Seconds; to start, and for what a pair of devices takes however little time there is.
+constexpr double kAskLimit = 300, kPairLimit = 2;
 
-nlohmann::json AskFor(WorkerProcess& worker, const nlohmann::json& question) {
-  nlohmann::json answer = worker.Ask(question, kAskLimit);
+nlohmann::json AskFor(WorkerProcess& worker, const nlohmann::json& question, double limit) {
+  nlohmann::json answer = worker.Ask(question, limit);
   if (answer.contains("error")) throw Error("measuring this machine: {}", answer.at("error").get<std::string>());
   return answer;
 }
@@ -135,13 +136,15 @@ Cluster DetectMachine(const DetectOptions& options) {
                 Counted(static_cast<int64_t>(options.split), "device"));
   }
   WorkerProcess worker(OpenVinoProgram());
-  const nlohmann::json found = AskFor(worker, {{"do", "devices"}});
+  const nlohmann::json found = AskFor(worker, {{"do", "devices"}}, kAskLimit);
   std::vector<Device> devices = FindDevices(found.at("devices"), options);
   nlohmann::json list = nlohmann::json::array();
   for (const Device& device : devices) {
     list.push_back(RuntimeDeviceJson(device));
   }
-  const nlohmann::json answer = AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}});
+  const double limit = kAskLimit + 10 * options.seconds + kPairLimit * static_cast<double>(list.size() * list.size());
+  const nlohmann::json answer =
+      AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
   for (size_t i = 0; i < devices.size(); ++i) SetRates(answer.at("devices").at(i), devices[i]);
 
   const size_t count = devices.size();

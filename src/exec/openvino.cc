@@ -88,14 +88,13 @@ nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) 
   if (std::ranges::any_of(graph.ops(), backward)) {
     throw Error("{}: OpenVINO runs inference; leave --mode training out", graph.name());
   }
-  return {
-      {"model", std::filesystem::absolute(model_file).string()}, {"inputs", InputsOf(graph)}, {"ops", OpsOf(graph)}};
+  return {{"model", WorkerPath(model_file)}, {"inputs", InputsOf(graph)}, {"ops", OpsOf(graph)}};
 }
 
-OpenVino::OpenVino(const Problem& problem, const std::string& model_file)
-    : problem_(problem), question_(ModelQuestion(problem.graph(), model_file)) {
+OpenVino::OpenVino(const Problem& problem, const std::string& model_file, std::string program)
+    : problem_(problem), question_(ModelQuestion(problem.graph(), model_file)), program_(std::move(program)) {
   question_.update({{"do", "open"}, {"devices", DevicesOf(problem.cluster())}});
-  program_ = OpenVinoProgram();
+  if (program_.empty()) program_ = OpenVinoProgram();
   Open(kOpenLimit);
 }
 
@@ -122,6 +121,28 @@ nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& opti
 }
 
 std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Options& options) {
+  std::vector<Measurement> measurements = RunTogether(ways, options);
+  const auto stopped = [&] { return options.stop && options.stop(); };
+  if (worker_->alive() || ways.size() == 1) return measurements;
+  const Options once{.rounds = 1, .limit = options.limit / static_cast<double>(ways.size()), .stop = options.stop};
+  std::vector<RunWay> rest;
+  std::vector<size_t> place;
+  for (size_t way = 0; way < ways.size() && !stopped(); ++way) {
+    Measurement alone = RunTogether({ways[way]}, once).front();
+    if (worker_->alive()) {
+      rest.push_back(ways[way]);
+      place.push_back(way);
+    } else {
+      measurements[way] = std::move(alone);
+    }
+  }
+  if (stopped() || rest.empty() || rest.size() == ways.size()) return measurements;
+  std::vector<Measurement> again = RunTogether(rest, options);
+  for (size_t i = 0; i < rest.size(); ++i) measurements[place[i]] = std::move(again[i]);
+  return measurements;
+}
+
+std::vector<Measurement> OpenVino::RunTogether(const std::vector<RunWay>& ways, const Options& options) {
   nlohmann::json list = nlohmann::json::array();
   for (const RunWay& way : ways) {
     nlohmann::json one = {{"how", way.how}};
@@ -155,6 +176,7 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
                            .tolerance = outputs.at("tolerance"),
                            .finite = outputs.at("finite")};
   }
+  measurement.no_reference = answer.value("no_reference", "");
   if (!answer.contains("parts")) return measurement;
 
   const nlohmann::json& parts = answer.at("parts");

@@ -49,6 +49,7 @@ struct Measurement {
   std::vector<MeasuredPart> parts{};
   std::vector<MeasuredTransfer> transfers{};
   std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked
+  std::string no_reference{};                 // why there is none to compare with, where that was asked; else empty
 };
 
 // Seconds by op, from OpenVINO's counters.
@@ -82,12 +83,16 @@ struct OpenedModel {
 // runtime runs: a formula, training.
 nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file);
 
+// Seconds to wait for an answer whose runs should take `seconds`: half an hour to compile, and ten times as long.
+inline double LimitFor(double seconds) { return 1800 + 10 * seconds; }
+
 // For one thread. A run that ends or blocks its process fails, and the next has a new one.
 class OpenVino {
  public:
   // Opens the model at the sizes of the problem's graph. Throws Error where this build or this machine lacks what that
   // needs, where a device of the cluster is none here, and where OpenVINO does not take the model.
-  OpenVino(const Problem& problem, const std::string& model_file);
+  // `program`: what is asked, berth-openvino where it is empty.
+  OpenVino(const Problem& problem, const std::string& model_file, std::string program = {});
 
   const OpenedModel& opened() const { return opened_; }
 
@@ -97,7 +102,8 @@ class OpenVino {
     double limit = 120;  // seconds; no answer after that is a failure
     StopCheck stop{};
   };
-  // The ways take turns, a run each per round, so that what else the machine does meets all of them.
+  // The ways take turns, a run each per round, so that what else the machine does meets all of them. Where one of them
+  // ends or blocks the process, each is tried by itself, and those that do not do so run again together.
   std::vector<Measurement> Run(const std::vector<RunWay>& ways, const Options& options);
   // The whole model on each of these devices, with counters. The devices take turns, as ways do: a machine's speed
   // changes from minute to minute, and devices that are measured one after another would seem to differ.
@@ -109,6 +115,7 @@ class OpenVino {
 
  private:
   void Open(double limit);
+  std::vector<Measurement> RunTogether(const std::vector<RunWay>& ways, const Options& options);
   nlohmann::json Ask(const nlohmann::json& question, const Options& options);
   Measurement Read(const nlohmann::json& answer) const;
   OpMeasurement ReadOps(const nlohmann::json& answer) const;

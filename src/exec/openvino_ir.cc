@@ -46,7 +46,7 @@ WrittenIr WriteOpenVinoIr(const Problem& problem, std::span<const DeviceId> devi
     const auto at = std::ranges::find(written.devices, id, &IrDevice::device);
     places.push_back(at - written.devices.begin());
   }
-  question.update({{"do", "write_ir"}, {"devices", devices}, {"device", places}, {"to", xml}});
+  question.update({{"do", "write_ir"}, {"devices", devices}, {"device", places}, {"to", WorkerPath(xml)}});
   WorkerProcess worker(OpenVinoProgram());
   const nlohmann::json answer = worker.Ask(question, kWriteLimit);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());

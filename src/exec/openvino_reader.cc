@@ -1,7 +1,5 @@
 #include "exec/openvino_reader.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "exec/openvino.h"
 #include "exec/worker_process.h"
@@ -13,7 +11,7 @@ constexpr double kReadLimit = 300;  // seconds; a large model is read in ten
 
 nlohmann::json Ask(const std::string& path, nlohmann::json question) {
   WorkerProcess worker(OpenVinoProgram("reading " + path));
-  question["model"] = std::filesystem::absolute(path).string();
+  question["model"] = WorkerPath(path);
   nlohmann::json answer = worker.Ask(question, kReadLimit);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
   return answer;

@@ -23,12 +23,13 @@ Interval MedianInterval(std::span<const double> values, double confidence) {
   const size_t n = sorted.size();
   // Between the k-th smallest and the k-th largest: missed where fewer than k values fall on one side.
   size_t k = 0;
-  double miss = 0, probability = std::pow(0.5, static_cast<double>(n));
+  // In logarithms, since 2^-n is no double from n = 1075 on.
+  double miss = 0, log_probability = -static_cast<double>(n) * std::log(2.0);
   while (k < (n + 1) / 2 - 1) {
-    miss += 2 * probability;
+    miss += 2 * std::exp(log_probability);
     if (miss > 1 - confidence) break;
     ++k;
-    probability *= static_cast<double>(n - k + 1) / static_cast<double>(k);
+    log_probability += std::log(static_cast<double>(n - k + 1) / static_cast<double>(k));
   }
   const size_t left_out = k == 0 ? 0 : k - 1;
   return {sorted[left_out], sorted[n - 1 - left_out]};

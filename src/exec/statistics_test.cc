@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -19,6 +20,14 @@ TEST(MedianInterval, LeavesOutAsManyOfEachEndAsTheBinomialDistributionAllows) {
   EXPECT_EQ(MedianInterval(std::vector<double>{3, 1, 2}).low, 1);
   EXPECT_EQ(MedianInterval(std::vector<double>{3, 1, 2}).high, 3);
   EXPECT_EQ(MedianInterval(std::vector<double>{4}).high, 4);
+}
+
+TEST(MedianInterval, OfThousandsOfValuesIsAsWideAsTheNormalDistributionSays) {
+  for (const int count : {1000, 1074, 1075, 2000, 100'000}) {
+    std::vector<double> values;
+    for (int i = 1; i <= count; ++i) values.push_back(i);
+    EXPECT_NEAR(MedianInterval(values).low, 0.5 * count - 0.98 * std::sqrt(count), 2) << count;
+  }
 }
 
 TEST(MedianInterval, HoldsTheMedianAsOftenAsItSays) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 extern char** environ;
 
@@ -156,6 +157,13 @@ void WorkerProcess::Kill() {
   while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
   }
   child_ = -1;
+}
+
+std::string WorkerPath(const std::string& file) {
+  std::string path = std::filesystem::absolute(file).string();
+  if (ToUtf8(path) != path)
+    throw Error("{}: its path is not UTF-8; rename the file, or link to it by another name", file);
+  return path;
 }
 
 std::string ProgramBeside(const std::string& name) {

@@ -37,6 +37,10 @@ class WorkerProcess {
   std::string read_;
 };
 
+// A file as the process is told of it, whose folder may be another. Throws Error where its path is not UTF-8, which
+// JSON cannot say.
+std::string WorkerPath(const std::string& file);
+
 // The program `name` beside this one, or where it was built; empty where it is in neither place.
 std::string ProgramBeside(const std::string& name);
 

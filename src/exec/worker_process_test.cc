@@ -1,34 +1,13 @@
 #include "exec/worker_process.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "exec/worker_script.h"
 
 namespace berth {
 namespace {
-
-// A program that is a shell script.
-class Script {
- public:
-  explicit Script(const std::string& body) {
-    std::string folder = (std::filesystem::temp_directory_path() / "berth_worker_XXXXXX").string();
-    BERTH_CHECK(::mkdtemp(folder.data()) != nullptr);
-    folder_ = folder;
-    std::ofstream(path()) << "#!/bin/sh\n" << body;
-    std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
-  }
-  ~Script() { std::filesystem::remove_all(folder_); }
-  std::string path() const { return (folder_ / "program").string(); }
-
- private:
-  std::filesystem::path folder_;
-};
 
 TEST(WorkerProcess, AnswersOneLineForEachThatItIsAsked) {
   const Script echo("while read -r line; do echo \"{\\\"said\\\": $line}\"; done\n");

@@ -14,7 +14,7 @@ struct OpTimeTable {
   struct Row {
     std::string op;
     Seconds time{};
-    std::string kind;  // how the time was found: "own", "shared", "joined"
+    std::string kind;  // how the time was found: "own", "shared", "joined", "none" (exec/openvino.h)
   };
   struct Column {
     std::string device;

@@ -148,16 +148,14 @@ ColourClasses FindColourClasses(const File& file, const std::string& path) {
       if (!node.on_accelerator) {
         throw Error(
             "{}: nodes[{}]: node {} of colorClass {} ({} nodes, one device) runs on no accelerator and there is no "
-            "CPU; "
-            "raise maxCPUs",
+            "CPU; raise maxCPUs",
             path, i, node.id, colour, members.size());
       }
     }
     if (bytes > static_cast<double>(file.bytes_per_accelerator)) {
       throw Error(
           "{}: colorClass {}: its {} nodes cannot share a device: they need {} bytes, an accelerator holds {} and "
-          "there is "
-          "no CPU; raise maxSizePerFPGA or maxCPUs, or split the class",
+          "there is no CPU; raise maxSizePerFPGA or maxCPUs, or split the class",
           path, colour, members.size(), bytes, file.bytes_per_accelerator);
     }
   }

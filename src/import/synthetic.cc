@@ -286,8 +286,7 @@ void RegisterSyntheticModels(ModelCatalog& catalog) {
   catalog.Add(
       {.name = "lstm_grid",
        .sentence = "Unrolled LSTM, an op per layer and step. On at least min(layers, steps) equal devices with "
-                   "free transfers the best "
-                   "takes layers + steps - 1 op times: a device per layer.",
+                   "free transfers the best takes layers + steps - 1 op times: a device per layer.",
        .source = "the grid of Wu et al. 2016 (GNMT), section 3.2",
        .parameters = {Whole("layers", "8", "layers", 1, kMostOps), Whole("steps", "40", "time steps", 1, kMostOps),
                       Whole("hidden", "1024", "units of a layer", 1, 65536),
@@ -296,8 +295,7 @@ void RegisterSyntheticModels(ModelCatalog& catalog) {
   catalog.Add(
       {.name = "transformer",
        .sentence = "Encoder layers op by op, normalised first. At most three ops run side by side (query, key, value), "
-                   "so the best on equal "
-                   "devices is close to all on one.",
+                   "so the best on equal devices is close to all on one.",
        .source = "Vaswani et al. 2017, section 3, with the normalisation of Radford et al. 2019",
        .parameters = {Whole("layers", "12", "layers", 1, 250000), Whole("hidden", "768", "width", 1, 65536),
                       Whole("heads", "12", "attention heads", 1, 1024),

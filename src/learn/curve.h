@@ -54,8 +54,7 @@ inline std::string DescribeCollapse(std::span<const CurvePoint> curve, int64_t p
   if (!update) return {};
   return fmt::format(
       "the policy collapsed in update {} of {}: since then each decision is as good as certain (entropy below {} "
-      "nats), "
-      "and nothing else is tried; a smaller learning_rate, a larger entropy or another --seed may help",
+      "nats), and nothing else is tried; a smaller learning_rate, a larger entropy or another --seed may help",
       *update, planned_updates, kCollapsedEntropy);
 }
 

@@ -207,8 +207,8 @@ class HdpPolicy : public Policy {
     const HdpShape& shape = options_.shape;
     const RnnShape& placer = shape.placer;
     return fmt::format(
-        "hdp with {} and {} features, {} devices, {} groups, hidden={}, grouper_hidden={}, "
-        "nodes={}, tanh_constant={}, temperature={}{}{}{}{}",
+        "hdp with {} and {} features, {} devices, {} groups, hidden={}, grouper_hidden={}, nodes={}, tanh_constant={}, "
+        "temperature={}{}{}{}{}",
         shape.features, placer.features, placer.devices, shape.groups, placer.hidden, shape.grouper_hidden,
         options_.nodes, placer.tanh_constant, placer.temperature, placer.bidirectional ? ", bidirectional" : "",
         placer.aligned ? ", aligned" : "", placer.embedded ? ", embedded" : "",

@@ -160,8 +160,7 @@ std::vector<Parameter> TrainingParameters() {
       Switch("distinct", "false", "a placement that was drawn before is drawn again, from flatter odds each time"),
       Whole("restart_every", "0",
             "updates after which the policy begins anew and imitates what is best since then; the last time what was "
-            "best of "
-            "all (on one graph; 0: never)",
+            "best of all (on one graph; 0: never)",
             0, 1e9),
       Whole("workers", "1",
             "workers per update, side by side on threads, each on a graph of its own in training on several", 1, 1024),

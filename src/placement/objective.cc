@@ -160,8 +160,7 @@ std::unique_ptr<const Evaluator> WithObjective(std::unique_ptr<const Evaluator> 
   if (steady && request.latency > 0) {
     throw Error(
         "objective {}: {} gives the time per sample of a full pipeline and no latency; ask for throughput instead, or "
-        "name "
-        "another evaluator",
+        "name another evaluator",
         request.name, evaluator->name());
   }
   if (!steady && request.throughput > 0) {

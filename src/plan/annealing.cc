@@ -172,13 +172,9 @@ void RegisterAnnealing(PlannerCatalog& catalog) {
   std::vector<Parameter> parameters = {
       Real("hot", "0.01", "first temperature, as a share of the first score", 1e-9, 1e3),
       Real("cold", "0.00001", "last temperature, as a share of the first score", 1e-12, 1e3),
-      Real("work", "0",
-           "how much the root mean square of the devices' work counts beside "
-           "the score",
-           0, 1e6),
+      Real("work", "0", "how much the root mean square of the devices' work counts beside the score", 0, 1e6),
       Choice("moves", {"all", "order"},
-             "what moves: all; order, the order of ops alone, with order=search "
-             "or order=sequence"),
+             "what moves: all; order, the order of ops alone, with order=search or order=sequence"),
       Whole("steps", "20000", "evaluations, where the budget sets no limit", 1, 1e12)};
   for (Parameter& parameter : StartOptions::Parameters(SearchOrder::kSequence))
     parameters.push_back(std::move(parameter));

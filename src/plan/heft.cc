@@ -165,8 +165,8 @@ std::vector<Parameter> SharedParameters() {
   return {Choice("contention", {"auto", "none", "ports"},
                  "how transfers queue while scheduling; auto: as the evaluator says"),
           Choice("order", {"best", "first_come", "priority", "sequence"},
-                 "order of ops in the plan: none (first_come), the ranks as priorities, the "
-                 "schedule's own sequence, or the best of the three"),
+                 "order of ops in the plan: none (first_come), the ranks as priorities, the schedule's own sequence, "
+                 "or the best of the three"),
           Choice("clusters", {"auto", "always", "never"},
                  "whether it schedules also with ops that are costly to part on one device; auto: where some "
                  "must share a device, as in training")};

@@ -45,8 +45,7 @@ std::vector<Parameter> Seeds::Parameters(SearchOrder last, const char* order) {
   parameters[0].choices = {"rules", "simple", "random"};
   parameters[0].sentence =
       "what it begins with: rules, the plans of all simple rules and schedules; simple, the best single device; "
-      "random, "
-      "nothing but random plans";
+      "random, nothing but random plans";
   parameters[1].default_value = order;
   return parameters;
 }

@@ -74,8 +74,9 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
     int64_t fused = 0;
     for (const Kernel& kernel : problem.kernels()) fused += static_cast<int64_t>(kernel.ops.size());
     const auto kernels = static_cast<int64_t>(problem.kernels().size());
-    std::string note = fmt::format("{} are {}, as a runtime fuses them: a kernel is timed as one and never parted.",
-                                   Counted(fused, "op"), Counted(kernels, "kernel"));
+    std::string note =
+        fmt::format("{} are {}, because a runtime fuses them: each kernel has one time and stays on one device.",
+                    Counted(fused, "op"), Counted(kernels, "kernel"));
     if (problem.split_kernels() > 0) {
       note += fmt::format(" The constraints part {} more, whose ops are timed apart.",
                           Count(static_cast<int64_t>(problem.split_kernels())));

@@ -183,7 +183,7 @@ std::string Table::ToString() const {
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (widths[c] == 0 && !columns_[c].title.empty()) left_out.push_back(columns_[c].title);
   }
-  if (!left_out.empty()) text += Wrap(fmt::format("(too narrow for: {})", fmt::join(left_out, ", ")));
+  if (!left_out.empty()) text += Wrap(fmt::format("(no room for: {})", fmt::join(left_out, ", ")));
   return text;
 }
 

@@ -37,7 +37,7 @@ TEST(Table, OnANarrowPageLeavesOutColumnsByRankAndNamesThem) {
             "  planner     time  evaluations\n"
             "  ───────  ───────  ───────────\n"
             "  heft     12.0 us            1\n"
-            "  (too narrow for: energy)\n");
+            "  (no room for: energy)\n");
 }
 
 TEST(Table, OnANarrowPageBreaksTextsAtLast) {

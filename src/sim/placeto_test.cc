@@ -330,8 +330,7 @@ TEST(Placeto, RefusesLinksThatTheSimulatorCannotExpress) {
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()),
               "placeto: the published simulator has one bandwidth for all links and no latency, and cluster random has "
-              "more; use "
-              "--cluster 'placeto(devices=3)' or --evaluator 'parallel(contention=egress)'");
+              "more; use --cluster 'placeto(devices=3)' or --evaluator 'parallel(contention=egress)'");
   }
 }
 

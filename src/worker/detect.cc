@@ -145,6 +145,8 @@ nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double 
 // waits for, then its part begins, and reads what was written.
 nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const RuntimeDevice& to, double seconds) {
   constexpr size_t kHandovers = 2000;
+  // To write and read what is shared takes about two milliseconds.
+  const size_t reads = static_cast<size_t>(std::clamp(seconds / kRepetitions / 2e-3, 2.0, 20.0));
   std::vector<double> latency, bandwidth;
   std::vector<uint64_t> shared(kSharedBytes / sizeof(uint64_t), 1);
   for (size_t repetition = 0; repetition < kRepetitions; ++repetition) {
@@ -160,7 +162,6 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
       while (ball.load(std::memory_order_acquire) != value) {
       }
     };
-    constexpr size_t kReads = 20;
     std::thread reader([&] {
       PinTo(to.cores);
       Probe tiny = TinyOps(core, to, 1);
@@ -170,7 +171,7 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
         wait(2 * i);
         ball.store(2 * i + 1, std::memory_order_release);
       }
-      for (size_t i = 0; i < kReads; ++i) {
+      for (size_t i = 0; i < reads; ++i) {
         wait(3 * kHandovers + 2 * i);
         const double start = Now();
         sum();
@@ -187,7 +188,7 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
         wait(2 * i + 1);
       }
       handover = (Now() - start) / (2 * kHandovers);
-      for (size_t i = 0; i < kReads; ++i) {
+      for (size_t i = 0; i < reads; ++i) {
         std::ranges::fill(shared, i + repetition);
         ball.store(3 * kHandovers + 2 * i, std::memory_order_release);
         wait(3 * kHandovers + 2 * i + 1);
@@ -196,7 +197,7 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
     reader.join();
     writer.join();
     latency.push_back(handover + launch);
-    bandwidth.push_back(static_cast<double>(kReads * kSharedBytes) / read);
+    bandwidth.push_back(static_cast<double>(reads * kSharedBytes) / read);
   }
   return {{"latency", latency}, {"bandwidth", bandwidth}};
 }

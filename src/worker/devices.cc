@@ -103,6 +103,12 @@ double UnitRoundoff(ov::element::Type precision) {
   return precision == ov::element::bf16 ? 0x1p-8 : precision == ov::element::f16 ? 0x1p-11 : 0x1p-24;
 }
 
+std::vector<RuntimeDevice> Processors(const std::vector<RuntimeDevice>& devices) {
+  std::vector<RuntimeDevice> processors;
+  std::ranges::copy_if(devices, std::back_inserter(processors), &RuntimeDevice::is_cpu);
+  return processors;
+}
+
 ov::element::Type CoarsestPrecision(const std::vector<RuntimeDevice>& devices) {
   ov::element::Type coarsest = ov::element::f32;
   for (const RuntimeDevice& device : devices) {

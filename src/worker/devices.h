@@ -33,6 +33,8 @@ ov::AnyMap Settings(const RuntimeDevice& device);
 
 // By how much a value that is rounded to this type may be off, as a share of it: half the distance between two numbers.
 double UnitRoundoff(ov::element::Type precision);
+// Those of these that are CPUs.
+std::vector<RuntimeDevice> Processors(const std::vector<RuntimeDevice>& devices);
 // The least exact of these devices' precisions; f32 of none.
 ov::element::Type CoarsestPrecision(const std::vector<RuntimeDevice>& devices);
 

@@ -16,7 +16,8 @@ double OutputTolerance(ov::element::Type precision);
 
 // {"equal": bool, "tolerance": a share, "largest_difference": of the worst output, as a share of its largest magnitude,
 // "compared": how many outputs, "finite": the share of values that are finite}. Of what is not floating-point all bytes
-// must be equal. What is not finite must be so on both sides. Outputs without a tensor are left out.
+// must be equal. What is not finite must be so on both sides; where nothing is finite, nothing is equal. Outputs
+// without a tensor are left out.
 nlohmann::json CompareOutputs(const std::vector<ov::Tensor>& expected, const std::vector<ov::Tensor>& outputs,
                               double tolerance);
 

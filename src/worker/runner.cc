@@ -34,6 +34,16 @@ bool AllOfOneCore(const std::vector<RuntimeDevice>& devices) {
                              [](const RuntimeDevice& device) { return device.is_cpu() && device.cores.size() == 1; });
 }
 
+// Of the CPUs among these; 0 where one has all that there are.
+int32_t CountCores(const std::vector<RuntimeDevice>& devices) {
+  size_t cores = 0;
+  for (const RuntimeDevice& processor : Processors(devices)) {
+    if (processor.cores.empty()) return 0;
+    cores += processor.cores.size();
+  }
+  return static_cast<int32_t>(cores);
+}
+
 ov::AnyMap HeteroSettings(const std::vector<RuntimeDevice>& devices, bool counters) {
   ov::AnyMap settings;
   for (const RuntimeDevice& device : devices) {
@@ -112,15 +122,19 @@ std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& cor
     if (!plugins.front().starts_with(first)) throw Error("no device of the cluster runs on {}", first);
     std::string over = "AUTO:";
     for (const std::string& plugin : plugins) over += (over.back() == ':' ? "" : ",") + plugin;
-    return std::make_unique<WholeRunner>(
-        model, core.compile_model(model.model, over, ov::hint::inference_precision(ov::element::f32)),
-        std::vector<int>{}, false);
+    ov::AnyMap settings = {ov::hint::inference_precision(ov::element::f32)};
+    if (const int32_t cores = CountCores(devices); cores > 0) {
+      settings.insert(ov::device::properties("CPU", ov::inference_num_threads(cores)));
+    }
+    return std::make_unique<WholeRunner>(model, core.compile_model(model.model, over, settings), std::vector<int>{},
+                                         false);
   }
   BERTH_CHECK(how == "threads");
+  const std::vector<RuntimeDevice> processors = Processors(devices);
   RuntimeDevice all{
-      .name = "all", .runs_on = "CPU", .cores = {}, .plugin = "CPU", .precision = CoarsestPrecision(devices)};
-  for (const RuntimeDevice& device : devices) {
-    if (device.is_cpu()) all.cores.insert(all.cores.end(), device.cores.begin(), device.cores.end());
+      .name = "all", .runs_on = "CPU", .cores = {}, .plugin = "CPU", .precision = CoarsestPrecision(processors)};
+  for (const RuntimeDevice& device : processors) {
+    all.cores.insert(all.cores.end(), device.cores.begin(), device.cores.end());
   }
   return std::make_unique<WholeRunner>(model, core.compile_model(model.model, all.plugin, Settings(all)), all.cores,
                                        false);

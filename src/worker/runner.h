@@ -36,7 +36,7 @@ class Runner {
 // One compiled model behind it.
 class WholeRunner : public Runner {
  public:
-  // `cores`: on which the thread that calls runs. `busy`: that this thread is the one that computes, so that the time
+  // `cores`: on which the thread that calls runs. `alone`: that this thread is the one that computes, so that the time
   // in which it does not run is stolen.
   WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, std::vector<int> cores, bool alone);
   OneRun Run() override;
@@ -58,8 +58,8 @@ std::unique_ptr<WholeRunner> RunAlone(const LoadedModel& model, ov::Core& core, 
                                       bool counters = false);
 
 // The whole model as OpenVINO places it by itself: `how` is "default" (HETERO over all devices, without affinities),
-// "auto" (its AUTO plugin, `first` before all others, in f32) or "threads" (all cores of all CPU devices as one, with
-// as many threads, in the least exact of the devices' precisions).
+// "auto" (its AUTO plugin, `first` before all others, in f32, on a CPU with as many threads as these have cores) or
+// "threads" (all cores of all CPU devices as one, with as many threads, in the least exact of their precisions).
 std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& core,
                                          const std::vector<RuntimeDevice>& devices, const std::string& how,
                                          const std::string& first);

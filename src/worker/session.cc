@@ -118,6 +118,7 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
 nlohmann::json WorkerSession::Open(const nlohmann::json& question) {
   model_.reset();
   reference_.clear();
+  no_reference_.clear();
   devices_ = ReadDevices(question.at("devices"), core_);
   model_ = LoadModel(question, core_);
   flops_.clear();
@@ -141,21 +142,31 @@ ov::element::Type WorkerSession::PrecisionOfWay(const nlohmann::json& way) const
   const std::string how = way.at("how");
   if (how == "auto") return ov::element::f32;
   if (how == "alone") return devices_.at(way.at("device").get<size_t>()).precision;
-  if (how == "default" || how == "threads") return CoarsestPrecision(devices_);
+  if (how == "default") return CoarsestPrecision(devices_);
+  if (how == "threads") return CoarsestPrecision(Processors(devices_));
   std::vector<RuntimeDevice> devices;
   for (const size_t device : way.at("device").get<std::set<size_t>>()) devices.push_back(devices_.at(device));
   return CoarsestPrecision(devices);
 }
 
-nlohmann::json WorkerSession::Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision) {
-  if (reference_.empty()) {
-    RuntimeDevice exact = devices_.front();
-    exact.precision = ov::element::f32;
-    const auto whole = RunAlone(*model_, core_, exact);
-    whole->Run();
-    reference_ = Kept(whole->Outputs());
+void WorkerSession::Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision,
+                            nlohmann::json& answer) {
+  if (reference_.empty() && no_reference_.empty()) {
+    try {
+      RuntimeDevice exact = devices_.front();
+      exact.precision = ov::element::f32;
+      const auto whole = RunAlone(*model_, core_, exact);
+      whole->Run();
+      reference_ = Kept(whole->Outputs());
+    } catch (const std::exception& exception) {
+      no_reference_ = Error("{}", Brief(exception)).what();
+    }
   }
-  return CompareOutputs(reference_, outputs, OutputTolerance(precision));
+  if (no_reference_.empty()) {
+    answer["outputs"] = CompareOutputs(reference_, outputs, OutputTolerance(precision));
+  } else {
+    answer["no_reference"] = no_reference_;
+  }
 }
 
 nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
@@ -173,7 +184,7 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
       answers[way] = runners[way]->Describe();
       const ov::element::Type precision = PrecisionOfWay(ways[way]);
       answers[way]["precision"] = precision.get_type_name();
-      if (question.value("compare", false)) answers[way]["outputs"] = Compare(runners[way]->Outputs(), precision);
+      if (question.value("compare", false)) Compare(runners[way]->Outputs(), precision, answers[way]);
     });
   }
   for (size_t round = 0; round < rounds; ++round) {

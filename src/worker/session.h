@@ -22,7 +22,8 @@ namespace berth {
 //   -> {"ways": [{"seconds": [by round], "stolen": [by round], "precision": the least exact of those that it uses,
 //  "subgraphs": n, "parts": [...], "part_runs": [[begin,
 //   end]
-//  by part, of the run in the middle], "transfers": [...], "outputs": {...}} or {"error": why}]}
+//  by part, of the run in the middle], "transfers": [...], "outputs": {...} or "no_reference": why}
+//  or {"error": why}]}
 // The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
 // those of the whole model on the first device in f32.
 //
@@ -54,7 +55,8 @@ class WorkerSession {
   nlohmann::json Profile(const nlohmann::json& question);
   nlohmann::json ProfileHetero(const nlohmann::json& question);
   ov::element::Type PrecisionOfWay(const nlohmann::json& way) const;
-  nlohmann::json Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision);
+  // Adds "outputs", or "no_reference" where the first device does not run the whole model.
+  void Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision, nlohmann::json& answer);
 
   std::unique_ptr<Runner> Make(const nlohmann::json& way);
 
@@ -63,6 +65,7 @@ class WorkerSession {
   std::optional<LoadedModel> model_;
   std::vector<double> flops_;
   std::vector<ov::Tensor> reference_;  // outputs of the whole model; empty until somebody compares
+  std::string no_reference_;           // why there are none
 };
 
 }  // namespace berth

@@ -281,6 +281,8 @@ TEST(CompareOutputs, TellsRoundingFromADifference) {
   EXPECT_FALSE(CompareOutputs({tensor({1, 2})}, {tensor({1, inf})}, bf16)["equal"]);
   EXPECT_TRUE(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})}, f32)["equal"]);
   EXPECT_EQ(CompareOutputs({tensor({1, inf})}, {tensor({1, inf})}, f32)["finite"], 0.5);
+  EXPECT_FALSE(CompareOutputs({tensor({inf, inf})}, {tensor({inf, inf})}, f32)["equal"]) << "it says nothing";
+  EXPECT_TRUE(CompareOutputs({tensor({})}, {tensor({})}, f32)["equal"]);
   EXPECT_FALSE(CompareOutputs({}, {}, bf16)["equal"]) << "nothing was compared";
   // 8 bits round to 1 in 256; another tensor is off by as much as its values are large.
   EXPECT_EQ(bf16, 16.0 / 256);

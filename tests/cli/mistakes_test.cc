@@ -45,7 +45,7 @@ TEST(Mistakes, InTheCommandLine) {
   ExpectMistake({"plan", kModel, "--budget", "0evals"}, {"0evals", "10s"});
   ExpectMistake({"list", "animals"}, {"animals", "planners"});
   ExpectMistake({"cluster", "burn"}, {"cluster"});
-  ExpectMistake({"simulate"}, {"--plan", "--placement"});
+  ExpectMistake({"simulate"}, {"plan.json", "--placement"});
   ExpectMistake({"simulate", "--placement", "0,1"}, {"MODEL"});
 }
 
@@ -143,7 +143,7 @@ TEST(Mistakes, PlanFiles) {
   ExpectMistake(replaced("width=3", "width=4"), {"q.json", "make a new plan"});
   ExpectMistake(replaced("width=3,depth=2", "width=3,depth=2,flops=3e9"), {"q.json", "has changed"});
   ExpectMistake(replaced("fork_join(", "no_such_model("), {"q.json", "no_such_model"});
-  ExpectMistake({"simulate", "--plan", folder / "no.json"}, {"no.json"});
+  ExpectMistake({"simulate", folder / "no.json"}, {"no.json"});
   ExpectMistake({"explain", folder / "no.json"}, {"no.json"});
   ExpectMistake({"explain", folder / "p.json", "--op", "nothing*"}, {"nothing*"});
   ExpectMistake({"simulate", "chain(ops=8)", "--plan", folder / "p.json"}, {"p.json"});
@@ -157,7 +157,7 @@ TEST(Mistakes, OutputsThatCannotBeWrittenAreFoundBeforeTheWork) {
   ExpectMistake({"plan", kModel, "-o", folder / "no/p.json"}, {"no/p.json", "cannot be written"});
   ExpectMistake({"plan", kModel, "--picture", folder / "no/p.svg"}, {"no/p.svg"});
   ExpectMistake({"inspect", kModel, "-o", folder / "no/g.json"}, {"no/g.json"});
-  ExpectMistake({"plan", kModel, "--budget", "5evals", "-o", folder.path().string()}, {"is a directory"});
+  ExpectMistake({"plan", kModel, "--budget", "1h", "-o", folder.path().string()}, {"is a directory"});
   EXPECT_THAT(folder.files(), IsEmpty());
   // A mistake that is found late leaves what was there before, whole.
   ASSERT_EQ(RunBerth({"plan", kModel, "--budget", "5evals", "-o", folder / "p.json"}).code, 0);

@@ -12,6 +12,7 @@ namespace berth::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 bool HasTwoCores() { return ::sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
 
@@ -86,6 +87,21 @@ TEST(Run, InAnotherPrecisionAllowsTheDifferenceThatItsRoundingMakes) {
   EXPECT_EQ(answer["others"][1]["name"], "b alone in bf16");
   const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "1"});
   EXPECT_THAT(page.out, HasSubstr("is allowed where something is computed in bf16")) << page.err;
+}
+
+TEST(Run, ADeviceThatThePlanMayNotUseAloneIsStillADevice) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "single", "--pin", "*=b",
+                      "-o", folder / "plan.json"})
+                .code,
+            0);
+  const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "2"});
+  EXPECT_EQ(page.code, 0) << page.err;
+  // It has no prediction, which does not make it OpenVINO's own threads.
+  EXPECT_THAT(page.out, Not(HasSubstr("a alone take ")));
+  EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads take "));
 }
 
 TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {

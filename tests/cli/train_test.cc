@@ -318,7 +318,7 @@ TEST(Train, ItsPageFitsANarrowTerminalAndItsFileDoesNotMind) {
     if (line.find("/tmp/") != line.npos || line.find("berth_cli") != line.npos) continue;
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }), 60) << line;
   }
-  EXPECT_THAT(outcome.out, HasSubstr("(too narrow for: "));
+  EXPECT_THAT(outcome.out, HasSubstr("(no room for: "));
   EXPECT_THAT(Content(folder / "run/results.txt"), Not(HasSubstr("too narrow")));
 }
 

@@ -66,9 +66,8 @@ void AddThroughput(const std::string& folder, const json& known, std::vector<Fid
       .title = "MSR, throughput: splits",
       .text =
           "The largest load, in ms, of the best known splits: contiguous optima, which the published program finds, "
-          "and the best "
-          "that are not contiguous, which a search found and the published program scored. `pipeline`, memory `msr`. "
-          "Tarnawski et al. 2020, section 3.",
+          "and the best that are not contiguous, which a search found and the published program scored. `pipeline`, "
+          "memory `msr`. Tarnawski et al. 2020, section 3.",
       .tolerance = 1e-5};
   FidelityTable experts{.title = "MSR, throughput: human experts",
                         .text =
@@ -103,10 +102,8 @@ void AddLatency(const std::string& folder, const json& known, std::vector<Fideli
   FidelityTable splits{.title = "MSR, latency: splits",
                        .text =
                            "The time of one sample, in ms, of the best known splits with one piece per accelerator "
-                           "(`pieces`) and with any "
-                           "number (`pieces(q=0)`), found by a search and scored by the published program. Memory "
-                           "`msr`. Tarnawski et al. "
-                           "2020, appendix A.",
+                           "(`pieces`) and with any number (`pieces(q=0)`), found by a search and scored by the "
+                           "published program. Memory `msr`. Tarnawski et al. 2020, appendix A.",
                        .tolerance = 1e-5};
   FidelityTable experts{.title = "MSR, latency: human experts",
                         .text =

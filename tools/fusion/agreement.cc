@@ -115,8 +115,7 @@ std::string FusionPage(const std::vector<FusionRow>& rows) {
   std::string text =
       "# What is one kernel: the rules beside OpenVINO\n\n"
       "Made by `./dev fusion`. The rules of `roofline(fusion=openvino)` ([costs.md](costs.md)) see the graph alone. "
-      "Here "
-      "they are compared with OpenVINO's runtime model of the same file, compiled for one core of this machine's "
+      "Here they are compared with OpenVINO's runtime model of the same file, compiled for one core of this machine's "
       "processor in f32 with random weights.\n\n"
       "An edge is a pair of an op and one that reads its result; what depends on constants alone is left out. It is "
       "fused where both ops are in one kernel. OpenVINO's kernels tell the names of what they were made of, but not of "

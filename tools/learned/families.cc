@@ -169,11 +169,10 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       "eight episodes, and then answers {} others with one episode of its likeliest devices, which takes one "
       "evaluation. *On the graph itself*: the likeliest placement after {} episodes on one of {} of these graphs. "
       "*Best sample* is the fastest placement that was scored in that training. {} seeds, of the published form one; "
-      "all three at once for {} updates. Simulator and machine are Placeto's "
-      "(`placeto(devices=2)`), costs by `roofline(fusion=none)`; all place the groups of `colocation` (enas_conv) or "
-      "of "
-      "`merge(size=64,balance=2)`. Times are over the time of one device; the last column is the median ratio to what "
-      "**placeto** reaches on the graph itself, over the {} graphs that it was trained on.\n\n",
+      "all three at once for {} updates. Simulator and machine are Placeto's (`placeto(devices=2)`), costs by "
+      "`roofline(fusion=none)`; all place the groups of `colocation` (enas_conv) or of `merge(size=64,balance=2)`. "
+      "Times are over the time of one device; the last column is the median ratio to what **placeto** reaches on the "
+      "graph itself, over the {} graphs that it was trained on.\n\n",
       effort.train, effort.updates, effort.tests, effort.own_updates * 8, effort.own, effort.seeds, effort.mix_updates,
       effort.own);
   for (size_t f = 0; f < std::size(kFamilies); ++f) {

@@ -261,8 +261,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
       kClimbing, effort.room, Counted(effort.seeds, "seed"));
   fmt::print(
       "| graph | policy | pretraining, seconds | its answer after, seconds | its answer, ms | untrained, ms | the "
-      "rules, "
-      "ms | best known, ms |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
+      "rules, ms | best known, ms |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
   for (const Trial& trial : trials) {
     const Policy& policy = policies[trial.policy];
     fmt::print("| {} | {} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", trial.name, policy.name,

@@ -119,8 +119,7 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## GDP on large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, which is 16 placements drawn and "
-      "scored "
-      "and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
+      "scored and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
       "segment=256; and what a trained policy needs to answer, features included.\n\n"
       "| ops | one update | an answer |\n|---:|---:|---:|\n");
   std::vector<double> size, time;

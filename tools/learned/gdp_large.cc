@@ -36,8 +36,7 @@ void WriteLarge(const Catalogs& catalogs, std::span<const Table> lessons, const 
   fmt::print(
       "## GDP on a large graph that it has not seen\n\nOne training step with `sgd` of `{}`, {} ops, on eight GPUs "
       "(`p100x8`) under `parallel(contention=ports)`, for a policy that was trained on {} there with {} updates: no "
-      "GNMT "
-      "among them.\n\n"
+      "GNMT among them.\n\n"
       "| method | evaluations | ms | over `human` | seconds | pretraining, seconds |\n|---|---:|---:|---:|---:|---:|\n",
       large.title, large.setup->problem->num_ops(), fmt::join(names, ", "), effort.updates);
   const double human = Find(large, "`human`").outcome[0].found;

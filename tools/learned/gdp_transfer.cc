@@ -144,9 +144,9 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
   fmt::print(
       "## GDP on graphs never seen\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
-      "on all "
-      "{} graphs, each in each of {} updates. *zero_shot*: the answer of a policy that was trained so on the other {}, "
-      "*finetune*: the same policy after {} updates on the graph ({} gradient steps), of what it scored the best.\n\n",
+      "on all {} graphs, each in each of {} updates. *zero_shot*: the answer of a policy that was trained so on the "
+      "other {}, *finetune*: the same policy after {} updates on the graph ({} gradient steps), of what it scored the "
+      "best.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
       effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates);
   WriteMany(catalogs, tables, effort);

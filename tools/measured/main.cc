@@ -1,5 +1,5 @@
 // Writes the tables of docs/measured.md to standard output: ./dev measured. Every figure in them is measured here, now.
-//   usage: measured [--runs N] [--plans N] [--contest | --hsdag SEEDS] [MODEL...]
+//   usage: measured [--runs N] [--plans N] [--contest SEEDS | --hsdag SEEDS] [MODEL...]
 // With --contest only: tune with 20 plans run beside planners that search by running 200 each. With --hsdag only:
 // HSDAG's table 2, 200 plans run per placer and seed. Both take hours for many models.
 #include <fmt/format.h>
@@ -71,9 +71,8 @@ std::string Outputs(const Measurement& measurement) {
 void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
       "\n## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, "
-      "as "
-      "a share of "
-      "the largest value; {:.0e} is allowed.\n\n| model | parts | openvino_parallel | subgraphs | openvino "
+      "as a share of the largest value; {:.0e} is allowed.\n\n| model | parts | openvino_parallel | subgraphs | "
+      "openvino "
       "|\n|---|---:|---|---:|---|\n",
       rows.front().parallel.plan.measured.outputs ? rows.front().parallel.plan.measured.outputs->tolerance : 1e-4);
   for (const Row& row : rows) {
@@ -84,10 +83,9 @@ void PrintTables(const std::vector<Row>& rows) {
 
   fmt::print(
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
-      "times, beside "
-      "the median of runs without counters in another process, and its 95 % interval. The profile is not scaled. "
-      "Beside it "
-      "what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these models.\n\n"
+      "times, beside the median of runs without counters in another process, and its 95 % interval. The profile is not "
+      "scaled. Beside it what the device file alone predicts, whose numbers come from micro-benchmarks and from none "
+      "of these models.\n\n"
       "| model | from the profile | measured | off | from the device file | off | other programs had the core "
       "|\n|---|---:|---:|---:|---:|---:|---:|\n");
   std::vector<double> off, unprofiled_off;
@@ -108,20 +106,17 @@ void PrintTables(const std::vector<Row>& rows) {
 
   fmt::print(
       "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for "
-      "openvino "
-      "(HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a user would "
-      "compare with: OpenVINO's "
-      "own "
-      "threads on the same cores.\n\n| model | one device | openvino_parallel | predicted is off | openvino | "
-      "predicted is "
-      "off | OpenVINO's own threads | speed-up | other programs had the cores "
+      "openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a "
+      "user would compare with: OpenVINO's own threads on the same cores.\n\n"
+      "| model | one device | openvino_parallel | predicted is off | openvino | predicted is off | OpenVINO's own "
+      "threads | speed-up | other programs had the cores "
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
       kPlanner, kEvaluations);
   for (const Row& row : rows) {
     const RunRow *best = nullptr, *threads = nullptr;
     for (const RunRow& other : row.parallel.others) {
       if (!other.measured.error.empty()) continue;
-      if (!other.predicted) {
+      if (!other.one_device) {
         threads = &other;
       } else if (best == nullptr || Median(other.measured.seconds) < Median(best->measured.seconds)) {
         best = &other;
@@ -139,18 +134,19 @@ void PrintTables(const std::vector<Row>& rows) {
 
 int Main(int argc, const char* const* argv) {
   size_t runs = 15, plans = 40;
-  bool contest = false;
-  uint64_t seeds = 0;
+  uint64_t contests = 0, seeds = 0;
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--runs" && i + 1 < argc) {
       runs = ParseCount("--runs", argv[++i], 1);
     } else if (std::string_view(argv[i]) == "--plans" && i + 1 < argc) {
       plans = ParseCount("--plans", argv[++i], 3);
-    } else if (std::string_view(argv[i]) == "--contest") {
-      contest = true;
+    } else if (std::string_view(argv[i]) == "--contest" && i + 1 < argc) {
+      contests = ParseCount("--contest", argv[++i], 1);
     } else if (std::string_view(argv[i]) == "--hsdag" && i + 1 < argc) {
       seeds = ParseCount("--hsdag", argv[++i], 1);
+    } else if (std::string_view(argv[i]).starts_with("--")) {
+      throw Error("{}: takes --runs N, --plans N, --contest SEEDS, --hsdag SEEDS and models", argv[i]);
     } else {
       models.emplace_back(argv[i]);
     }
@@ -163,8 +159,10 @@ int Main(int argc, const char* const* argv) {
   fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
   const Catalogs catalogs;
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
-  if (contest) {
-    for (const std::string& model : models) Contest(catalogs, model, measured, runs);
+  if (contests > 0) {
+    for (const std::string& model : models) {
+      for (uint64_t seed = 1; seed <= contests; ++seed) Contest(catalogs, model, measured, runs, seed);
+    }
     return 0;
   }
   if (seeds > 0) {

@@ -1,0 +1,64 @@
+#include "exec/openvino.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exec/worker_script.h"
+#include "placement/testing.h"
+
+namespace berth {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Opens anything; a run in which an op is on the second device and the next on the first ends it.
+constexpr const char* kDiesOfOnePlan = R"(
+while read -r line; do
+  case $line in
+    *'"do":"open"'*) echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}' ;;
+    *'"device":[1,0]'*) echo 'this plan is too much' >&2; kill -KILL $$ ;;
+    *)
+      way='{"seconds": [0.5, 0.5], "stolen": [0, 0], "precision": "f32", "subgraphs": 1}'
+      ways=$way
+      for more in $(echo "$line" | grep -o '"how"' | tail -n +2); do ways="$ways, $way"; done
+      echo "{\"ways\": [$ways]}" ;;
+  esac
+done
+)";
+
+TEST(OpenVino, APlanThatEndsTheProcessIsTheOnlyOneThatFails) {
+  const Script program(kDiesOfOnePlan);
+  const Problem problem = testing::Chain(2, 2);
+  OpenVino runtime(problem, "model.onnx", program.path());
+  const auto on = [](size_t first, size_t second) {
+    return std::vector<DeviceId>{MakeId<DeviceId>(first), MakeId<DeviceId>(second)};
+  };
+  const std::vector<RunWay> ways = {{.how = "parallel", .device = on(0, 1)},
+                                    {.how = "parallel", .device = on(1, 0)},
+                                    {.how = "alone", .on = MakeId<DeviceId>(0)}};
+  const std::vector<Measurement> measured = runtime.Run(ways, {.rounds = 2});
+  ASSERT_EQ(measured.size(), 3u);
+  EXPECT_THAT(measured[0].error, IsEmpty());
+  EXPECT_EQ(measured[0].seconds.size(), 2u);
+  EXPECT_THAT(measured[1].error, HasSubstr("signal 9"));
+  EXPECT_THAT(measured[1].error, HasSubstr("this plan is too much"));
+  EXPECT_THAT(measured[2].error, IsEmpty());
+  // By itself it fails at once, and what comes after it runs.
+  EXPECT_THAT(runtime.Run({ways[1]}, {.rounds = 2}).front().error, HasSubstr("signal 9"));
+  EXPECT_THAT(runtime.Run({ways[0]}, {.rounds = 2}).front().error, IsEmpty());
+}
+
+TEST(OpenVino, RefusesAPathThatItCannotNameToTheProcess) {
+  const Script program(kDiesOfOnePlan);
+  const Problem problem = testing::Chain(2, 2);
+  try {
+    const OpenVino runtime(problem, "mod\xe8le.onnx", program.path());
+    FAIL() << "it took the path";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("its path is not UTF-8"));
+  }
+}
+
+}  // namespace
+}  // namespace berth
