@@ -26,7 +26,7 @@ std::vector<LearnCase> MakeCases(const std::vector<Search*>& searches, const Pol
   return cases;
 }
 
-// Per decision: what the surprise at draws is in the mean.
+// Per decision: the average surprise at draws.
 double EntropyOfDraws(std::span<const Play> plays) {
   double sum = 0, decisions = 0;
   for (const Play& play : plays) {

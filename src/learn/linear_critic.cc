@@ -105,7 +105,7 @@ void LinearCritic::Learn(std::span<const int32_t> device_of_node, double cost) {
     }
   }
   for (const Feature& feature : features) explained += gain[feature.at] * feature.value;
-  // What an error has above the variance that the weights account for, in the mean over the last errors.
+  // What an error has above the variance that the weights account for, on average over the last errors.
   constexpr double kShare = 0.02;
   noise_[0] = std::max((1 - kShare) * noise_[0] + kShare * (error * error - explained), least_noise_);
   const double variance = explained + noise_[0];

@@ -55,7 +55,7 @@ class Player {
 
   // How many plays an update has, at most.
   int64_t plays() const { return method_.learner.workers * policy_.ways(); }
-  // What one update asks the evaluators for, in the mean over the cases.
+  // What one update asks the evaluators for, on average over the cases.
   int64_t evaluations_per_update() const;
   int64_t greedy_evaluations(size_t index) const;
 

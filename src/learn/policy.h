@@ -124,7 +124,7 @@ class Policy : public torch::nn::Module {
   // For how many placements a whole episode asks for a score, and a greedy one that only wants its last.
   virtual int64_t evaluations(const Task& task) const = 0;
   virtual int64_t greedy_evaluations(const Task&) const { return 1; }
-  // The same in one of its ways to play; so many in the mean over them.
+  // The same in one of its ways to play; so many on average over them.
   virtual int64_t evaluations_in(const Task& task, int64_t) const { return evaluations(task); }
 
   // In how many ways it plays. Each worker plays in all of them, and the best of their likeliest placements is the

@@ -73,7 +73,7 @@ struct TrainingResult {
 //  curve.csv    a row per update, as they come
 //  curve.svg    its picture, with every checkpoint
 //  last         a checkpoint every `checkpoint_every` updates, and at the end
-//  best         the one of these whose likeliest placements cost least, in the mean over the cases; that takes an
+//  best         the one of these whose likeliest placements cost least, on average over the cases; that takes an
 //               evaluation per case, which counts
 //  lock         held while somebody trains in the folder, and naming its process
 // An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).

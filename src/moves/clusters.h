@@ -25,7 +25,7 @@ class Clusters {
   std::span<const size_t> units_of(size_t cluster) const {
     return {members_.data() + first_[cluster], first_[cluster + 1] - first_[cluster]};
   }
-  // Other clusters, and the time of the transfers between the two, in the mean over pairs of devices.
+  // Other clusters, and the time of the transfers between the two, on average over pairs of devices.
   struct Tie {
     size_t cluster;
     double time;

@@ -120,7 +120,7 @@ struct PlanResult {
   // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.
   int64_t set_up = 0;
   double wall_seconds = 0;
-  // What a score took in the mean, the first one aside where there are others: that one sets up. 0 where the budget has
+  // What a score took on average, the first one aside where there are others: that one sets up. 0 where the budget has
   // no seconds.
   double seconds_per_evaluation = 0;
   bool optimal = false;                // proven so, in the planner's own space

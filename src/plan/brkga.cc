@@ -338,7 +338,7 @@ void RegisterBrkga(PlannerCatalog& catalog) {
       Real("elite", "0.25", "share of a generation that lives on", 0, 1),
       Real("mutants", "0.1", "share of a generation that is drawn anew", 0, 1),
       Real("bias", "0.8", "probability that a child has a key from its elite parent", 0, 1),
-      Real("moves", "2", "moves of local_search that a child makes besides, in the mean; 0: none, as published", 0,
+      Real("moves", "2", "moves of local_search that a child makes besides, on average; 0: none, as published", 0,
            1e3),
       Whole("generations", "200", "generations, where the budget sets no limit", 1, 1e12),
       {.name = "inherit",

@@ -14,7 +14,7 @@ namespace berth {
 // From an op to one that consumes its tensors, where that may be on another device and is to be sent there.
 struct FavouriteEdge {
   OpId from, to;
-  double time;  // of the longest of these transfers, in the mean over pairs of devices; the problem's unit; above 0
+  double time;  // of the longest of these transfers, on average over pairs of devices; the problem's unit; above 0
 };
 // By from, then to. O(edges log edges).
 std::vector<FavouriteEdge> FavouriteEdges(const Units& units);

@@ -69,7 +69,7 @@ class ScotchDevices {
   const SCOTCH_Arch* get() { return machine_.get(); }
 
  private:
-  // Of a tensor of the graph's mean size, in the mean of both directions.
+  // Of a tensor of the graph's mean size, the average of both directions.
   static double MeanTransfer(const Problem& problem, DeviceId a, DeviceId b) {
     const Graph& graph = problem.graph();
     double bytes = 0;

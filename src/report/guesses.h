@@ -40,7 +40,7 @@ struct GuessReport {
   int64_t evaluations = 0;
   std::string not_varied{};  // why none was; else empty
 
-  // The first that turns the advice; null where none does.
+  // The first that reverses the recommendation; null where none does.
   const GuessEffect* turning() const;
 };
 

@@ -28,7 +28,7 @@ inline constexpr Form kForms[] = {{"", "gdp"}, {", superposition", "gdp(superpos
 struct Effort {
   size_t graphs;  // of kTwo or kEight
   int seeds;
-  int64_t updates;        // on each graph, from nothing or before it is seen
+  int64_t updates;        // on each graph, from scratch or before it is seen
   int64_t tuned_updates;  // of a policy that was trained on others
 };
 

@@ -73,8 +73,8 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   lines.push_back(LineOf("an untrained policy's likeliest", tables, "gdp, untrained",
                          [](const Row& row) { return row.Likeliest(); }));
   lines.back().evaluations = kAnswer;
-  const std::string from_nothing = fmt::format("from nothing, {} updates", effort.tuned_updates);
-  add(from_nothing, "from nothing");
+  const std::string from_scratch = fmt::format("from scratch, {} updates", effort.tuned_updates);
+  add(from_scratch, "from scratch");
   struct Cost {
     double before, tuned;
   };
@@ -112,7 +112,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
 
   fmt::print("### What pretraining costs, and after how many graphs it pays\n\n");
   fmt::print(
-      "| form | pretraining, seconds | a graph from nothing (one), seconds | fine-tuned, seconds | pays after, graphs "
+      "| form | pretraining, seconds | a graph from scratch (one), seconds | fine-tuned, seconds | pays after, graphs "
       "|\n|---|---:|---:|---:|---:|\n");
   for (size_t f = 0; f < std::size(kForms); ++f) {
     const double saved = Mean(one.processor) - costs[f].tuned;
@@ -137,7 +137,7 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
     const int later = static_cast<int>(effort.graphs) * effort.seeds;
     add(kOne, kForms[0].planner, evaluations, later);
     add("gdp, superposition", kForms[1].planner, evaluations, later);
-    add("from nothing", "gdp", Evaluations(effort.tuned_updates),
+    add("from scratch", "gdp", Evaluations(effort.tuned_updates),
         2 * static_cast<int>(std::size(kForms)) * effort.seeds);
   }
   Measure(catalogs, "gdp-transfer", tables);

@@ -78,7 +78,7 @@ void WriteHsdag(const Catalogs& catalogs, bool quick, const std::string& picture
     AddLearned(table, "hsdag, as in the paper", "hsdag(mode=paper)", seeds, evaluations, kPaper, kPaperPale);
     AddLearned(table, "hsdag without a critic",
                "hsdag(critic=none,reward=log,normalise=true,entropy=0.01,entropy_end=0.0001)", seeds, evaluations);
-    AddLearned(table, "hsdag, critic from nothing", "hsdag(critic=blank)", seeds, evaluations);
+    AddLearned(table, "hsdag, critic from scratch", "hsdag(critic=blank)", seeds, evaluations);
     AddLearned(table, "**hsdag**", "hsdag", seeds, evaluations, kOurs, kOursPale);
     if (quick) break;
   }
@@ -183,7 +183,7 @@ void WriteHsdagAblations(const Catalogs& catalogs, bool quick, const std::string
   tables.push_back(make("Ours", {
                                     {"**hsdag**", "hsdag"},
                                     {"no steps on the critic alone", "hsdag(imagined=0)"},
-                                    {"critic from nothing", "hsdag(critic=blank)"},
+                                    {"critic from scratch", "hsdag(critic=blank)"},
                                     {"no cost features", "hsdag(costs=false)"},
                                     {"learned groups (levels 1)", "hsdag(levels=1)"},
                                     {"GAT", "hsdag(encoder=gat)"},
