@@ -12,6 +12,7 @@ int ShowCluster(const ClusterArguments& arguments, const Catalogs& catalogs) {
     Print(arguments.json ? DumpJson({{"clusters", ListJson(infos)}}) : ListText(infos));
     return 0;
   }
+  if (arguments.yaml && arguments.json) throw Error("cluster show: --yaml and --json are two forms; give one of them");
   const Cluster cluster = ReadCluster(arguments.cluster, catalogs.clusters);
   Print(arguments.yaml   ? WriteCluster(cluster)
         : arguments.json ? DumpJson(ClusterJson(cluster))

@@ -37,7 +37,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   const double budget_seconds = arguments.search.budget.seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
   CheckWritable(arguments.output);
-  CheckPicture(arguments.picture);
+  CheckPicture(arguments.picture, arguments.output);
   Stopwatch watch;
   const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);

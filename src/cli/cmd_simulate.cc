@@ -21,7 +21,7 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
     throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
   CheckWritable(arguments.trace);
-  CheckPicture(arguments.picture);
+  CheckPicture(arguments.picture, arguments.trace);
   const Stopwatch watch;
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);

@@ -141,7 +141,7 @@ std::vector<double> RelativeCosts(const std::vector<CurvePoint>& curve) {
 // How to plan with the run's policy, on the machines that it was trained for.
 std::string PlanCommand(TrainArguments arguments, const std::string& answer) {
   std::string command = "berth plan MODEL";
-  for (const std::string_view shown : {"cluster", "costs", "evaluator", "objective", "mode", "optimizer"}) {
+  for (const std::string_view shown : {"cluster", "costs", "evaluator", "objective", "mode", "optimizer", "seed"}) {
     for (const auto& [name, value, usual] : Options(arguments)) {
       if (name == shown && !value->empty()) command += fmt::format(" --{} {}", name, ShellWord(*value));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/costs.h"
 #include "report/table.h"
 
 namespace berth {
@@ -44,8 +45,15 @@ std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catal
   const ScoreBoth score = [&](const std::shared_ptr<const Cluster>& cluster) {
     Problem::Options options{.seconds_per_unit = problem.seconds_per_unit(), .constraints = problem.constraints()};
     for (const DeviceId device : cluster->ids()) options.memory_limits.push_back(problem.memory_limit(device));
-    const Problem varied(problem.shared_graph(), cluster,
-                         catalogs.costs.MakeTimes(setup.strings.costs, problem.graph(), *cluster), std::move(options));
+    // What may not run where, and which kernels are whole, stays as it is.
+    OpTimes times = catalogs.costs.MakeTimes(setup.strings.costs, problem.graph(), *cluster);
+    for (const OpId op : problem.graph().ops()) {
+      for (const DeviceId device : cluster->ids()) {
+        if (!problem.can_run(op, device)) times.time[Index(op) * cluster->num_devices() + Index(device)] = kCannotRun;
+      }
+    }
+    SplitKernels(plan.device, cluster->num_devices(), times);
+    const Problem varied(problem.shared_graph(), cluster, std::move(times), std::move(options));
     const auto evaluator =
         WithObjective(catalogs.evaluators.Make(setup.strings.evaluator, varied, ModelFile(setup.strings.model)),
                       catalogs.objectives.Make(setup.strings.objective));
@@ -53,7 +61,8 @@ std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catal
   };
   const auto [value, other] = both(*setup.evaluator);
   const double ops = kOpsPerSecond * std::min(seconds, kMostSeconds);
-  return VaryGuesses(problem.cluster(), !facts.objective.is_time(), rival->name, other / value, score,
+  return VaryGuesses(problem.cluster(), {.energy = !facts.objective.is_time(), .cuts = facts.Is<PartsFacts>()},
+                     rival->name, other / value, score,
                      static_cast<int64_t>(ops / static_cast<double>(problem.num_ops())));
 }
 

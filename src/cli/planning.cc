@@ -58,8 +58,11 @@ std::string HintLines(const Problem& problem) {
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
 }
 
-void CheckPicture(const std::string& path) {
+void CheckPicture(const std::string& path, const std::string& other) {
   if (path.empty()) return;
+  if (!other.empty() && FollowLinks(path) == FollowLinks(other)) {
+    throw Error("{}: two things are to be written to it; name another file for the picture", path);
+  }
   PictureFormatOf(path);
   CheckWritable(path);
   CheckGraphviz();

@@ -22,8 +22,9 @@ std::string HowToFit(const Problem& problem, const PlanReport& report);
 // Each hint on a line of its own, under a title; empty without hints.
 std::string HintLines(const Problem& problem);
 
-// Throws Error when no picture could be drawn at `path`, before the work; an empty path is fine.
-void CheckPicture(const std::string& path);
+// Throws Error when no picture could be drawn at `path`, before the work; an empty path is fine. `other`: what else the
+// command writes, in another file.
+void CheckPicture(const std::string& path, const std::string& other = {});
 
 // Draws the plan, after the results are out: nothing when `path` is empty. Throws Error when there is no picture in the
 // end; what was in the file before is still there then. Ctrl-C ends the drawing, unless it has ended the search

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/openvino_reading.h"
 #include "import/training.h"
+#include "placement/costs.h"
 #include "report/notes.h"
 
 namespace berth {
@@ -132,6 +133,7 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, std::sh
     throw Error("{}: has no costs of its own for this cluster; name others with --costs", strings.model);
   if (strings.costs.empty()) setup.strings.costs = has_times ? std::string(kOwn) : DefaultCosts(instance, strings);
   OpTimes times;
+  std::optional<OpTimes> loosest;
   Problem::Options options;
   if (setup.strings.costs == kOwn) {
     times = own_cluster ? *instance.times : instance.TimesOn(*cluster);
@@ -139,16 +141,35 @@ Setup MakeSetup(const Catalogs& catalogs, const ProblemStrings& strings, std::sh
   } else {
     times = catalogs.costs.MakeTimes(setup.strings.costs, *instance.graph, *cluster);
     setup.strings.costs = times.source;
-    if (placement.size() == instance.graph->num_ops()) SplitKernels(placement, cluster->num_devices(), times);
+    if (placement.size() == instance.graph->num_ops()) {
+      loosest = times;
+      SplitKernels(placement, cluster->num_devices(), times);
+      if (times.kernels.size() == loosest->kernels.size()) loosest.reset();
+    }
     options.constraints = instance.options.constraints;
   }
-  Constrain(setup, instance.graph, std::move(cluster), std::move(times), std::move(options));
+  Constrain(setup, instance.graph, cluster, std::move(times), options);
   if (strings.evaluator.empty()) setup.strings.evaluator = DefaultEvaluator(instance, *setup.problem, objective);
-  setup.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *setup.problem, ModelFile(strings.model));
-  if (objective) setup.evaluator = WithObjective(std::move(setup.evaluator), *objective);
+  const auto add_evaluator = [&](Setup& to) {
+    to.evaluator = catalogs.evaluators.Make(setup.strings.evaluator, *to.problem, ModelFile(strings.model));
+    if (objective) to.evaluator = WithObjective(std::move(to.evaluator), *objective);
+  };
+  add_evaluator(setup);
+  if (loosest) {
+    LoosenKernels(cluster->num_devices(), *loosest);
+    auto other = std::make_unique<Setup>();
+    other->strings = setup.strings;
+    Constrain(*other, instance.graph, cluster, std::move(*loosest), options);
+    add_evaluator(*other);
+    setup.loosest = std::move(other);
+  }
   setup.strings.objective = setup.evaluator->facts().objective.name;
   setup.strings.evaluator = setup.evaluator->name();
   return setup;
+}
+
+Bound BoundOfAllPlans(const Setup& setup) {
+  return LowerBound(setup.loosest ? *setup.loosest->evaluator : *setup.evaluator);
 }
 
 void CheckMemory(const Setup& setup) {

@@ -11,6 +11,7 @@
 #include "cli/catalogs.h"
 #include "cli/problem_strings.h"
 #include "import/import.h"
+#include "placement/bound.h"
 #include "placement/diagnosis.h"
 #include "placement/evaluator.h"
 #include "placement/plan_file.h"
@@ -35,7 +36,12 @@ struct Setup {
   std::unique_ptr<const Problem> problem;
   std::unique_ptr<const Evaluator> evaluator;
   std::unique_ptr<const ConstraintCheck> check;
+  // Where a placement that is given splits kernels: the same with LoosenKernels, for bounds. Else null.
+  std::unique_ptr<const Setup> loosest = nullptr;
 };
+
+// Below the score of every plan, also of those that keep whole what a placement that is given splits.
+Bound BoundOfAllPlans(const Setup& setup);
 
 // How the model's file is read: --shape, --batch and --format, and OpenVINO for what Berth does not read itself.
 ImportOptions ReadingOf(const ProblemStrings& strings);

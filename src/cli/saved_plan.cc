@@ -86,8 +86,9 @@ bool SplitsKernels(const Problem& problem, const std::string& path, std::span<co
 
 SavedPlan Simulated(Setup setup, const std::string& path, Plan plan) {
   CheckPlan(setup, path, plan);
-  PlanResult result{.plan = std::move(plan), .evaluations = 1};
-  PlanReport report = MakePlanReport(*setup.evaluator, "given", std::move(result), LowerBound(*setup.evaluator));
+  PlanReport report =
+      MakePlanReport(*setup.evaluator, "given", PlanResult{.plan = std::move(plan)}, BoundOfAllPlans(setup));
+  report.result.evaluations = 1;
   report.constraints = StatedConstraints(setup);
   return {.setup = std::move(setup), .report = std::move(report)};
 }
@@ -211,8 +212,8 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   }
   result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == EvaluatorOf(file) &&
                    setup.strings.objective == file.objective;
-  result.evaluations = 1;
-  PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), LowerBound(*setup.evaluator));
+  PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), BoundOfAllPlans(setup));
+  report.result.evaluations = 1;
   report.seed = file.seed;
   report.ended = file.ended;
   report.constraints = StatedConstraints(setup);

@@ -103,6 +103,13 @@ class Graph {
   // A result of the whole graph: it stays until the end of the run.
   bool is_output(TensorId tensor) const { return is_output_[Index(tensor)] != 0; }
 
+  // Whether all that it makes depends on weights alone; false where it makes nothing.
+  bool makes_constants(OpId op) const {
+    for (size_t tensor = first_output(op); tensor < end_output(op); ++tensor) {
+      if (!is_constant(MakeId<TensorId>(tensor))) return false;
+    }
+    return first_output(op) < end_output(op);
+  }
   std::span<const ParameterId> parameters_of(OpId op) const { return parameters_of_[Index(op)]; }
   std::span<const OpId> parameter_consumers(ParameterId parameter) const {
     return parameter_consumers_[Index(parameter)];

@@ -299,8 +299,10 @@ Instance ReadInstance(std::string_view model, const ModelCatalog& catalog, const
   }
   const size_t parenthesis = name.find('(');
   if (catalog.Find(name.substr(0, parenthesis)) != nullptr) {
-    if (!options.shapes.empty() || options.batch)
-      throw Error("--shape and --batch are for model files; {} takes its sizes as parameters, in parentheses", model);
+    if (!options.shapes.empty() || options.batch || !options.format.empty()) {
+      throw Error("--shape, --batch and --format are for model files; {} takes its sizes as parameters, in parentheses",
+                  model);
+    }
     return OfGraph(catalog.Make(model));
   }
   if (parenthesis == std::string::npos &&

@@ -88,7 +88,7 @@ class Inputs {
       } else {
         const auto axis = batch_axis_.find(info);
         for (int i = 0; i < shape.dim_size(); ++i) {
-          if (shape.dim(i).has_dim_value()) continue;
+          if (!IsOpen(shape.dim(i))) continue;
           if (axis != batch_axis_.end() && axis->second == static_cast<size_t>(i)) continue;
           const std::string& symbol = shape.dim(i).dim_param();
           value.dims[static_cast<size_t>(i)] = SizeOf(symbol, info->name(), i);
@@ -168,8 +168,8 @@ class Inputs {
     }
     if (named || shape.dim_size() < 2) return std::nullopt;
     const auto& first = shape.dim(0);
-    const bool open = !first.has_dim_value() && IsAnonymous(first.dim_param());
-    const bool fixed = first.has_dim_value() && (first.dim_value() == 1 || shape.dim_size() >= 4);
+    const bool open = IsOpen(first) && IsAnonymous(first.dim_param());
+    const bool fixed = !IsOpen(first) && (first.dim_value() == 1 || shape.dim_size() >= 4);
     return open || fixed ? std::optional<size_t>(0) : std::nullopt;
   }
 

@@ -19,6 +19,11 @@ constexpr uint32_t Bits(std::initializer_list<int> which) {
   return bits;
 }
 
+// Of a layer that reads nothing but constants: what leaves the graph, what a run before it left, and what is drawn.
+bool IsNeverConstant(std::string_view type) {
+  return type == "Result" || type == "ReadValue" || type == "RandomUniform" || type == "Multinomial";
+}
+
 // OpenVINO's operation sets 1 to 15, as far as they have a counterpart.
 constexpr auto kOps = std::to_array<IrOpName>({
     {"Convolution", "Conv"},
@@ -230,7 +235,7 @@ class GraphMaker {
       found.pop_back();
       for (const size_t c : consumers[i]) {
         stored_bytes_[c] = std::min(stored_bytes_[c] + stored_bytes_[i], static_cast<int64_t>(kMostBytes));
-        if (--missing[c] > 0 || constant_[c] || layer(c).type == "Result" || layer(c).type == "ReadValue") continue;
+        if (--missing[c] > 0 || constant_[c] || IsNeverConstant(layer(c).type)) continue;
         constant_[c] = true;
         found.push_back(c);
       }
@@ -307,6 +312,10 @@ class GraphMaker {
       dims[1][1] *= dims[1][0];
       dims[1].erase(dims[1].begin());
     }
+    // Data, offsets, filter[, mask].
+    if (l.type == "DeformableConvolution" && dims.size() >= 3) dims = {dims[0], dims[2]};
+    // Query, key, value[, mask, scale]; what stands fourth and fifth in ONNX's op is what came before.
+    if (l.type == "ScaledDotProductAttention" && dims.size() > 3) dims.resize(3);
     // X, H0[, C0], lengths, W, R, B: the weights stand at 1 and 2 there.
     if (l.type.ends_with("Sequence") && dims.size() >= 6) {
       const size_t weights = l.type == "LSTMSequence" ? 4 : 3;

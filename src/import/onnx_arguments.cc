@@ -52,7 +52,7 @@ std::optional<SliceCut> ReadSlice(const OnnxNode& node) {
     const auto stride = static_cast<uint64_t>(back ? -(step + 1) : step - 1) + 1;
     cut.start[axis] = start;
     cut.step[axis] = step;
-    cut.size[axis] = room <= 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(room) - 1) / stride) + 1;
+    cut.size[axis] = room <= 0 || size == 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(room) - 1) / stride) + 1;
   }
   return cut;
 }

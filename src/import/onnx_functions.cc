@@ -1,10 +1,14 @@
 #include "import/onnx_functions.h"
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -25,7 +29,8 @@ class Inliner {
  public:
   Inliner(const onnx::ModelProto& model, const std::string& path) : path_(path) {
     for (const FunctionProto& function : model.functions()) {
-      functions_.emplace(std::pair<std::string, std::string>(function.domain(), function.name()), function);
+      functions_.emplace(Key{function.domain(), function.name(), Text(function, kFunctionOverload)},
+                         Function{.proto = function, .defaults = DefaultsOf(function)});
     }
   }
 
@@ -36,6 +41,42 @@ class Inliner {
   }
 
  private:
+  // Fields that are younger than the library's description of the format, which keeps them unread.
+  static constexpr int kFunctionAttributes = 11, kFunctionOverload = 13, kNodeOverload = 8;
+
+  using Key = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
+  struct Function {
+    FunctionProto proto;
+    std::vector<AttributeProto> defaults;  // of attributes that a call leaves out
+  };
+
+  template <typename Visit>  // visit(the bytes of the field)
+  static void ForEachUnread(const google::protobuf::Message& message, int number, const Visit& visit) {
+    const auto& fields = message.GetReflection()->GetUnknownFields(message);
+    for (int i = 0; i < fields.field_count(); ++i) {
+      const auto& field = fields.field(i);
+      if (field.number() == number && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+        visit(field.length_delimited());
+      }
+    }
+  }
+
+  static std::string Text(const google::protobuf::Message& message, int number) {
+    std::string text;
+    ForEachUnread(message, number, [&](const std::string& bytes) { text = bytes; });
+    return text;
+  }
+
+  std::vector<AttributeProto> DefaultsOf(const FunctionProto& function) const {
+    std::vector<AttributeProto> defaults;
+    ForEachUnread(function, kFunctionAttributes, [&](const std::string& bytes) {
+      if (!defaults.emplace_back().ParseFromString(bytes)) {
+        throw Error("{}: function '{}' has a default that is no attribute", path_, function.name());
+      }
+    });
+    return defaults;
+  }
+
   // Moves `nodes` to `out`, calls replaced.
   void Expand(Nodes& nodes, Nodes& out, int depth) {
     if (depth > kMostDepth)
@@ -45,13 +86,18 @@ class Inliner {
       for (AttributeProto& attribute : *node.mutable_attribute()) {
         if (attribute.has_g()) Expand(*attribute.mutable_g(), depth + 1);
       }
-      const auto found = functions_.find({node.domain(), node.op_type()});
+      const auto found = functions_.find({node.domain(), node.op_type(), Text(node, kNodeOverload)});
       if (found == functions_.end()) {
         out.Add()->Swap(&node);
         continue;
       }
-      Nodes body = found->second.node();
-      Bind(found->second, node, body);
+      Nodes body = found->second.proto.node();
+      for (const AttributeProto& each : found->second.defaults) {
+        if (std::ranges::find(node.attribute(), each.name(), &AttributeProto::name) == node.attribute().end()) {
+          *node.add_attribute() = each;
+        }
+      }
+      Bind(found->second.proto, node, body);
       Expand(body, out, depth + 1);
     }
   }
@@ -110,7 +156,7 @@ class Inliner {
   }
 
   const std::string& path_;
-  std::map<std::pair<std::string, std::string>, FunctionProto> functions_;
+  std::map<Key, Function> functions_;
   size_t count_ = 0;
   size_t calls_ = 0;
 };

@@ -63,8 +63,8 @@ OnnxValue ReadDeclared(const onnx::ValueInfoProto& info) {
   value.type = tensor.elem_type();
   value.known_dims = tensor.has_shape();
   for (const auto& dim : tensor.shape().dim()) {
-    value.known_dims = value.known_dims && dim.has_dim_value();
-    value.dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+    value.known_dims = value.known_dims && !IsOpen(dim);
+    value.dims.push_back(IsOpen(dim) ? -1 : dim.dim_value());
   }
   return value;
 }
@@ -445,7 +445,9 @@ int64_t BytesOf(const OnnxValue& value) {
 
 DataType TypeOfWork(const OnnxNode& node, const std::vector<OnnxValue>& outputs, OpClass op_class) {
   const bool multiplies = op_class == OpClass::kConv || op_class == OpClass::kMatMul;
-  const OnnxValue *first = node.Input(0), *second = node.Input(1);
+  // X, its scale and zero point, then the weights.
+  const size_t weights = node.type.starts_with("QLinear") ? 3 : 1;
+  const OnnxValue *first = node.Input(0), *second = node.Input(weights);
   if (multiplies && first != nullptr && second != nullptr) {
     const auto is_8_bit = [](const OnnxValue& value) {
       const int32_t type = value.quantized_type != 0 ? value.quantized_type : value.type;

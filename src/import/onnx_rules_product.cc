@@ -120,6 +120,8 @@ bool Attention(Inference& i) {
   if (!i.Has(0, 3)) return false;
   const OnnxValue *key = i.In(1), *value = i.In(2);
   Dims dims = i.DimsOf(0);
+  // Query, key and value side by side: (batch, length, heads, 3, size).
+  if (dims.size() == 5) return i.Set(0, i.TypeOf(0), {dims[0], dims[1], Multiply(dims[2], dims[4], i.node)});
   const bool of_heads = dims.size() == 4;
   constexpr int64_t kMost = 1 << 20;
   const int64_t given =

@@ -72,6 +72,12 @@ bool BroadcastDims(Inference& i, std::span<const BroadcastOperand> operands, Dim
 }
 
 bool BroadcastInputs(Inference& i, Dims& dims) {
+  // Before opset 7 the second operand was broadcast into the first, from an axis on.
+  if (i.node.domain.empty() && i.node.opset < 7 && i.node.attributes.Int("broadcast", 0) != 0) {
+    if (!i.Has(0)) return i.Fail("a sequence is no operand");
+    dims = i.DimsOf(0);
+    return true;
+  }
   std::vector<BroadcastOperand> operands;
   for (size_t k = 0; k < i.node.inputs.size(); ++k) {
     if (i.In(k) == nullptr) continue;

@@ -79,9 +79,13 @@ std::optional<Content> ReadRaw(int32_t type, const std::string& raw, size_t coun
   }
 }
 
-std::optional<Content> ReadTyped(const TensorProto& tensor, size_t count) {
+// Nothing where there is no data, as in files without weights.
+std::optional<Content> ReadTyped(const TensorProto& tensor, size_t count, std::string_view where) {
   const auto copy = [&](const auto& data) -> std::optional<Content> {
-    if (static_cast<size_t>(data.size()) != count) return std::nullopt;
+    if (data.empty() && count > 0) return std::nullopt;
+    if (static_cast<size_t>(data.size()) != count) {
+      throw Error("{}: it has {} numbers, its shape says {}", where, data.size(), count);
+    }
     return Content(data.begin(), data.end());
   };
   switch (tensor.data_type()) {
@@ -223,7 +227,7 @@ OnnxValue ReadTensor(const TensorProto& tensor, std::string_view where) {
   }
   if (elements > kMaxContent || tensor.data_location() == TensorProto::EXTERNAL) return value;
   const size_t count = static_cast<size_t>(elements);
-  value.content = !raw.empty() ? ReadRaw(value.type, raw, count) : ReadTyped(tensor, count);
+  value.content = !raw.empty() ? ReadRaw(value.type, raw, count) : ReadTyped(tensor, count, where);
   return value;
 }
 

@@ -61,6 +61,10 @@ struct OnnxValue {
 // Bits of one element; 32 for types that are not known.
 int ElementBits(int32_t type);
 bool IsFloating(int32_t type);
+// Whether the file leaves a dimension open; runtimes take a size of -1 for that as well.
+inline bool IsOpen(const onnx::TensorShapeProto::Dimension& dim) {
+  return !dim.has_dim_value() || dim.dim_value() == -1;
+}
 // "float32"; empty for types that are not known.
 std::string_view ElementTypeName(int32_t type);
 // The type that has a peak rate of its own on devices.

@@ -156,7 +156,8 @@ double Log2(double x) { return x > 1 ? std::log2(x) : 0; }
 
 // The usual count of a fast transform of n numbers, 5 n log2(n).
 double Dft(const OpShapes& op) {
-  const double length = std::max(Dim(In(op, 0), -2), Dim(Out(op), -2));
+  const int axis = op.attributes.Has("axis") ? static_cast<int>(Number(op, "axis")) : -2;
+  const double length = std::max(Dim(In(op, 0), axis), Dim(Out(op), axis));
   const double last = std::max(1.0, Dim(In(op, 0), -1));
   return 5 * Elements(In(op, 0)) / last * Log2(length);
 }
@@ -196,13 +197,23 @@ double AttentionOver(const OpShapes& op, double query_elements, double queries, 
 template <size_t kPastKey>
 double Attention(const OpShapes& op) {
   const Dims &query = In(op, 0), &key = HasInput(op, 1) ? In(op, 1) : In(op, 0);
+  // Side by side: (batch, length, heads, 3, size), or with keys and values of fewer heads (batch, length, hidden).
+  const bool packed = !HasInput(op, 1);
   const double past = HasInput(op, kPastKey) ? Dim(In(op, kPastKey), -2) : 0;
   double heads = query.size() == 4 ? Dim(query, 1) : 1;
   for (const std::string_view name : {"q_num_heads", "num_heads"}) {
     if (op.attributes.Has(name)) heads = Number(op, name);
   }
-  return AttentionOver(op, Elements(query), Dim(query, 0) * Dim(query, query.size() == 4 ? 2 : 1), Dim(key, -2) + past,
-                       heads);
+  double query_elements = Elements(query);
+  if (query.size() == 5) {
+    heads = Dim(query, 2);
+    query_elements /= std::max(1.0, Dim(query, 3));
+  } else if (packed && query.size() == 3 && heads > 0) {
+    const double key_heads = op.attributes.Has("kv_num_heads") ? Number(op, "kv_num_heads") : heads;
+    query_elements *= heads / (heads + 2 * key_heads);
+  }
+  const double keys = key.size() == 5 ? Dim(key, 1) : Dim(key, -2);
+  return AttentionOver(op, query_elements, Dim(query, 0) * Dim(query, query.size() == 4 ? 2 : 1), keys + past, heads);
 }
 
 // One input for all three, multiplied with packed weights first.

@@ -31,11 +31,16 @@ struct GdpOptions {
 constexpr int kMostDraws = 64;
 constexpr double kFlatter = 1.1;
 
+// What is masked stays so.
 void Flatten(std::span<const float> log_probability, double temperature, std::span<float> flat) {
+  const auto masked = [&](size_t d) { return log_probability[d] <= kMaskedLogProbability; };
   double sum = 0;
-  for (const float each : log_probability) sum += std::exp(static_cast<double>(each) / temperature);
   for (size_t d = 0; d < flat.size(); ++d) {
-    flat[d] = static_cast<float>(static_cast<double>(log_probability[d]) / temperature - std::log(sum));
+    if (!masked(d)) sum += std::exp(static_cast<double>(log_probability[d]) / temperature);
+  }
+  for (size_t d = 0; d < flat.size(); ++d) {
+    flat[d] = masked(d) ? kMaskedLogProbability
+                        : static_cast<float>(static_cast<double>(log_probability[d]) / temperature - std::log(sum));
   }
 }
 
@@ -164,7 +169,9 @@ class GdpPolicy : public Policy {
     };
     std::vector<double> sum((coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1) * devices);
     for (size_t i = 0; i < nodes * devices; ++i) {
-      if (mask[i] == 0) sum[group_of(i / devices) * devices + i % devices] += static_cast<double>(all[i]);
+      // An op that cannot run there goes to its own likeliest, with the odds of that.
+      const size_t row = i / devices, at = mask[i] == 0 ? i : row * devices + likeliest(all, row);
+      sum[group_of(row) * devices + i % devices] += static_cast<double>(all[at]);
     }
     for (size_t i = 0; i < nodes; ++i) {
       const size_t device = likeliest(sum, group_of(i));

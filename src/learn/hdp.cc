@@ -16,6 +16,10 @@
 namespace berth {
 namespace {
 
+std::string_view NameOf(HdpFeatures features) {
+  return features == HdpFeatures::kCode ? "code" : features == HdpFeatures::kSlip ? "slip" : "extended";
+}
+
 struct HdpOptions {
   HdpShape shape{};   // features, groups and devices are the problem's
   std::string nodes;  // rule of MakeCoarseGraph
@@ -196,7 +200,9 @@ class HdpPolicy : public Policy {
         auto likelihood = std::make_unique<Likelihood>();
         likelihood->log_prob =
             torch::cat({grouping.gather(1, group[static_cast<size_t>(i)].unsqueeze(1)).squeeze(1), log_prob[i]});
-        likelihood->entropy = torch::cat({undecided * options_.grouper_entropy, entropy[i]});
+        likelihood->entropy = torch::cat({undecided, entropy[i]});
+        likelihood->entropy_weight =
+            torch::cat({torch::full_like(undecided, options_.grouper_entropy), torch::ones_like(entropy[i])}).detach();
         likelihoods.push_back(std::move(likelihood));
       }
     }
@@ -208,9 +214,10 @@ class HdpPolicy : public Policy {
     const RnnShape& placer = shape.placer;
     return fmt::format(
         "hdp with {} and {} features, {} devices, {} groups, hidden={}, grouper_hidden={}, nodes={}, tanh_constant={}, "
-        "temperature={}{}{}{}{}",
+        "temperature={}, features={}{}{}{}{}{}",
         shape.features, placer.features, placer.devices, shape.groups, placer.hidden, shape.grouper_hidden,
-        options_.nodes, placer.tanh_constant, placer.temperature, placer.bidirectional ? ", bidirectional" : "",
+        options_.nodes, placer.tanh_constant, placer.temperature, NameOf(options_.features),
+        options_.ordered ? ", ordered" : "", placer.bidirectional ? ", bidirectional" : "",
         placer.aligned ? ", aligned" : "", placer.embedded ? ", embedded" : "",
         options_.symmetric ? ", symmetric" : "");
   }
@@ -342,6 +349,9 @@ void CompleteHdp(const Params&, const Params& params, Method& method) {
     throw Error("hdp: hidden={} cannot be halved between two directions; make it even", options.shape.placer.hidden);
   }
   if (const double seconds = params.Real("failing_signal"); seconds > 0) {
+    if (method.rule.reward != Reward::kSquareRoot) {
+      throw Error("hdp: failing_signal is where a baseline of square roots begins; give reward=square_root as well");
+    }
     method.rule.failed_seconds = seconds;
     method.rule.first_baseline = -std::sqrt(seconds);
     method.rule.failures_until = params.Int("failures_until");

@@ -273,7 +273,8 @@ TEST(Hdp, TakesWhatDoesNotFitForAFailureWhereItIsTold) {
     return Score{.time = 1, .outcome = Outcome::kTooBig, .excess_bytes = 1'000'000'000};
   });
   for (const bool told : {false, true}) {
-    const Method method = Hdp(fmt::format("{},symmetric=false{}", kSmallHdp, told ? ",failing_signal=100" : ""));
+    const Method method =
+        Hdp(fmt::format("{},symmetric=false{}", kSmallHdp, told ? ",failing_signal=100,reward=square_root" : ""));
     const auto policy = method.make_policy(problem, Random(3));
     const auto task = policy->Prepare(problem);
     testing::OpenSearch search(evaluator);

@@ -61,6 +61,8 @@ class Learner {
   int64_t updates() const { return state_.updates; }
   int64_t evaluations() const { return state_.evaluations; }
   size_t num_cases() const { return cases_.size(); }
+  // What a checkpoint of it and a policy that reads it must agree in (policy.h).
+  std::string policy_shape() const { return state_.policy->shape(); }
   // What was found on a case, with the number of evaluations.
   const Search& search(size_t index) const { return *cases_[index].search; }
   // What the first placement that was scored on a case cost, in seconds; NaN without.

@@ -141,7 +141,7 @@ at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows) {
 }
 
 at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask) {
-  return torch::log_softmax(logits + mask, -1).clamp_min(-1e4);
+  return torch::log_softmax(logits + mask, -1).clamp_min(kMaskedLogProbability);
 }
 
 void GlorotUniform(at::Tensor weight, at::Generator generator) {

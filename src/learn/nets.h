@@ -63,6 +63,7 @@ at::Tensor Dropout(const at::Tensor& x, double probability, Random* random);
 
 // Log-probabilities along the last dimension. `mask` is added to the logits, -infinity where a column is out of the
 // question: that gives a large negative number, so that products with its probability 0 stay finite.
+inline constexpr float kMaskedLogProbability = -1e4F;
 at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask);
 
 // Glorot-uniform, in place: range sqrt(6 / (inputs + outputs)).

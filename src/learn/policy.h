@@ -48,6 +48,7 @@ struct Episode {
 struct Likelihood {
   virtual ~Likelihood() = default;
   at::Tensor log_prob, entropy;
+  at::Tensor entropy_weight{};  // of each decision, how much its entropy counts in the loss; undefined: as the others
   // What the backward pass still refers to.
   std::vector<std::shared_ptr<const void>> kept{};
 };

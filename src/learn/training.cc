@@ -425,7 +425,15 @@ TrainingResult Train(const TrainingRequest& request) {
   if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
-  if (!tests.searches.empty()) tester.emplace(method, tests.searches, random, 1, &ranks);
+  if (!tests.searches.empty()) {
+    tester.emplace(method, tests.searches, random, 1, &ranks);
+    if (tester->policy_shape() != learner.policy_shape()) {
+      throw Error(
+          "{}: a policy that {} trains on {} does not fit it, since it has parameters of that graph alone; choose a "
+          "planner or parameters for several graphs, or leave the test out",
+          request.tests.front().name, planner.name(), request.cases.front().name);
+    }
+  }
 
   const Json config = ConfigJson(request, method, cases, tests);
   CheckRanks(request, learner, planner.name(), config, ranks);

@@ -213,7 +213,8 @@ at::Tensor UpdateRule::Loss(const Likelihood& now, const Episode& episode, std::
   } else {
     gain = now.log_prob * each;
   }
-  return -gain.sum() - entropy_weight * now.entropy.sum();
+  const at::Tensor entropy = now.entropy_weight.defined() ? now.entropy * now.entropy_weight : now.entropy;
+  return -gain.sum() - entropy_weight * entropy.sum();
 }
 
 std::string UpdateRule::Save() const {

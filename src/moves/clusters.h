@@ -16,7 +16,8 @@ class Clusters {
   explicit Clusters(const Units& units);
   // Joins the two whose tie, the time of all transfers between them, is the largest multiple of the smaller one's work,
   // again and again, while that is at least `least_ratio` and none gets more than `most_work` (the problem's unit; work
-  // on the fastest device). O(edges log^2 edges).
+  // on the fastest device). O(edges log^2 edges)
+  // where few ties are offered again after their clusters have grown, quadratic in the worst case.
   Clusters(const Units& units, double least_ratio, double most_work);
 
   const Units& units() const { return units_; }

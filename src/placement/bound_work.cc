@@ -90,7 +90,8 @@ double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, dou
   return best;
 }
 
-// Ops that tensors join, directly or not: ops of different components are never in one subgraph.
+// Ops that tensors join, directly or not: ops of different components are never in one subgraph. What makes weights
+// alone is in none.
 size_t Components(const Graph& graph) {
   std::vector<size_t> parent(graph.num_ops());
   std::iota(parent.begin(), parent.end(), size_t{0});
@@ -98,9 +99,12 @@ size_t Components(const Graph& graph) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;
   };
-  size_t components = graph.num_ops();
+  size_t components = 0;
+  for (const OpId op : graph.ops()) components += graph.makes_constants(op) ? 0 : 1;
   for (const TensorId tensor : graph.tensors()) {
+    if (graph.makes_constants(graph.producer(tensor))) continue;
     for (const OpId consumer : graph.consumers(tensor)) {
+      if (graph.makes_constants(consumer)) continue;
       const size_t a = root(Index(graph.producer(tensor))), b = root(Index(consumer));
       if (a == b) continue;
       parent[std::max(a, b)] = std::min(a, b);

@@ -89,10 +89,14 @@ double BytesOf(const Graph& graph, std::span<const OpId> ops) {
   const auto inside = [&](OpId op) { return std::ranges::binary_search(ops, op); };
   double bytes = 0;
   std::map<TensorId, size_t> readers;
+  std::map<InputId, size_t> input_readers;
+  std::map<ParameterId, size_t> parameter_readers;
   for (const OpId op : ops) {
     const OpWork& work = graph.work(op);
     bytes += static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
     for (const TensorId tensor : graph.inputs_of(op)) ++readers[tensor];
+    for (const InputId input : graph.graph_inputs_of(op)) ++input_readers[input];
+    for (const ParameterId parameter : graph.parameters_of(op)) ++parameter_readers[parameter];
     for (size_t i = graph.first_output(op); i < graph.end_output(op); ++i) {
       const auto tensor = MakeId<TensorId>(i);
       const auto consumers = graph.consumers(tensor);
@@ -103,6 +107,12 @@ double BytesOf(const Graph& graph, std::span<const OpId> ops) {
   for (const auto& [tensor, count] : readers) {
     const size_t repeated = inside(graph.producer(tensor)) ? count : count - 1;
     bytes -= static_cast<double>(repeated) * static_cast<double>(graph.tensor_bytes(tensor));
+  }
+  for (const auto& [input, count] : input_readers) {
+    bytes -= static_cast<double>(count - 1) * static_cast<double>(graph.input_bytes(input));
+  }
+  for (const auto& [parameter, count] : parameter_readers) {
+    bytes -= static_cast<double>(count - 1) * static_cast<double>(graph.parameter_bytes(parameter));
   }
   // Ops that read only a part of a tensor count less for it.
   return std::max(bytes, 0.0);
@@ -220,6 +230,18 @@ void JoinKernels(const Graph& graph, const Grouping& groups, OpTimes& times) {
       time(head) = whole;
     }
   }
+}
+
+void LoosenKernels(size_t devices, OpTimes& times) {
+  for (const Kernel& kernel : times.kernels) {
+    for (size_t i = 0; i < kernel.ops.size(); ++i) {
+      for (size_t device = 0; device < devices; ++device) {
+        double& time = times.time[Index(kernel.ops[i]) * devices + device];
+        time = std::min(time, kernel.apart[i * devices + device]);
+      }
+    }
+  }
+  times.kernels.clear();
 }
 
 void SplitKernels(std::span<const DeviceId> placement, size_t devices, OpTimes& times) {

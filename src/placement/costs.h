@@ -32,6 +32,9 @@ void SplitKernel(const Kernel& kernel, size_t devices, OpTimes& times);
 // Makes kernels of these groups, joined with the kernels that `times` has already where they share ops: the time of the
 // whole is the sum of its ops', and apart each takes what it takes in `times`.
 void JoinKernels(const Graph& graph, const Grouping& groups, OpTimes& times);
+// Each op takes the least of what it takes in its kernel and apart, and there are no kernels: whichever of them a plan
+// splits, it takes no less.
+void LoosenKernels(size_t devices, OpTimes& times);
 // Splits the kernels whose ops a placement puts on several devices, and takes them from the list.
 void SplitKernels(std::span<const DeviceId> placement, size_t devices, OpTimes& times);
 

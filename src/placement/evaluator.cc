@@ -67,6 +67,7 @@ std::string_view MemoryRule(const EvaluatorFacts& facts) {
   if (!facts.tracks_memory) return "none";
   if (facts.Is<ParallelFacts>() || facts.Is<SerialFacts>()) return "berth";
   if (facts.Is<PipelineFacts>() || facts.Is<PiecesFacts>()) return "msr";
+  if (const auto* measured = facts.As<MeasuredFacts>()) return measured->memory_rule;
   return facts.Is<PlacetoFacts>() ? "placeto" : "measured";
 }
 

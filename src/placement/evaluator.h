@@ -41,8 +41,11 @@ struct PipelineFacts {
 struct PiecesFacts {
   size_t most = 0;  // pieces that an accelerator may hold; 0: any number
 };
-struct PartsFacts {};     // convex parts, by device numbers of their own
-struct MeasuredFacts {};  // whatever a machine does
+struct PartsFacts {};  // convex parts, by device numbers of their own
+// Whatever a machine does.
+struct MeasuredFacts {
+  std::string_view memory_rule = "measured";  // where what gives the times tells the memory by another rule
+};
 using ModelFacts =
     std::variant<ParallelFacts, SerialFacts, PlacetoFacts, PipelineFacts, PiecesFacts, PartsFacts, MeasuredFacts>;
 

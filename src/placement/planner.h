@@ -48,7 +48,8 @@ inline constexpr std::array<std::string_view, 4> kSearchEndNames = {"itself", "e
 struct Progress {
   int64_t evaluations;
   double seconds;
-  Score best;  // never worse than what was told before
+  Score best;              // never worse than what was told before
+  int64_t best_after = 0;  // evaluations up to and with the one that found it; `evaluations` may be a batch further
 };
 using ProgressCallback = std::function<void(const Progress&)>;
 
@@ -115,6 +116,7 @@ struct PlanResult {
   Plan plan{};
   Score score{};
   int64_t evaluations = 0;  // every score that was asked for: cached, incremental, failed and final ones too
+  int64_t best_after = 0;   // how many of them were made up to and with the one that found the plan; 0: not known
   int64_t failures = 0;     // of these: how many failed,
   std::string failure{};    // and why the last one did
   // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.

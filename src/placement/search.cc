@@ -88,7 +88,7 @@ void Search::Tell() {
   if (const double now = seconds(); better || now - last_progress_ > 0.1) {
     told_ = best_score_;
     last_progress_ = now;
-    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_});
+    request_.progress({.evaluations = evaluations_, .seconds = now, .best = best_score_, .best_after = best_after_});
   }
 }
 
@@ -115,19 +115,20 @@ bool Search::IsBest(Score& score, const PlanView& plan) {
   return !has_best_ || Better(score, best_score_);
 }
 
-void Search::Keep(const PlanView& plan, const Score& score, std::string_view cause) {
+void Search::Keep(const PlanView& plan, const Score& score, std::string_view cause, int64_t after) {
   best_.device.assign(plan.device.begin(), plan.device.end());
   best_.priority.assign(plan.priority.begin(), plan.priority.end());
   best_.sequence.reset();
   if (plan.sequence != nullptr) best_.sequence = *plan.sequence;
   best_.SetCause(std::string(cause));
   best_score_ = score;
+  best_after_ = after;
   has_best_ = true;
 }
 
 Score Search::Evaluate(const PlanView& plan, std::string_view cause, std::span<double> starts) {
   Score score = Ask(plan, starts);
-  if (IsBest(score, plan)) Keep(plan, score, cause);
+  if (IsBest(score, plan)) Keep(plan, score, cause, evaluations_);
   Tell();
   return score;
 }
@@ -137,6 +138,7 @@ Score Search::Evaluate(const Plan& plan) {
   if (IsBest(score, plan.view())) {
     best_ = plan;
     best_score_ = score;
+    best_after_ = evaluations_;
     has_best_ = true;
   }
   Tell();
@@ -171,13 +173,14 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
   next_number_ += static_cast<int64_t>(count);
   const auto done = static_cast<size_t>(std::ranges::find(scored, 0) - scored.begin());
   pace_.End(static_cast<int64_t>(done));
+  const int64_t before = evaluations_;
   for (size_t i = 0; i < done; ++i) {
     if (scores[i].failed()) workspace_->failure = std::move(failure[i]);
     Count(scores[i]);
   }
   // All are counted by then, so that a noisy best is asked for again only where the budget has room for that.
   for (size_t i = 0; i < done; ++i) {
-    if (IsBest(scores[i], plans[i])) Keep(plans[i], scores[i], cause);
+    if (IsBest(scores[i], plans[i])) Keep(plans[i], scores[i], cause, before + static_cast<int64_t>(i) + 1);
     Tell();
   }
   return done;
@@ -217,17 +220,20 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
   rest.first_evaluation = next_number_;
   if (request_.progress) {
     // What the other planner tells goes on from what is known here.
-    rest.progress = [tell = request_.progress, before = evaluations_, watch = watch_,
+    rest.progress = [tell = request_.progress, before = evaluations_, watch = watch_, best_after = best_after_,
                      best = has_best_ ? std::optional(best_score_) : std::nullopt](const Progress& part) {
+      const bool better = !best || Better(part.best, *best);
       tell({.evaluations = before + part.evaluations,
             .seconds = watch.seconds(),
-            .best = best && !Better(part.best, *best) ? *best : part.best});
+            .best = better ? part.best : *best,
+            .best_after = better ? before + part.best_after : best_after});
     };
   }
   return rest;
 }
 
 void Search::Adopt(const PlanResult& result, std::string member) {
+  const int64_t after = evaluations_ + (result.best_after > 0 ? result.best_after : result.evaluations);
   evaluations_ += result.evaluations;
   adopted_pace_ = std::max(adopted_pace_, result.seconds_per_evaluation);
   set_up_ += result.set_up;
@@ -245,6 +251,7 @@ void Search::Adopt(const PlanResult& result, std::string member) {
   if (leads) {
     best_ = result.plan;
     best_score_ = score;
+    best_after_ = after;
     has_best_ = true;
   }
   if (!member.empty()) {
@@ -256,7 +263,8 @@ void Search::Adopt(const PlanResult& result, std::string member) {
   }
   // Whole batches arrive this way, so that none is left out.
   if (request_.progress) {
-    request_.progress({.evaluations = evaluations_, .seconds = seconds(), .best = best_score_});
+    request_.progress(
+        {.evaluations = evaluations_, .seconds = seconds(), .best = best_score_, .best_after = best_after_});
   }
 }
 
@@ -265,6 +273,7 @@ PlanResult Search::Found() const {
   return {.plan = best_score_.failed() ? Plan{} : best_,
           .score = best_score_,
           .evaluations = evaluations_,
+          .best_after = best_after_,
           .failures = failures_,
           .failure = last_failure_,
           .set_up = set_up_,
@@ -322,7 +331,10 @@ void Walk::Take() {
   for (const auto& [op, priority] : tried_priorities_) priority_[Index(op)] = priority;
   has_tried_ = false;
   const PlanView plan{.device = session_->device(), .priority = priority_};
-  if (Score score = tried_; search_.IsBest(score, plan)) search_.Keep(plan, score, cause_);
+  if (Score score = tried_; search_.IsBest(score, plan)) {
+    search_.Keep(plan, score, cause_, search_.evaluations_);
+    search_.Tell();
+  }
 }
 
 }  // namespace berth

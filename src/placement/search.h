@@ -118,7 +118,7 @@ class Search {
   Score Ask(const PlanView& plan, std::span<double> starts);
   // Counts a score, and says whether its plan is to be kept. A noisy one is first asked for again, as `plan`.
   bool IsBest(Score& score, const PlanView& plan);
-  void Keep(const PlanView& plan, const Score& score, std::string_view cause);
+  void Keep(const PlanView& plan, const Score& score, std::string_view cause, int64_t after);
   void Count(const Score& score);
   void Tell();
 
@@ -140,6 +140,7 @@ class Search {
   bool has_best_ = false;
   Plan best_;
   Score best_score_;
+  int64_t best_after_ = 0;  // evaluations up to and with it
 };
 
 // A plan of a search that is changed by moves: each is tried, which counts as an evaluation, and then taken or not.

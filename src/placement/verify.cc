@@ -396,14 +396,24 @@ class ScheduleVerifier : TimelineCheck {
   void CheckSubgraphs() {
     std::vector<size_t> phase(graph_.num_ops());
     std::vector<std::vector<OpId>> near(graph_.num_ops());
+    // What makes weights alone takes no part in it.
+    std::vector<size_t> made(graph_.num_ops()), constant(graph_.num_ops());
+    for (const TensorId t : graph_.tensors()) {
+      ++made[Index(graph_.producer(t))];
+      if (graph_.is_constant(t)) ++constant[Index(graph_.producer(t))];
+    }
+    std::vector<bool> weight;
+    for (const OpId op : graph_.ops()) weight.push_back(made[Index(op)] > 0 && made[Index(op)] == constant[Index(op)]);
     for (const OpId op : graph_.ops()) {
+      if (weight[Index(op)]) continue;
       for (const TensorId t : graph_.inputs_of(op)) {
         const OpId u = graph_.producer(t);
+        if (weight[Index(u)]) continue;
         phase[Index(op)] = std::max(phase[Index(op)], phase[Index(u)] + (device(u) != device(op) ? 1 : 0));
       }
       for (const TensorId t : graph_.inputs_of(op)) {
         const OpId u = graph_.producer(t);
-        if (device(u) != device(op) || phase[Index(u)] != phase[Index(op)]) continue;
+        if (weight[Index(u)] || device(u) != device(op) || phase[Index(u)] != phase[Index(op)]) continue;
         near[Index(u)].push_back(op);
         near[Index(op)].push_back(u);
       }
@@ -411,7 +421,7 @@ class ScheduleVerifier : TimelineCheck {
     size_t subgraphs = 0;
     std::vector<bool> seen(graph_.num_ops());
     for (const OpId root : graph_.ops()) {
-      if (seen[Index(root)]) continue;
+      if (seen[Index(root)] || weight[Index(root)]) continue;
       ++subgraphs;
       std::vector<OpId> open{root};
       seen[Index(root)] = true;

@@ -205,7 +205,8 @@ class NoisyEvaluator : public Wrapper {
       : Wrapper(fmt::format("noisy(share={},seed={},of={})", share, seed, of->name()), of),
         share_(share),
         random_(seed) {
-    facts_.model = MeasuredFacts{};  // what is proven of the model is not proven of its noise
+    // What is proven of the model is not proven of its noise; its memory has none.
+    facts_.model = MeasuredFacts{.memory_rule = MemoryRule(of->facts())};
     facts_.deterministic = false;
   }
 

@@ -17,8 +17,8 @@ namespace {
 
 // Runs one planner after another and keeps the best. Each gets an equal share of what is left of the budget, and what
 // it does not use goes to those after it; planners that improve a placement begin from the best so far. `single` always
-// runs first: the result is never worse than the best single device. A member that refuses the problem is left out, and
-// it says so.
+// runs first, and has all of the budget: the result is never worse than the best single device that it reaches. A
+// member that refuses the problem is left out, and it says so.
 class BestOfPlanner : public NamedPlanner {
  public:
   BestOfPlanner(const Params& params, const PlannerCatalog& catalog) : NamedPlanner(params) {
@@ -53,7 +53,8 @@ class BestOfPlanner : public NamedPlanner {
     bool optimal = false;
     for (size_t k = 0; k < able.size() && !search.Done() && !optimal; ++k) {
       Planner& member = *members_[able[k]];
-      const PlanRequest part = Share(search, request, able[k], static_cast<int64_t>(able.size() - k));
+      const bool single = able[k] == 0;
+      const PlanRequest part = Share(search, request, able[k], single ? 1 : static_cast<int64_t>(able.size() - k));
       const PlanResult result = member.MakePlan(part);
       search.Adopt(result, member.name());
       optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
@@ -81,7 +82,7 @@ void RegisterBestOf(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "best_of",
        .sentence = "Runs the named planners one after another and takes the best plan; never worse than the best "
-                   "single device.",
+                   "single device that the budget reaches.",
        .source = "-",
        .parameters = {{.name = "planners",
                        .type = ParameterType::kSpecs,

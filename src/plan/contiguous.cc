@@ -11,7 +11,8 @@ namespace {
 constexpr double kSlack = 0.15;
 constexpr double kAsFast = 1.1;
 
-// Of the ops that it can run; the others count as the slowest device's.
+}  // namespace
+
 double TimeOfAll(const Problem& problem, DeviceId device) {
   double sum = 0;
   for (const OpId op : problem.graph().ops()) {
@@ -25,8 +26,6 @@ double TimeOfAll(const Problem& problem, DeviceId device) {
   }
   return sum;
 }
-
-}  // namespace
 
 Contiguous::Contiguous(const Problem& problem, const Layers& layers)
     : problem_(problem), layers_(layers), order_(MakeForwardOrder(problem)) {}

@@ -43,6 +43,8 @@ class Contiguous {
   ForwardOrder order_;
 };
 
+// Of all ops on the device, those that it cannot run as on the slowest that can; the problem's unit.
+double TimeOfAll(const Problem& problem, DeviceId device);
 // The devices that can run most, fastest first: by the time of all ops that they can run, of equals by number.
 std::vector<DeviceId> DevicesBySpeed(const Problem& problem);
 // Those as fast as the fastest, nearly, by number.

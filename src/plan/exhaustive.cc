@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/parameters.h"
+#include "placement/bound.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/named_planner.h"
@@ -129,6 +130,12 @@ class PrefixBound {
   std::vector<double> end_, load_, least_, tail_;
 };
 
+// Whether plans with priorities, or first-come runs, can do what no sequence can state: where transfers queue, a
+// sequence cannot name those that a host makes necessary (docs/semantics.md).
+bool SequencesMissPlans(const Evaluator& evaluator) {
+  return evaluator.facts().io_host() && evaluator.facts().contention() != Contention::kNone;
+}
+
 // Depth first over the ops in number order; an op whose unit is placed already has its device.
 class Enumeration {
  public:
@@ -141,8 +148,7 @@ class Enumeration {
                 search.evaluator().facts().io_host()),
         class_of_(std::move(class_of)),
         with_orders_(with_orders),
-        first_come_too_(with_orders && search.evaluator().facts().io_host() &&
-                        search.evaluator().facts().contention() != Contention::kNone),
+        first_come_too_(with_orders && SequencesMissPlans(search.evaluator())),
         whole_(RatesOf(search.evaluator()).whole),
         device_(search.problem().num_ops(), kNowhere),
         used_(search.problem().num_devices(), 0) {}
@@ -189,9 +195,11 @@ class Enumeration {
     return !WeightsFit(count) || bound_.Of(device_, count) * whole_ >= search_.best_score().value();
   }
 
-  // Whether the devices can hold the weights of the first `count` ops: all rules count these for the whole run.
+  // Whether the devices can hold the weights of the first `count` ops: all rules but Placeto's count these for the
+  // whole run.
   bool WeightsFit(size_t count) {
-    if (!search_.evaluator().facts().tracks_memory) return true;
+    const EvaluatorFacts& facts = search_.evaluator().facts();
+    if (!facts.tracks_memory || facts.Is<PlacetoFacts>()) return true;
     const Problem& problem = search_.problem();
     for (const DeviceId device : problem.cluster().ids()) {
       int64_t left = problem.memory_limit(device);
@@ -315,10 +323,15 @@ class ExhaustivePlanner : public NamedPlanner {
     walk.Place(0);
     // Where nothing was complete in time there still has to be an answer.
     if (!search.has_best()) search.Evaluate({.device = units.AllOn(DeviceId{0})}, "");
-    const bool certain = walk.complete() && search.best_score().fits();
+    bool certain = walk.complete() && search.best_score().fits();
+    std::string note = certain ? "every plan was tried or ruled out" : "not every plan was tried";
+    if (certain && WithOrders(request.evaluator) && SequencesMissPlans(request.evaluator) &&
+        search.best_score().value() > LowerBound(request.evaluator).value()) {
+      certain = false;
+      note = "the best of all sequences and of first come, first served; priorities beside a host may do better";
+    }
     if (certain && WithOrders(request.evaluator)) search.Prove(search.best_score().value());
-    PlanResult result =
-        search.Finish(certain, certain ? "every plan was tried or ruled out" : "not every plan was tried");
+    PlanResult result = search.Finish(certain, std::move(note));
     GiveCauses(request, result, "part of the best of all plans");
     return result;
   }
@@ -330,11 +343,12 @@ class ExhaustivePlanner : public NamedPlanner {
   }
 
   // First-come transfers that are requested together start by the number of their destination, and so do graph inputs
-  // on their way from the host in any order: there a swap of equal devices may change the score.
+  // on their way from the host in any order: there a swap of equal devices may change the score. Beside a host orders
+  // include first-come runs.
   std::vector<DeviceId> ClassesFor(const Evaluator& evaluator) const {
     const EvaluatorFacts& facts = evaluator.facts();
     const bool numbered = facts.Is<ParallelFacts>() && facts.contention() != Contention::kNone &&
-                          (!WithOrders(evaluator) || (facts.io_host() && evaluator.problem().graph().num_inputs() > 0));
+                          (!WithOrders(evaluator) || facts.io_host());
     if (!numbered) return InterchangeableDevices(evaluator);
     const auto ids = evaluator.problem().cluster().ids();
     return {ids.begin(), ids.end()};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -67,13 +68,20 @@ class MetisPlanner : public Partitioner {
   }
 
  private:
-  // Those without a limit count as one another.
+  // Devices without a limit count as the largest of the others, or as one another.
   static std::vector<double> MemoryShares(const Problem& problem, const std::vector<DeviceId>& devices) {
+    constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+    double most = 1;
+    for (const DeviceId device : devices) {
+      if (const int64_t limit = problem.memory_limit(device); limit != kUnlimited) {
+        most = std::max(most, static_cast<double>(limit));
+      }
+    }
     std::vector<double> shares;
     double sum = 0;
     for (const DeviceId device : devices) {
       const int64_t limit = problem.memory_limit(device);
-      shares.push_back(problem.has_memory_limits() ? static_cast<double>(std::min<int64_t>(limit, 1LL << 50)) : 1);
+      shares.push_back(limit == kUnlimited ? most : static_cast<double>(limit));
       sum += shares.back();
     }
     // METIS wants a little for each, also for a device without any memory.

@@ -132,8 +132,10 @@ class MultilevelPlanner : public NamedPlanner {
         const DeviceId device = plan.device[Index(op)];
         work[Index(device)] += problem.op_time(op, device);
       }
-      const auto most = static_cast<size_t>(std::ranges::max_element(work) - work.begin());
-      groups.Put(mine.device, group, MakeId<DeviceId>(most));
+      // A group without work stays where its first op is.
+      const auto most = std::ranges::max_element(work);
+      const auto busiest = MakeId<DeviceId>(static_cast<size_t>(most - work.begin()));
+      groups.Put(mine.device, group, *most > 0 ? busiest : plan.device[Index(groups.ops(group).front())]);
     }
     if (!groups.Legalise(mine.device)) return std::nullopt;
     return mine;

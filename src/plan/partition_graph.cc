@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "moves/rank.h"
 #include "plan/causes.h"
@@ -41,12 +42,19 @@ PartitionGraph::PartitionGraph(const Units& units) : units_(units), devices_(Dev
   time_ = Scaled(time, 0);
   bytes_ = Scaled(bytes, 0);
   tie_ = Scaled(tie, 1);
+  // A device that can run next to nothing is not fast.
+  const auto useless = [&](DeviceId device) {
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      if (units.can_run(unit, device)) return false;
+    }
+    return true;
+  };
+  if (const auto useful = std::ranges::count_if(devices_, std::not_fn(useless)); useful > 1) {
+    std::erase_if(devices_, useless);
+  }
   double speeds = 0;
   for (const DeviceId device : devices_) {
-    double all = 0;
-    for (size_t unit = 0; unit < units.size(); ++unit) {
-      all += units.can_run(unit, device) ? units.time(unit, device) : 0;
-    }
+    const double all = TimeOfAll(units.problem(), device);
     work_share_.push_back(all > 0 ? 1 / all : 1);
     speeds += work_share_.back();
   }

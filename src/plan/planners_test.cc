@@ -361,8 +361,14 @@ TEST(Exhaustive, FindsTheBestOrderWithInputsOnAHost) {
         slow = std::min(slow, SlowBestSequence(problem, *run.evaluator, device));
       });
       const PlanResult ordered = run("exhaustive(space=order)");
-      EXPECT_TRUE(ordered.optimal);
       EXPECT_NEAR(ordered.score.time, slow, 1e-12 * slow);
+      // Where transfers queue priorities may do better.
+      EXPECT_TRUE(ordered.optimal || std::string_view(contention) != "none");
+      if (ordered.optimal) {
+        ForEachPlacement(problem, [&](const std::vector<DeviceId>& device) {
+          EXPECT_GE(SlowBestPriorities(problem, *run.evaluator, device), ordered.score.time * (1 - 1e-12));
+        });
+      }
       EXPECT_GE(ordered.score.time, LowerBound(*run.evaluator).time);
     }
   }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 
 #include "base/error.h"
@@ -26,9 +28,11 @@ double BytesOf(const Graph& graph, OpId op) {
   return bytes;
 }
 
+// Bytes; infinite where it has no limit.
 double MemoryOf(const Problem& problem, DeviceId device) {
   const int64_t limit = problem.memory_limit(device);
-  return limit == std::numeric_limits<int64_t>::max() ? 0 : static_cast<double>(limit);
+  return limit == std::numeric_limits<int64_t>::max() ? std::numeric_limits<double>::infinity()
+                                                      : static_cast<double>(limit);
 }
 
 // Contiguous parts in proportion to the devices' memory, between layers (Hugging Face's accelerate, device_map
@@ -37,8 +41,9 @@ std::vector<DeviceId> MemoryProportional(const Problem& problem, const Contiguou
   const std::vector<DeviceId> devices = DevicesBySpeed(problem);
   std::vector<double> share;
   for (const DeviceId device : devices) share.push_back(MemoryOf(problem, device));
-  const double most = std::max(1.0, std::ranges::max(share));
-  for (double& each : share) each = each > 0 ? each : most;
+  double most = 1;
+  for (const double each : share) most = std::isfinite(each) ? std::max(most, each) : most;
+  for (double& each : share) each = std::min(each, most);
   const std::vector<double> bytes = contiguous.Sums([&](OpId op) { return BytesOf(problem.graph(), op); });
   return contiguous.Parts(devices, bytes, share, Cuts::kLayers);
 }
@@ -68,8 +73,7 @@ std::vector<DeviceId> FirstFit(const Problem& problem, const Contiguous& contigu
     for (const DeviceId each : devices) {
       if (!std::ranges::all_of(members[p], [&](OpId op) { return problem.can_run(op, each); })) continue;
       if (chosen == DeviceId{-1}) chosen = each;
-      const double limit = MemoryOf(problem, each);
-      if (limit == 0 || used[Index(each)] + bytes[p] <= limit) {
+      if (used[Index(each)] + bytes[p] <= MemoryOf(problem, each)) {
         chosen = each;
         break;
       }

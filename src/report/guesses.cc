@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kDetect = "berth cluster detect";
 constexpr const char* kProfile = "berth profile";
+constexpr const char* kCalibrate = "berth calibrate";
 constexpr const char* kMeter = "a power meter";
 
 // Where a number stands in a cluster.
@@ -29,8 +30,8 @@ struct Found {
 };
 
 std::string TextOf(const std::string& key, double value) {
-  if (key == "latency" || key == "op_overhead") return ToString(Seconds{value});
-  if (key == "bandwidth" || key == "memory_bandwidth") return WithPrefix(value, "B/s");
+  if (key == "latency" || key == "op_overhead" || key == "part_overhead") return ToString(Seconds{value});
+  if (key == "bandwidth" || key == "memory_bandwidth" || key.starts_with("cut_")) return WithPrefix(value, "B/s");
   if (key.starts_with("peak")) return WithPrefix(value, "FLOP/s");
   if (key.starts_with("watts")) return WithPrefix(value, "W");
   return Percent(value);
@@ -106,7 +107,7 @@ bool Turns(const GuessEffect& effect, double gain) {
 
 }  // namespace
 
-std::vector<Guess> FindGuesses(const Cluster& cluster, bool energy) {
+std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
   Finder finder(cluster);
   const size_t count = cluster.num_devices();
   for (const DeviceId id : cluster.ids()) {
@@ -126,7 +127,21 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, bool energy) {
           "efficiency " + op_class, name, alike, share, kProfile,
           [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].efficiency.find(op_class)->second; });
     }
-    if (!energy) continue;
+    if (scope.cuts) {
+      finder.Add("part_overhead", name, alike, device.part_overhead, kCalibrate,
+                 [d](auto& devices, auto&) -> Quantity& { return devices[d].part_overhead; });
+      for (const auto& [op_class, rate] : device.cut_read) {
+        finder.Add(
+            "cut_read " + op_class, name, alike, rate, kCalibrate,
+            [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].cut_read.find(op_class)->second; });
+      }
+      for (const auto& [op_class, rate] : device.cut_write) {
+        finder.Add(
+            "cut_write " + op_class, name, alike, rate, kCalibrate,
+            [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].cut_write.find(op_class)->second; });
+      }
+    }
+    if (!scope.energy) continue;
     finder.Add("watts busy", name, alike, device.watts_busy, kMeter,
                [d](auto& devices, auto&) -> Quantity& { return devices[d].watts_busy; });
     finder.Add("watts idle", name, alike, device.watts_idle, kMeter,
@@ -154,9 +169,9 @@ const GuessEffect* GuessReport::turning() const {
   return nullptr;
 }
 
-std::optional<GuessReport> VaryGuesses(const Cluster& cluster, bool energy, std::string rival, double gain,
+std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope, std::string rival, double gain,
                                        const ScoreBoth& score, int64_t most_evaluations) {
-  const std::vector<Guess> guesses = FindGuesses(cluster, energy);
+  const std::vector<Guess> guesses = FindGuesses(cluster, scope);
   if (guesses.empty()) return std::nullopt;
   GuessReport report{.rival = std::move(rival), .gain = gain, .least = gain, .most = gain};
   const int64_t needed = 4 * std::ssize(guesses);

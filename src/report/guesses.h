@@ -22,9 +22,15 @@ struct Guess {
   std::function<std::shared_ptr<const Cluster>(double value)> with;
 };
 
-// From half to double of each; shares (efficiencies) end at 1. Numbers that enter no time, memory and, where
-// `energy` is not asked for, watts, are left out, and zeros, which have no range.
-std::vector<Guess> FindGuesses(const Cluster& cluster, bool energy);
+// What numbers beside those of ops and links enter the scores.
+struct GuessScope {
+  bool energy = false;  // watts
+  bool cuts = false;    // what a part costs, and reading and writing at cuts: of the evaluator `parts`
+};
+
+// From half to double of each; shares (efficiencies) end at 1. Numbers that enter no score are left out, zeros, which
+// have no range, and the efficiencies that a device file leaves to the device's kind.
+std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope);
 
 struct GuessEffect {
   std::string what, low_text, value_text, high_text, measure;
@@ -49,7 +55,7 @@ using ScoreBoth = std::function<std::pair<double, double>(const std::shared_ptr<
 
 // Nothing where nothing is guessed. `most_evaluations`: where more would be needed, none is made, and not_varied says
 // so.
-std::optional<GuessReport> VaryGuesses(const Cluster& cluster, bool energy, std::string rival, double gain,
+std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope, std::string rival, double gain,
                                        const ScoreBoth& score, int64_t most_evaluations);
 
 // Of a page, below its first line: "THE GAIN RESTS ON A GUESS: ..."; empty where the gain survives.

@@ -73,7 +73,7 @@ struct Split {
   std::optional<GuessReport> Vary(const std::string& yaml, int64_t most = 1000) const {
     const auto cluster = std::make_shared<const Cluster>(ParseCluster(yaml, "test.yaml"));
     const auto [value, other] = (*this)(cluster);
-    return VaryGuesses(*cluster, false, "a alone", other / value, *this, most);
+    return VaryGuesses(*cluster, {}, "a alone", other / value, *this, most);
   }
 };
 
@@ -140,7 +140,7 @@ links:
   - {from: b, to: a, latency: 2us, bandwidth: 1GB/s vendor}
 )",
                                        "test.yaml");
-  const std::vector<Guess> guesses = FindGuesses(cluster, false);
+  const std::vector<Guess> guesses = FindGuesses(cluster, {});
   std::vector<std::string> whats;
   for (const Guess& guess : guesses) {
     whats.push_back(guess.what);

@@ -30,8 +30,10 @@ struct SerialWorkspace : Workspace {
 // One plan under the rules; the three parts of the score, and the run in time.
 class SerialRun {
  public:
-  SerialRun(const FlatProblem& flat, double overhead, SerialWorkspace& workspace, const PlanView& plan)
-      : flat_(flat), overhead_(overhead), work_(workspace), plan_(plan) {}
+  // `weights`: by op, whether it makes constants alone.
+  SerialRun(const FlatProblem& flat, std::span<const uint8_t> weights, double overhead, SerialWorkspace& workspace,
+            const PlanView& plan)
+      : flat_(flat), weights_(weights), overhead_(overhead), work_(workspace), plan_(plan) {}
 
   // Sums of ops in their order, then of transfers by tensor and destination.
   double SumOfTimes() {
@@ -53,16 +55,21 @@ class SerialRun {
     work_.phase.assign(n, 0);
     work_.parent.resize(n);
     std::iota(work_.parent.begin(), work_.parent.end(), 0);
-    size_t subgraphs = n;
+    size_t subgraphs = 0;
+    const auto counts = [&](int32_t u) { return u >= 0 && weights_[static_cast<size_t>(u)] == 0; };
     for (int32_t v = 0; v < flat_.num_ops(); ++v) {
+      if (!counts(v)) continue;
+      ++subgraphs;
       int32_t& phase = work_.phase[static_cast<size_t>(v)];
       for (const int32_t t : flat_.inputs_of(v)) {
         const int32_t u = flat_.producer(t);
-        if (u >= 0) phase = std::max(phase, work_.phase[static_cast<size_t>(u)] + (device(u) != device(v)));
+        if (counts(u)) phase = std::max(phase, work_.phase[static_cast<size_t>(u)] + (device(u) != device(v)));
       }
       for (const int32_t t : flat_.inputs_of(v)) {
         const int32_t u = flat_.producer(t);
-        if (u >= 0 && device(u) == device(v) && work_.phase[static_cast<size_t>(u)] == phase) subgraphs -= Join(u, v);
+        if (counts(u) && device(u) == device(v) && work_.phase[static_cast<size_t>(u)] == phase) {
+          subgraphs -= Join(u, v);
+        }
       }
     }
     return subgraphs;
@@ -131,7 +138,9 @@ class SerialRun {
   void RunOp(int32_t v) {
     const int32_t d = device(v);
     // Without overhead nobody needs to know where subgraphs begin.
-    if (overhead_ > 0 && work_.parent[static_cast<size_t>(v)] == v) now_ += overhead_;
+    if (overhead_ > 0 && work_.parent[static_cast<size_t>(v)] == v && weights_[static_cast<size_t>(v)] == 0) {
+      now_ += overhead_;
+    }
     for (const int32_t t : flat_.inputs_of(v)) Bring(t, d);
     const double start = now_;
     if (!starts_.empty()) starts_[static_cast<size_t>(v)] = start;
@@ -182,6 +191,7 @@ class SerialRun {
   }
 
   const FlatProblem& flat_;
+  std::span<const uint8_t> weights_;
   double overhead_;
   SerialWorkspace& work_;
   const PlanView& plan_;
@@ -198,7 +208,9 @@ class Serial : public Evaluator {
         name_(std::move(name)),
         facts_(facts),
         overhead_(facts.As<SerialFacts>()->subgraph_overhead),
-        flat_(problem, facts.io_host()) {}
+        flat_(problem, facts.io_host()) {
+    for (const OpId op : problem.graph().ops()) weights_.push_back(problem.graph().makes_constants(op) ? 1 : 0);
+  }
 
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
@@ -211,7 +223,7 @@ class Serial : public Evaluator {
 
   Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
     const bool with_memory = facts_.tracks_memory && flat_.memory_may_lack();
-    SerialRun run(flat_, overhead_, static_cast<SerialWorkspace&>(workspace), plan);
+    SerialRun run(flat_, weights_, overhead_, static_cast<SerialWorkspace&>(workspace), plan);
     Score score{.time = run.SumOfTimes()};
     if (overhead_ > 0) score.time += overhead_ * static_cast<double>(run.CountSubgraphs());
     if (score.time == kCannotRun) score.outcome = Outcome::kImpossible;
@@ -223,7 +235,7 @@ class Serial : public Evaluator {
     const std::unique_ptr<Workspace> workspace = NewWorkspace();
     Timeline timeline;
     timeline.score = ScorePlan(plan, *workspace, {});
-    SerialRun run(flat_, overhead_, static_cast<SerialWorkspace&>(*workspace), plan);
+    SerialRun run(flat_, weights_, overhead_, static_cast<SerialWorkspace&>(*workspace), plan);
     timeline.subgraphs = run.CountSubgraphs();
     Score ignored;
     const double finish = run.GoThroughTime(false, {}, &timeline, ignored);
@@ -237,6 +249,7 @@ class Serial : public Evaluator {
   EvaluatorFacts facts_;
   double overhead_;
   FlatProblem flat_;
+  std::vector<uint8_t> weights_;  // by op: it makes constants alone
 };
 
 }  // namespace

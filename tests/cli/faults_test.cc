@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -40,6 +41,158 @@ std::string Pair(const std::string& gpu_rate = "9TFLOP/s") {
          "vendor}\n"
          "  fast: {kind: gpu, memory: 1GiB, peak: {f32: " +
          gpu_rate + "}, memory_bandwidth: 90GB/s}\nlinks:\n  - {latency: 1us, bandwidth: 10GB/s}\n";
+}
+
+// --- Proofs, bounds and gates ---------------------------------------------------------------------------------------
+
+nlohmann::json Planned(const std::string& graph, const std::string& cluster, std::vector<std::string> more) {
+  std::vector<std::string> words = {"plan", kFaults + graph, "--cluster", kFaults + cluster, "--json"};
+  std::ranges::move(more, std::back_inserter(words));
+  const Outcome outcome = RunBerth(words);
+  EXPECT_LE(outcome.code, 1) << outcome.err;
+  return outcome.json();
+}
+
+// Beside a host priorities let an output leave later than any sequence can say.
+TEST(AnOrderOfAllOps, IsNoProofWhereTransfersQueueBesideAHost) {
+  const json order = Planned("queue_at_port.json", "lacking.yaml", {"--planner", "exhaustive(space=order)"});
+  const json search =
+      Planned("queue_at_port.json", "lacking.yaml", {"--planner", "annealing(order=search)", "--budget", "2000evals"});
+  EXPECT_LT(search.at("score_seconds"), order.at("score_seconds"));
+  EXPECT_FALSE(order.at("optimal"));
+  EXPECT_LE(order.at("lower_bound_seconds"), search.at("score_seconds"));
+  EXPECT_LE(Planned("queue_at_port.json", "lacking.yaml", {"--budget", "2000evals"}).at("score_seconds"),
+            search.at("score_seconds"));
+}
+
+// Equal devices differ to transfers that start by the number of their destination.
+TEST(AnOrderOfAllOps, TriesEqualDevicesApart) {
+  const auto score = [](const std::string& planner) {
+    return Planned("separate.json", "twins.yaml", {"--separate", "a,b", "--planner", planner}).at("score_seconds");
+  };
+  EXPECT_LE(score("exhaustive(space=order)"), score("exhaustive"));
+}
+
+TEST(Placeto, CountsNoWeightsSoThatNoneRuleAPlacementOut) {
+  const auto score = [](const std::string& planner) {
+    return Planned("heavy.json", "small_fast.yaml", {"--evaluator", "placeto", "--planner", planner})
+        .at("score_seconds");
+  };
+  EXPECT_EQ(score("exhaustive"), score("single"));
+}
+
+TEST(AMinimumCut, ThatCostsFarLessThanOneDeviceIsExact) {
+  const json plan = Planned("far_apart.json", "far_apart.yaml", {"--evaluator", "serial", "--planner", "mincut"});
+  EXPECT_NEAR(plan.at("score_seconds"), 8.89e-3, 1e-5);
+  EXPECT_TRUE(plan.at("optimal"));
+}
+
+TEST(ADeviceOfNoBytes, IsNotOneWithoutALimit) {
+  for (const char* planner : {"first_fit", "memory_proportional"}) {
+    EXPECT_TRUE(Planned("heavy.json", "no_memory.yaml", {"--planner", planner}).at("feasible")) << planner;
+  }
+  EXPECT_TRUE(Planned("heavy.json", "no_memory.yaml", {"--planner", "best_of(round_robin)", "--budget", "3evals"})
+                  .at("feasible"));
+}
+
+// A plan that splits a kernel is bounded by those that keep it whole.
+TEST(ABound, HoldsForPlansThatKeepAKernelWhole) {
+  const Outcome split = RunBerth({"simulate", kFaults + "one_kernel.json", "--cluster", kFaults + "slow_fast.yaml",
+                                  "--placement", "1,0,0", "--json"});
+  const json best = Planned("one_kernel.json", "slow_fast.yaml", {"--budget", "50evals"});
+  EXPECT_LE(split.json().at("lower_bound_seconds"), best.at("score_seconds"));
+}
+
+TEST(AGuessThatEntersNoTime, MovesNoGain) {
+  const Outcome outcome =
+      RunBerth({"compare", kFaults + "kernels.json", "--cluster", kFaults + "slow_fast.yaml", "--pin", "conv=gpu",
+                "--pin", "relu=cpu", "--planners", "annealing", "--budget", "2000evals", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json guesses = outcome.json().at("guesses");
+  EXPECT_EQ(guesses.at("least_gain"), guesses.at("gain"));
+  EXPECT_EQ(guesses.at("most_gain"), guesses.at("gain"));
+}
+
+TEST(AKernel, MovesAGraphInputOnce) {
+  const Outcome outcome = RunBerth({"simulate", kFaults + "swish.json", "--cluster", kFaults + "gpus.yaml",
+                                    "--placement", "0,0", "--evaluator", "parallel(io=everywhere)", "--json"});
+  EXPECT_NEAR(outcome.json().at("score_seconds"), 80e-3, 1e-5);
+}
+
+TEST(RawWeights, MakeNoSubgraphs) {
+  const Outcome outcome =
+      RunBerth({"simulate", kFaults + "raw.json", "--cluster", kFaults + "half.yaml", "--placement",
+                "0,1,1,0,1,0,1,0,0", "--evaluator", "serial(subgraph_overhead=1,io=everywhere)", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json().at("subgraphs"), 1);
+  EXPECT_NEAR(outcome.json().at("score_seconds"), 1, 0.01);
+}
+
+TEST(AScoreThatIsNeverTheSame, IsAskedForWhereAPlanIsGiven) {
+  const Folder folder;
+  ASSERT_EQ(RunBerth({"plan", kFaults + "constant.json", "--cluster", kFaults + "half.yaml", "--budget", "30evals",
+                      "-o", folder / "p.json"})
+                .code,
+            0);
+  EXPECT_EQ(RunBerth({"check", folder / "p.json", "--evaluator", "noisy(of=parallel)", "--max-latency", "1us"}).code,
+            1);
+  const Outcome given = RunBerth({"simulate", folder / "p.json", "--evaluator", "noisy(of=parallel)", "--json"});
+  EXPECT_GT(given.json().at("score_seconds"), 1e-3);
+  EXPECT_EQ(given.json().at("memory_rule"), "berth");
+}
+
+// --- Models ---------------------------------------------------------------------------------------------------------
+
+double FlopsOf(const std::string& model) {
+  const Outcome outcome = RunBerth({"inspect", kFaults + model, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.json().at("flops");
+}
+
+std::vector<int64_t> LastShapeOf(const std::string& model) {
+  const Folder folder;
+  EXPECT_EQ(RunBerth({"inspect", kFaults + model, "-o", folder / "g.json"}).code, 0);
+  return json::parse(Content(folder / "g.json")).at("ops").back().at("outputs").back().at("shape");
+}
+
+TEST(AFunction, HasItsDefaultAttributesAndTheOverloadThatIsCalled) {
+  EXPECT_THAT(LastShapeOf("function_default.onnx"), ElementsAre(4, 16));
+  EXPECT_THAT(LastShapeOf("function_overload.onnx"), ElementsAre(4, 8));
+}
+
+TEST(AModelOfBeforeOpset7, BroadcastsTheSecondOperandFromAnAxisOn) {
+  EXPECT_THAT(LastShapeOf("old_broadcast.onnx"), ElementsAre(1, 64, 1, 1));
+}
+
+TEST(AnInputOfSizeMinusOne, IsOpen) {
+  const Outcome outcome = RunBerth({"inspect", kFaults + "open_as_minus_one.onnx", "--shape", "x=2,3,8,8", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json().at("flops"), 384);
+}
+
+TEST(Attention, ThatIsPackedCountsWhatItCountsApart) {
+  EXPECT_EQ(FlopsOf("packed_groups.onnx"), FlopsOf("groups.onnx"));
+  EXPECT_NEAR(FlopsOf("packed_heads.onnx"), 10.9e6, 0.1e6);
+  EXPECT_EQ(FlopsOf("scaled_attention.xml"), 2088);
+}
+
+TEST(AnIr, CountsTheFilterOfADeformableConvolutionAndRunsWhatDrawsNumbers) {
+  EXPECT_NEAR(FlopsOf("deformable.xml"), 231.2e6, 0.1e6);
+  EXPECT_GT(FlopsOf("random.xml"), 5e5);
+}
+
+TEST(ASliceOfNothing, IsNothing) { EXPECT_THAT(LastShapeOf("slice_of_nothing.onnx"), ElementsAre(0, 4)); }
+
+TEST(ATensor, OfTooFewNumbersIsDamaged) {
+  ExpectMistake(RunBerth({"inspect", kFaults + "short_data.onnx"}), "it has 3 numbers, its shape says 4");
+}
+
+TEST(TwoOutputs, AreTwoFiles) {
+  const Folder folder;
+  ExpectMistake(RunBerth({"plan", kModel, "-o", folder / "a.svg", "--picture", folder / "a.svg"}),
+                "name another file for the picture");
+  ExpectMistake(RunBerth({"inspect", "chain(ops=4)", "--format", "bogus"}), "--format are for model files");
+  ExpectMistake(RunBerth({"cluster", "show", "cpu_gpu", "--yaml", "--json"}), "give one of them");
 }
 
 // --- Constants ------------------------------------------------------------------------------------------------------

@@ -177,8 +177,8 @@ TEST(Seeds, AnyOtherLineThatIsNoCellIsTheUsersToMend) {
   EXPECT_THAT(mistake("{\n" + line), AllOf(StartsWith(path + ":1:"), HasSubstr("take the line out")));
   EXPECT_THAT(mistake(line + "{}\n"), AllOf(StartsWith(path + ":2: "), HasSubstr("format")));
   std::string other = line;
-  other.replace(other.find("\"format\":1"), 10, "\"format\":7");
-  EXPECT_THAT(mistake(line + other), AllOf(StartsWith(path + ":2: format"), HasSubstr("knows 1 alone")));
+  other.replace(other.find("\"format\":2"), 10, "\"format\":7");
+  EXPECT_THAT(mistake(line + other), AllOf(StartsWith(path + ":2: format"), HasSubstr("knows 2 alone")));
   EXPECT_THAT(mistake(line.substr(0, line.size() - 2) + ",\"more\":1}\n"), HasSubstr("more"));
 }
 
@@ -428,8 +428,8 @@ TEST(Seeds, TablesSayWhatCellsSay) {
 
 | graph | GPUs | `gdp`, s | `human` | `metis` | `hdp` | `human` takes longer by | `hdp` takes longer by | search speed-up over `hdp` |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
-| GNMT | 2 | 0.2000 | 0.2500 | refuses | 0.2200, fails in 1 of 2 | +25.0 % |  | 3x |
-| geometric mean (of so many) |  |  |  |  |  | +25.0 % (1) |  | 3x (1) |
+| GNMT | 2 | 0.2000 | 0.2500 | refuses | 0.2200, fails in 1 of 2 | +25.0 % |  |  |
+| geometric mean (of so many) |  |  |  |  |  | +25.0 % (1) |  |  |
 
 ### All methods: inference
 

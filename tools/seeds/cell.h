@@ -59,7 +59,7 @@ struct Cell {
   int64_t evaluations = 0;        // scores that were asked for
   double seconds = 0;             // of search
   std::string ended{};            // kSearchEndNames
-  std::vector<Improvement> on{};  // the way there, each at least a thousandth below the one before
+  std::vector<Improvement> on{};  // the way there, each but the last at least a thousandth below the one before
   std::string from{};             // commit and machine
 
   // (t - b) / b.
@@ -67,7 +67,7 @@ struct Cell {
 };
 
 // What kFormat stands for grows when a result of before means something else.
-inline constexpr int kFormat = 1;
+inline constexpr int kFormat = 2;
 
 nlohmann::ordered_json ToJson(const Cell& cell);
 // Throws Error; `path` names the file in it.

@@ -57,11 +57,13 @@ void Player::Fill(Cell& cell) const {
                       .random = Random(static_cast<uint64_t>(asked.seed)),
                       .threads = 1,
                       .causes = false};
-  request.progress = [&cell, unit](const Progress& progress) {
+  std::optional<Improvement> last;
+  request.progress = [&cell, &last, unit](const Progress& progress) {
     if (!progress.best.fits()) return;
-    const Improvement now{
-        .evaluations = progress.evaluations, .seconds = progress.seconds, .time = progress.best.value() * unit};
-    if (cell.on.empty() || now.time < (1 - kStep) * cell.on.back().time) cell.on.push_back(now);
+    const double time = progress.best.value() * unit;
+    if (last && time >= last->time) return;
+    last = Improvement{.evaluations = progress.best_after, .seconds = progress.seconds, .time = time};
+    if (cell.on.empty() || time < (1 - kStep) * cell.on.back().time) cell.on.push_back(*last);
   };
   PlanResult result;
   if (asked.planner == kPublished) {
@@ -78,6 +80,7 @@ void Player::Fill(Cell& cell) const {
     }
     result = planner->MakePlan(request);
   }
+  if (last && last->time < cell.on.back().time) cell.on.push_back(*last);
   cell.seconds = result.wall_seconds;
   cell.evaluations = result.evaluations;
   cell.ended = kSearchEndNames[static_cast<size_t>(HowItEnded(request.budget, result))];

@@ -137,22 +137,25 @@ std::string Longer(std::optional<double> other, std::optional<double> time) {
 }
 
 // How many times as much one method needs for its best as another needs for one at least as good, seed by seed: the
-// median. Empty where one is not there; "never" where most seeds of `quick` do not get there.
+// median. Empty where a seed of one has no plan; "never" where at
+// most half of the seeds of `quick` get there.
 template <typename Member>
 std::string Speed(const Row& slow, const Row& quick, const Member& needed, std::vector<double>& all) {
+  if (!slow.time() || !quick.time()) return "";
   std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(slow.seeds(), quick.seeds()); ++i) {
-    const Cell &long_search = *slow.cells()[i], &search = *quick.cells()[i];
-    if (long_search.found != Found::kPlan || search.found != Found::kPlan) continue;
-    if (long_search.on.empty()) continue;
+  for (const Cell* const long_search : slow.cells()) {
+    const auto same = std::ranges::find_if(
+        quick.cells(), [&](const Cell* cell) { return cell->question.seed == long_search->question.seed; });
+    if (same == quick.cells().end() || long_search->on.empty()) continue;
     const auto there = std::ranges::find_if(
-        search.on, [&](const Improvement& each) { return each.time <= (1 + kAlike) * long_search.time; });
-    const bool reached = there != search.on.end();
-    ratios.push_back(reached ? needed(long_search.on.back()) / std::max(needed(*there), 1e-6) : 0);
+        (*same)->on, [&](const Improvement& each) { return each.time <= (1 + kAlike) * long_search->time; });
+    const bool reached = there != (*same)->on.end();
+    ratios.push_back(reached ? needed(long_search->on.back()) / std::max(needed(*there), 1e-6) : 0);
   }
   if (ratios.empty()) return "";
+  std::ranges::sort(ratios);
+  if (ratios[(ratios.size() - 1) / 2] == 0) return "never";
   const double median = Median(ratios);
-  if (median == 0) return "never";
   all.push_back(median);
   return fmt::format("{:.2g}x", median);
 }
