@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 
 #include <charconv>
+#include <limits>
 
 #include "base/error.h"
 #include "base/version.h"
@@ -82,10 +83,11 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least, uint64_t most) {
   uint64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least) {
-    throw Error("{}: '{}' is no integer from {} to 2^64 - 1", option, text, least);
+  if (text.empty() || code != std::errc() || end != text.data() + text.size() || count < least || count > most) {
+    const bool bounded = most < std::numeric_limits<uint64_t>::max();
+    throw Error("{}: '{}' is no integer from {} to {}", option, text, least,
+                bounded ? fmt::to_string(most) : "2^64 - 1");
   }
-  if (count > most) throw Error("{} {}: at most {}", option, text, most);
   return count;
 }
 

@@ -17,7 +17,7 @@ constexpr double kQuickSeconds = 8, kSeconds = 45;
 size_t ParseSplit(const std::string& text) {
   if (text.empty()) return 1;
   if (!text.starts_with("cpu:")) throw Error("--split {}: expected cpu: and a number of devices, like cpu:2", text);
-  return ParseCount("--split cpu:", text.substr(4), 1);
+  return ParseCount("--split cpu", text.substr(4), 1);
 }
 
 // "f32,bf16".
