@@ -53,7 +53,12 @@ class Calibration {
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", model));
     const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, strings);
-    strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
+    try {
+      strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
+    } catch (const Error&) {
+      if (stop_()) return;
+      throw;
+    }
     auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     const auto progress = [&](size_t done) {

@@ -30,6 +30,9 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     const std::filesystem::path beside(arguments.output.empty() ? "plan.json" : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);
+    if (profile.find('"') != std::string::npos) {
+      throw Error("{}: no cost model can name a file with a quotation mark; name the output otherwise", profile);
+    }
     runtime = OpenRuntime(catalogs, strings);
     CheckHasTwoDevices(runtime->setup->problem->cluster());
     strings.costs = ProfileToFile(*runtime, kProfileRuns, profile, stop);

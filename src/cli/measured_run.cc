@@ -254,6 +254,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
   json["outputs_equal"] = measured.outputs ? Json(measured.outputs->equal) : Json();
   json["output_difference"] = measured.outputs ? Json(measured.outputs->largest_difference) : Json();
   json["output_tolerance"] = measured.outputs ? Json(measured.outputs->tolerance) : Json();
+  json["not_compared_because"] = measured.no_reference.empty() ? Json() : Json(measured.no_reference);
   json["finite_share"] = measured.outputs ? Json(measured.outputs->finite) : Json();
   json["run_seconds"] = measured.seconds;
   json["stolen_share"] = measured.stolen;

@@ -1,6 +1,7 @@
 #include "cli/planning.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/file.h"
 #include "cli/console.h"
@@ -60,7 +61,8 @@ std::string HintLines(const Problem& problem) {
 
 void CheckPicture(const std::string& path, const std::string& other) {
   if (path.empty()) return;
-  if (!other.empty() && FollowLinks(path) == FollowLinks(other)) {
+  const auto place = [](const std::string& name) { return std::filesystem::weakly_canonical(FollowLinks(name)); };
+  if (!other.empty() && place(path) == place(other)) {
     throw Error("{}: two things are to be written to it; name another file for the picture", path);
   }
   PictureFormatOf(path);

@@ -72,7 +72,7 @@ std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path
 }
 
 std::string ProfileCosts(const std::string& path) {
-  const bool plain = path.find_first_of(" ,()=\"") == std::string::npos;
+  const bool plain = path.find_first_of(",()[]= \t") == std::string::npos;
   return plain ? fmt::format("profile(file={})", path) : fmt::format("profile(file=\"{}\")", path);
 }
 

@@ -124,7 +124,10 @@ std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Op
   std::vector<Measurement> measurements = RunTogether(ways, options);
   const auto stopped = [&] { return options.stop && options.stop(); };
   if (worker_->alive() || ways.size() == 1) return measurements;
-  const Options once{.rounds = 1, .limit = options.limit / static_cast<double>(ways.size()), .stop = options.stop};
+  const Options once{.rounds = 1,
+                     .compare = options.compare,
+                     .limit = options.limit / static_cast<double>(ways.size()),
+                     .stop = options.stop};
   std::vector<RunWay> rest;
   std::vector<size_t> place;
   for (size_t way = 0; way < ways.size() && !stopped(); ++way) {
@@ -136,8 +139,17 @@ std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Op
       measurements[way] = std::move(alone);
     }
   }
-  if (stopped() || rest.empty() || rest.size() == ways.size()) return measurements;
-  std::vector<Measurement> again = RunTogether(rest, options);
+  if (stopped()) return measurements;
+  // Where each survives by itself, together they are too much.
+  const size_t together = rest.size() == ways.size() ? 1 : rest.size();
+  std::vector<Measurement> again;
+  for (size_t first = 0; first < rest.size() && !stopped(); first += together) {
+    std::ranges::move(RunTogether({rest.begin() + static_cast<ptrdiff_t>(first),
+                                   rest.begin() + static_cast<ptrdiff_t>(first + together)},
+                                  options),
+                      std::back_inserter(again));
+  }
+  if (again.size() < rest.size()) return measurements;
   for (size_t i = 0; i < rest.size(); ++i) measurements[place[i]] = std::move(again[i]);
   return measurements;
 }

@@ -103,7 +103,8 @@ class OpenVino {
     StopCheck stop{};
   };
   // The ways take turns, a run each per round, so that what else the machine does meets all of them. Where one of them
-  // ends or blocks the process, each is tried by itself, and those that do not do so run again together.
+  // ends or blocks the process, each is tried by itself, and those that do not do so run again together; one by one
+  // where none does.
   std::vector<Measurement> Run(const std::vector<RunWay>& ways, const Options& options);
   // The whole model on each of these devices, with counters. The devices take turns, as ways do: a machine's speed
   // changes from minute to minute, and devices that are measured one after another would seem to differ.

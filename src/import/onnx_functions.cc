@@ -41,7 +41,7 @@ class Inliner {
   }
 
  private:
-  // Fields that are younger than the library's description of the format, which keeps them unread.
+  // Fields that may be younger than the library's description of the format, which then keeps them unread.
   static constexpr int kFunctionAttributes = 11, kFunctionOverload = 13, kNodeOverload = 8;
 
   using Key = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
@@ -50,8 +50,16 @@ class Inliner {
     std::vector<AttributeProto> defaults;  // of attributes that a call leaves out
   };
 
-  template <typename Visit>  // visit(the bytes of the field)
-  static void ForEachUnread(const google::protobuf::Message& message, int number, const Visit& visit) {
+  template <typename Visit>  // visit(the bytes of the field), of a text or of messages
+  static void ForEach(const google::protobuf::Message& message, int number, const Visit& visit) {
+    if (const auto* known = message.GetDescriptor()->FindFieldByNumber(number)) {
+      const auto* reflection = message.GetReflection();
+      if (!known->is_repeated()) visit(reflection->GetString(message, known));
+      for (int i = 0; known->is_repeated() && i < reflection->FieldSize(message, known); ++i) {
+        visit(reflection->GetRepeatedMessage(message, known, i).SerializeAsString());
+      }
+      return;
+    }
     const auto& fields = message.GetReflection()->GetUnknownFields(message);
     for (int i = 0; i < fields.field_count(); ++i) {
       const auto& field = fields.field(i);
@@ -63,13 +71,13 @@ class Inliner {
 
   static std::string Text(const google::protobuf::Message& message, int number) {
     std::string text;
-    ForEachUnread(message, number, [&](const std::string& bytes) { text = bytes; });
+    ForEach(message, number, [&](const std::string& bytes) { text = bytes; });
     return text;
   }
 
   std::vector<AttributeProto> DefaultsOf(const FunctionProto& function) const {
     std::vector<AttributeProto> defaults;
-    ForEachUnread(function, kFunctionAttributes, [&](const std::string& bytes) {
+    ForEach(function, kFunctionAttributes, [&](const std::string& bytes) {
       if (!defaults.emplace_back().ParseFromString(bytes)) {
         throw Error("{}: function '{}' has a default that is no attribute", path_, function.name());
       }

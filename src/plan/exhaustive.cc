@@ -199,7 +199,7 @@ class Enumeration {
   // whole run.
   bool WeightsFit(size_t count) {
     const EvaluatorFacts& facts = search_.evaluator().facts();
-    if (!facts.tracks_memory || facts.Is<PlacetoFacts>()) return true;
+    if (!facts.tracks_memory || MemoryRule(facts) == "placeto") return true;
     const Problem& problem = search_.problem();
     for (const DeviceId device : problem.cluster().ids()) {
       int64_t left = problem.memory_limit(device);

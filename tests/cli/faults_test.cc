@@ -79,6 +79,9 @@ TEST(Placeto, CountsNoWeightsSoThatNoneRuleAPlacementOut) {
         .at("score_seconds");
   };
   EXPECT_EQ(score("exhaustive"), score("single"));
+  const json noisy =
+      Planned("heavy.json", "small_fast.yaml", {"--evaluator", "noisy(of=placeto)", "--planner", "exhaustive"});
+  EXPECT_LT(noisy.at("score_seconds"), 1e-3);
 }
 
 TEST(AMinimumCut, ThatCostsFarLessThanOneDeviceIsExact) {
@@ -190,6 +193,8 @@ TEST(ATensor, OfTooFewNumbersIsDamaged) {
 TEST(TwoOutputs, AreTwoFiles) {
   const Folder folder;
   ExpectMistake(RunBerth({"plan", kModel, "-o", folder / "a.svg", "--picture", folder / "a.svg"}),
+                "name another file for the picture");
+  ExpectMistake(RunBerth({"plan", kModel, "-o", folder / "a.svg", "--picture", folder / "./a.svg"}),
                 "name another file for the picture");
   ExpectMistake(RunBerth({"inspect", "chain(ops=4)", "--format", "bogus"}), "--format are for model files");
   ExpectMistake(RunBerth({"cluster", "show", "cpu_gpu", "--yaml", "--json"}), "give one of them");

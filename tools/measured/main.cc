@@ -63,7 +63,7 @@ std::string Off(const RunRow& row) {
 }
 
 std::string Outputs(const Measurement& measurement) {
-  if (!measurement.outputs) return "not run";
+  if (!measurement.outputs) return measurement.error.empty() ? "not compared" : "not run";
   return fmt::format("{}, {:.1e}", measurement.outputs->equal ? "equal" : "NOT EQUAL",
                      measurement.outputs->largest_difference);
 }
