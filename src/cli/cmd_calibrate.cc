@@ -41,35 +41,16 @@ class Calibration {
         seed_(ParseCount("--seed", arguments.seed, 0)) {}
 
   // Throws Error where nothing could be fitted to this model, so that nobody waits for the others first.
-  void Check(const std::string& model, const std::string& cluster) const {
-    const Setup setup = MakeSetup(catalogs_, {.model = model, .cluster = cluster});
-    CheckHasTwoDevices(setup.problem->cluster());
-    ModelQuestion(setup.problem->graph(), ModelFile(model));
+  void Read(const std::string& model, const std::string& cluster) {
+    auto setup = std::make_shared<const Setup>(MakeSetup(catalogs_, {.model = model, .cluster = cluster}));
+    CheckHasTwoDevices(setup->problem->cluster());
+    ModelQuestion(setup->problem->graph(), ModelFile(model));
+    setups_.push_back(std::move(setup));
   }
 
-  void Add(const std::string& model, const std::string& cluster) {
-    if (stop_()) return;
-    ProblemStrings strings = {.model = model, .cluster = cluster};
-    const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
-    progress_.Show(fmt::format("{}: measuring its ops", model));
-    const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, strings);
-    try {
-      strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
-    } catch (const Error&) {
-      if (stop_()) return;
-      throw;
-    }
-    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
-    const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
-    const auto progress = [&](size_t done) {
-      progress_.Show(fmt::format("{}: plan {} of {}", model, done, plans.size()));
-    };
-    CalibratedModel one{.name = model, .runs = runner->Run(plans, runs_, stop_, progress)};
-    for (size_t k = 0; k < one.runs.size(); ++k) {
-      if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
-    }
-    models_.push_back(std::move(one));
-    runners_.push_back(std::move(runner));
+  // Each model that was read.
+  void Measure() {
+    for (const std::shared_ptr<const Setup>& setup : setups_) Measure(setup);
   }
 
   // The cluster with what was found.
@@ -103,6 +84,31 @@ class Calibration {
   }
 
  private:
+  void Measure(const std::shared_ptr<const Setup>& setup) {
+    if (stop_()) return;
+    ProblemStrings strings = {.model = setup->strings.model, .cluster = setup->strings.cluster};
+    const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
+    progress_.Show(fmt::format("{}: measuring its ops", strings.model));
+    const auto runtime = std::make_shared<Runtime>(setup);
+    try {
+      strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
+    } catch (const Error&) {
+      if (stop_()) return;
+      throw;
+    }
+    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
+    const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
+    const auto progress = [&](size_t done) {
+      progress_.Show(fmt::format("{}: plan {} of {}", strings.model, done, plans.size()));
+    };
+    CalibratedModel one{.name = strings.model, .runs = runner->Run(plans, runs_, stop_, progress)};
+    for (size_t k = 0; k < one.runs.size(); ++k) {
+      if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
+    }
+    models_.push_back(std::move(one));
+    runners_.push_back(std::move(runner));
+  }
+
   std::string WhyNone() const {
     for (const CalibratedModel& one : models_) {
       for (const PlanRun& run : one.runs) {
@@ -121,6 +127,7 @@ class Calibration {
   ProgressLine progress_;
   CutFit fit_;
   CutCosts costs_;
+  std::vector<std::shared_ptr<const Setup>> setups_;
   std::vector<CalibratedModel> models_;
   std::vector<std::unique_ptr<PlanRunner>> runners_;
 };
@@ -134,8 +141,8 @@ std::string RateOf(double seconds_per_byte) {
 int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   Calibration calibration(catalogs, arguments);
-  for (const std::string& model : arguments.models) calibration.Check(model, arguments.cluster);
-  for (const std::string& model : arguments.models) calibration.Add(model, arguments.cluster);
+  for (const std::string& model : arguments.models) calibration.Read(model, arguments.cluster);
+  calibration.Measure();
   const Cluster cluster = calibration.Finish();
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));
 

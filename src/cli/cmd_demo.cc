@@ -211,10 +211,10 @@ int Demo(const Catalogs& catalogs) {
       Rule(++number, "Where splitting a model pays, and where one device is best") + Overview(catalogs, cancelled) +
       "\n" +
       Wrap(
-          "All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a "
-          "minimum cut proves these times optimal. At once: both work (the evaluator parallel(contention=ports)); "
-          "this is the best plan that auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule (one device, "
-          "one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
+          "All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a minimum "
+          "cut proves these times optimal. At once: both work (the evaluator parallel(contention=ports)); this is the "
+          "best plan that auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule "
+          "(one device, one cut through the model, an expert's layout); no plan has a larger gain than the last column.") +
       "\n");
   if (cancelled->load()) return 0;
   Print(Rule(++number, "On this machine: predicted beside measured") + MeasuredPage(catalogs, cancelled) +

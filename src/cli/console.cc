@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
@@ -64,8 +64,8 @@ void Warn(std::string_view text) { PrintError(fmt::format("berth: warning: {}\n"
 
 void CheckWritable(const std::string& path) {
   if (path.empty()) return;
-  struct stat status{};
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) {
     throw Error("{}: is a directory; name a file in it", path);
   }
   const std::string replaced = FollowLinks(path);

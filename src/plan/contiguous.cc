@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace berth {
@@ -12,6 +13,21 @@ constexpr double kSlack = 0.15;
 constexpr double kAsFast = 1.1;
 
 }  // namespace
+
+std::vector<double> MemoryOfEach(const Problem& problem, std::span<const DeviceId> devices) {
+  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+  double most = 1;
+  for (const DeviceId device : devices) {
+    const int64_t limit = problem.memory_limit(device);
+    if (limit != kUnlimited) most = std::max(most, static_cast<double>(limit));
+  }
+  std::vector<double> memory;
+  for (const DeviceId device : devices) {
+    const int64_t limit = problem.memory_limit(device);
+    memory.push_back(limit == kUnlimited ? most : static_cast<double>(limit));
+  }
+  return memory;
+}
 
 double TimeOfAll(const Problem& problem, DeviceId device) {
   double sum = 0;

@@ -45,6 +45,8 @@ class Contiguous {
 
 // Of all ops on the device, those that it cannot run as on the slowest that can; the problem's unit.
 double TimeOfAll(const Problem& problem, DeviceId device);
+// Bytes of memory of each; those without a limit count as the largest of the others, or all as one byte.
+std::vector<double> MemoryOfEach(const Problem& problem, std::span<const DeviceId> devices);
 // The devices that can run most, fastest first: by the time of all ops that they can run, of equals by number.
 std::vector<DeviceId> DevicesBySpeed(const Problem& problem);
 // Those as fast as the fastest, nearly, by number.

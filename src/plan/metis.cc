@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "placement/search.h"
+#include "plan/contiguous.h"
 #include "plan/named_planner.h"
 #include "plan/partition_graph.h"
 #include "plan/planners.h"
@@ -68,22 +69,9 @@ class MetisPlanner : public Partitioner {
   }
 
  private:
-  // Devices without a limit count as the largest of the others, or as one another.
   static std::vector<double> MemoryShares(const Problem& problem, const std::vector<DeviceId>& devices) {
-    constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-    double most = 1;
-    for (const DeviceId device : devices) {
-      if (const int64_t limit = problem.memory_limit(device); limit != kUnlimited) {
-        most = std::max(most, static_cast<double>(limit));
-      }
-    }
-    std::vector<double> shares;
-    double sum = 0;
-    for (const DeviceId device : devices) {
-      const int64_t limit = problem.memory_limit(device);
-      shares.push_back(limit == kUnlimited ? most : static_cast<double>(limit));
-      sum += shares.back();
-    }
+    std::vector<double> shares = MemoryOfEach(problem, devices);
+    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
     // METIS wants a little for each, also for a device without any memory.
     constexpr double kLeast = 1e-6;
     for (double& share : shares) share = std::max(kLeast, share / std::max(sum, 1e-300));

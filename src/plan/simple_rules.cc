@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -39,11 +38,7 @@ double MemoryOf(const Problem& problem, DeviceId device) {
 // "balanced"; llama.cpp's tensor split). Devices of unlimited memory count as the largest of the others.
 std::vector<DeviceId> MemoryProportional(const Problem& problem, const Contiguous& contiguous) {
   const std::vector<DeviceId> devices = DevicesBySpeed(problem);
-  std::vector<double> share;
-  for (const DeviceId device : devices) share.push_back(MemoryOf(problem, device));
-  double most = 1;
-  for (const double each : share) most = std::isfinite(each) ? std::max(most, each) : most;
-  for (double& each : share) each = std::min(each, most);
+  const std::vector<double> share = MemoryOfEach(problem, devices);
   const std::vector<double> bytes = contiguous.Sums([&](OpId op) { return BytesOf(problem.graph(), op); });
   return contiguous.Parts(devices, bytes, share, Cuts::kLayers);
 }

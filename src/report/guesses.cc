@@ -130,15 +130,14 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
     if (scope.cuts) {
       finder.Add("part_overhead", name, alike, device.part_overhead, kCalibrate,
                  [d](auto& devices, auto&) -> Quantity& { return devices[d].part_overhead; });
-      for (const auto& [op_class, rate] : device.cut_read) {
-        finder.Add(
-            "cut_read " + op_class, name, alike, rate, kCalibrate,
-            [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].cut_read.find(op_class)->second; });
-      }
-      for (const auto& [op_class, rate] : device.cut_write) {
-        finder.Add(
-            "cut_write " + op_class, name, alike, rate, kCalibrate,
-            [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].cut_write.find(op_class)->second; });
+      for (const auto& [what, rates] :
+           {std::pair("cut_read ", &Device::cut_read), {"cut_write ", &Device::cut_write}}) {
+        for (const auto& [op_class, rate] : device.*rates) {
+          finder.Add(what + op_class, name, alike, rate, kCalibrate,
+                     [d, rates, op_class](auto& devices, auto&) -> Quantity& {
+                       return (devices[d].*rates).find(op_class)->second;
+                     });
+        }
       }
     }
     if (!scope.energy) continue;

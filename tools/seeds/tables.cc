@@ -137,8 +137,7 @@ std::string Longer(std::optional<double> other, std::optional<double> time) {
 }
 
 // How many times as much one method needs for its best as another needs for one at least as good, seed by seed: the
-// median. Empty where a seed of one has no plan; "never" where at
-// most half of the seeds of `quick` get there.
+// median. Empty where a seed of one has no plan; "never" where at most half of the seeds of `quick` get there.
 template <typename Member>
 std::string Speed(const Row& slow, const Row& quick, const Member& needed, std::vector<double>& all) {
   if (!slow.time() || !quick.time()) return "";
