@@ -186,7 +186,7 @@ TEST(Gdp, DrawsEveryPlacementOnceAndAnswersWithTheBest) {
   EXPECT_EQ(drawn.size(), 40U) << "of 64";
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(drawn.size(), 64U);
-  EXPECT_EQ(learner.Greedy(0).cost, best * problem.seconds_per_unit());
+  EXPECT_EQ(learner.Greedy(0, 1).cost, best * problem.seconds_per_unit());
 }
 
 // The optimum of 64 placements of which the odds alone would not draw enough: made of the best ones so far, with a
@@ -208,7 +208,7 @@ TEST(Gdp, FindsTheOptimumNearTheBestAndLearnsIt) {
         Gdp(fmt::format("{},near=0.75,rollouts=8,epochs=2,restart_every=0,learning_rate=0.005", kSmall)), {*evaluator},
         Random(seed), 30);
     for (int i = 0; i < 30; ++i) learner.Update(1'000'000, 1);
-    optimal += learner.Greedy(0).cost < least * problem.seconds_per_unit() * (1 + 1e-9) ? 1 : 0;
+    optimal += learner.Greedy(0, 1).cost < least * problem.seconds_per_unit() * (1 + 1e-9) ? 1 : 0;
   }
   EXPECT_GE(optimal, 3) << "of 4";
 }
@@ -229,7 +229,7 @@ TEST(Gdp, GoesOnFromACheckpointInItsSecondRound) {
   after.Load(path, false);
   for (int i = 4; i < 9; ++i) resumed.push_back(after.Update(1'000'000, 1)->mean_cost);
   EXPECT_EQ(resumed, expected);
-  EXPECT_EQ(after.Greedy(0).cost, unbroken.Greedy(0).cost);
+  EXPECT_EQ(after.Greedy(0, 1).cost, unbroken.Greedy(0, 1).cost);
 }
 
 // Of what it answers with: the first placement is that of each op alone, in the last one layers stay together, and the
@@ -250,7 +250,7 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
     });
     testing::OpenLearner alone(Gdp(fmt::format("{},coupled=false", kSmall)), {evaluator}, Random(seed), 1),
         together(Gdp(kSmall), {evaluator}, Random(seed), 1);
-    const double of_ops = alone.Greedy(0).cost, best = together.Greedy(0).cost;
+    const double of_ops = alone.Greedy(0, 1).cost, best = together.Greedy(0, 1).cost;
     ASSERT_EQ(asked.size(), 4U);
     EXPECT_EQ(asked[1], asked[0]);
     EXPECT_EQ(best, std::min({asked[1].second, asked[2].second, asked[3].second}) * problem.seconds_per_unit());
@@ -270,7 +270,7 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
     }
     // Within fewer evaluations it asks for fewer.
     asked.clear();
-    const double of_two = together.Greedy(0, 2).cost;
+    const double of_two = together.Greedy(0, 1, 2).cost;
     ASSERT_EQ(asked.size(), 2U);
     EXPECT_EQ(of_two, std::min(asked[0].second, asked[1].second) * problem.seconds_per_unit());
   }

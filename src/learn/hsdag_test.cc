@@ -408,7 +408,7 @@ TEST(Hsdag, AnswersWithWhatManyOpsMustDoTogether) {
   const auto evaluator = testing::EvaluatorNamed("serial(io=everywhere)", RegisterSerial, problem);
   testing::OpenLearner learner(testing::MethodNamed("hsdag(hidden=16,colocation=none)"), {*evaluator}, Random(1), 8);
   for (int i = 0; i < 8; ++i) learner.Update(1'000'000, 1);
-  EXPECT_EQ(learner.Greedy(0).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
+  EXPECT_EQ(learner.Greedy(0, 1).result.plan.device, std::vector<DeviceId>(16, DeviceId{1}));
 }
 
 TEST(Hsdag, KeepsToAnyBudget) {

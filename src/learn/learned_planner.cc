@@ -78,7 +78,7 @@ class LearnedPlanner : public Planner {
     if (!search.Done()) {
       // Without a plan it must not be stopped.
       const Learner::Answer answer =
-          learner.Greedy(0, search.evaluations_left(), search.has_best() ? stop : StopCheck());
+          learner.Greedy(0, threads, search.evaluations_left(), search.has_best() ? stop : StopCheck());
       const Score& score = answer.result.score;
       const std::string failure = answer.result.failure.empty() ? "it was stopped" : answer.result.failure;
       if (!answer.result.plan.device.empty()) {

@@ -297,8 +297,8 @@ void Learner::AdoptDropped() {
   for (const auto& [index, found] : std::exchange(dropped_, {})) cases_[index].search->Adopt(found);
 }
 
-Learner::Answer Learner::Greedy(size_t index, int64_t most, const StopCheck& stop) {
-  Play play = player_.PlayGreedily(index, most, random_, stop);
+Learner::Answer Learner::Greedy(size_t index, int64_t threads, int64_t most, const StopCheck& stop) {
+  Play play = player_.PlayGreedily(index, most, threads, random_, stop);
   Answer answer{.cost = std::numeric_limits<double>::infinity(), .result = std::move(play.found)};
   for (const auto& episode : play.episodes) {
     if (episode->cost.empty() || std::isnan(episode->cost.back())) continue;  // stopped before it asked
@@ -310,10 +310,10 @@ Learner::Answer Learner::Greedy(size_t index, int64_t most, const StopCheck& sto
   return answer;
 }
 
-double Learner::GreedyCost() {
+double Learner::GreedyCost(int64_t threads) {
   double logarithms = 0;
   for (size_t i = 0; i < cases_.size(); ++i) {
-    logarithms += std::log(Greedy(i).cost / cases_[i].problem().seconds_per_unit() / Scale(i));
+    logarithms += std::log(Greedy(i, threads).cost / cases_[i].problem().seconds_per_unit() / Scale(i));
   }
   return std::exp(logarithms / static_cast<double>(cases_.size()));
 }

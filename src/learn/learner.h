@@ -53,10 +53,11 @@ class Learner {
     double cost = 0;      // in seconds, penalty for memory included; infinity where it failed
     PlanResult result{};  // no plan where it failed
   };
-  Answer Greedy(size_t index, int64_t most = std::numeric_limits<int64_t>::max(), const StopCheck& stop = {});
+  Answer Greedy(size_t index, int64_t threads, int64_t most = std::numeric_limits<int64_t>::max(),
+                const StopCheck& stop = {});
   int64_t greedy_evaluations(size_t index) const { return player_.greedy_evaluations(index); }
   // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost.
-  double GreedyCost();
+  double GreedyCost(int64_t threads);
 
   int64_t updates() const { return state_.updates; }
   int64_t evaluations() const { return state_.evaluations; }

@@ -84,9 +84,9 @@ TEST_F(LearnerTest, FindsTheObviousAnswerOfAChain) {
   const Problem problem = FastSecond(6);
   const auto evaluator = Parallel(problem);
   testing::OpenLearner learner(SmallPlaceto(), {*evaluator}, Random(1), 40);
-  const double before = learner.Greedy(0).cost;
+  const double before = learner.Greedy(0, 1).cost;
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
-  const double after = learner.Greedy(0).cost;
+  const double after = learner.Greedy(0, 1).cost;
   EXPECT_EQ(after, 6) << "all on device 1; it was " << before << " at first";
   EXPECT_LE(after, before);
   const PlanResult found = learner.search(0).Found();
@@ -103,7 +103,7 @@ TEST_F(LearnerTest, LearnsFromTheEndAlone) {
   testing::OpenLearner learner(method, {*evaluator}, Random(1), 80);
   EXPECT_EQ(learner.evaluations_per_update(), 6);
   for (int i = 0; i < 80; ++i) learner.Update(1'000'000, 1);
-  EXPECT_EQ(learner.Greedy(0).cost, 6);
+  EXPECT_EQ(learner.Greedy(0, 1).cost, 6);
 }
 
 TEST_F(LearnerTest, GivesTheSameNumbersOnAnyNumberOfThreads) {
@@ -144,7 +144,7 @@ TEST_F(LearnerTest, GivesTheSameBytesOnAnyNumberOfRanks) {
       const auto mistakes = testing::RunRanks(count, [&](Ranks& ranks) {
         testing::OpenLearner learner(method, cases, Random(1), 4, &ranks);
         for (int i = 0; i < 4; ++i) learner.Update(1'000'000, 1 + ranks.rank());
-        learner.GreedyCost();
+        learner.GreedyCost(1 + ranks.rank());
         learner.Save(Path(fmt::format("rank{}", ranks.rank())));
       });
       EXPECT_THAT(mistakes, ::testing::Each(::testing::IsEmpty())) << method.name;
@@ -290,7 +290,7 @@ TEST_F(LearnerTest, LearnsFromANoisyEvaluatorThatFails) {
   method.scoring = {.runs = 10, .kept = 5};
   testing::OpenLearner learner(method, {evaluator}, Random(1), 40);
   for (int i = 0; i < 40; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
-  const PlanResult found = learner.Greedy(0).result;
+  const PlanResult found = learner.Greedy(0, 1).result;
   EXPECT_EQ(found.plan.device, std::vector<DeviceId>(5, DeviceId{1}));
 }
 
@@ -329,7 +329,7 @@ TEST_F(LearnerTest, HasNoAnswerWhereThatHasNoScore) {
   const Problem problem = FastSecond(3);
   const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
   testing::OpenLearner learner(SmallPlaceto(), {evaluator}, Random(1), 4);
-  const Learner::Answer answer = learner.Greedy(0);
+  const Learner::Answer answer = learner.Greedy(0, 1);
   EXPECT_EQ(answer.cost, std::numeric_limits<double>::infinity());
   EXPECT_TRUE(answer.result.plan.device.empty());
   EXPECT_EQ(answer.result.failure, "no device answers");
@@ -416,7 +416,9 @@ TEST_F(LearnerTest, RefusesACheckpointWhoseContentIsFalse) {
   }
   EXPECT_GT(refused, 5);
   EXPECT_THAT(error([](Checkpoint& c) { c.meta = nlohmann::json::array(); }), HasSubstr("expected an object"));
-  EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"][0]["device"] = {0, 1, 2}; }),
+  EXPECT_THAT(error([](Checkpoint& c) {
+                c.meta["found"][0]["device"] = {0, 1, 2};
+              }),
               HasSubstr("none of the 2 devices"));
   EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"][0]["device"] = {0, 1}; }), HasSubstr("found[0].device"));
   EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"].clear(); }), HasSubstr("found: expected 1 entries"));
@@ -490,7 +492,7 @@ TEST_F(LearnerTest, AnUntrainedTwinDrawsWhatARateOfNextToNothingDraws) {
         points.emplace_back(point.mean_cost, point.best_cost);
         EXPECT_GT(point.entropy, 0) << name;
       }
-      points.emplace_back(learner.Greedy(0).cost, 0);
+      points.emplace_back(learner.Greedy(0, 1).cost, 0);
       return points;
     };
     EXPECT_EQ(curve("learning_rate=0"), curve("learning_rate=1e-30")) << name;

@@ -149,7 +149,8 @@ Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_
   return {.all = std::move(plays), .stopped = stopped};
 }
 
-Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const {
+Play Player::PlayGreedily(size_t index, int64_t evaluations, int64_t threads, const Random& random,
+                          const StopCheck& stop) const {
   const LearnCase& of = cases_[index];
   const int64_t most = std::min(greedy_evaluations(index), evaluations);
   const Lease lease = of.search->Lend(most);
@@ -160,7 +161,7 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
     return play;
   }
   const std::unique_ptr<Workspace> workspace = of.scoring->NewWorkspace();
-  const std::unique_ptr<Search> search = Borrow(of, lease, random, *workspace, 1, stop);
+  const std::unique_ptr<Search> search = Borrow(of, lease, random, *workspace, threads, stop);
   UseOneThread();
   for (int64_t way = 0; way < policy_.ways() && search->evaluations() < most; ++way) {
     std::vector<Random> randoms{random.Fork(0, 1)};
@@ -171,6 +172,7 @@ Play Player::PlayGreedily(size_t index, int64_t evaluations, const Random& rando
                       .memory_penalty = method_.scoring.memory_penalty,
                       .cause = cause_,
                       .way = way,
+                      .threads = threads,
                       .stop = stop});
     play.episodes.push_back(std::move(episodes[0]));
   }

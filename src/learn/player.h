@@ -69,7 +69,8 @@ class Player {
   Plays PlayUpdate(int64_t update, int64_t round, double share, int64_t evaluations, int64_t threads,
                    const Random& random, const StopCheck& stop);
   // One episode of the likeliest decisions for each way to play, within so many evaluations. Rank 0 plays it.
-  Play PlayGreedily(size_t index, int64_t evaluations, const Random& random, const StopCheck& stop) const;
+  Play PlayGreedily(size_t index, int64_t evaluations, int64_t threads, const Random& random,
+                    const StopCheck& stop) const;
 
  private:
   std::unique_ptr<Search> Borrow(const LearnCase& of, const Lease& lease, const Random& random, Workspace& workspace,

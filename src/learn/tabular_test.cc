@@ -144,7 +144,7 @@ TEST(Tabular, AnswersWithTheBestItDrewWhereItImitatesThat) {
     testing::OpenLearner learner(Tabular(parameters), {*evaluator}, Random(1), 40);
     double drawn = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 40; ++i) drawn = std::min(drawn, learner.Update(1'000'000, 1)->best_cost);
-    return learner.Greedy(0).cost / drawn;
+    return learner.Greedy(0, 1).cost / drawn;
   };
   EXPECT_LE(play("memory=1,imitation=20,learning_rate=0.3"), 1);
   EXPECT_GT(play("memory=1,imitation=20,learning_rate=0"), 1);

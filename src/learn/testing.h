@@ -98,7 +98,7 @@ inline std::vector<double> CostsOfTraining(const Method& method, const Evaluator
   OpenLearner learner(method, {evaluator}, random, updates);
   std::vector<double> costs;
   for (int64_t i = 0; i < updates; ++i) costs.push_back(learner.Update(1'000'000, threads)->mean_cost);
-  costs.push_back(learner.Greedy(0).cost);
+  costs.push_back(learner.Greedy(0, threads).cost);
   return costs;
 }
 

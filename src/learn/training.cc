@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -254,12 +255,23 @@ class RunFolder {
   std::FILE* curve_ = nullptr;
 };
 
+// For learning on all cases at once.
+int64_t ThreadsFor(std::span<const TrainingCase> cases, int64_t threads) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const TrainingCase& each : cases) least = std::min(least, ThreadsFor(each.evaluator, threads));
+  return least;
+}
+
 // The training itself.
 class Run {
  public:
   // `name`: of what learns.
   Run(const TrainingRequest& request, std::string name, Learner& learner, const Json& config, Ranks& ranks)
-      : request_(request), name_(std::move(name)), learner_(learner), ranks_(ranks) {
+      : request_(request),
+        name_(std::move(name)),
+        learner_(learner),
+        ranks_(ranks),
+        threads_(ThreadsFor(request.cases, request.threads)) {
     if (ranks.first()) folder_.emplace(request, config);
     if (ranks_.Any(request.resume && folder_ && folder_->Has("last"))) learner_.Load(Path("last"), false);
     if (!folder_) return;
@@ -296,7 +308,7 @@ class Run {
       CurvePoint point = *updated;
       ended = over();
       const bool due = ended || point.update % request_.checkpoint_every == 0;
-      if (due && left() > 0) point.greedy_cost = learner_.GreedyCost();
+      if (due && left() > 0) point.greedy_cost = learner_.GreedyCost(threads_);
       ended = ended || over();
       curve_.push_back(point);
       if (folder_) folder_->Append(point);
@@ -319,7 +331,7 @@ class Run {
   std::string Path(std::string_view name) const { return fmt::format("{}/{}", request_.folder, name); }
 
   std::optional<CurvePoint> Update(int64_t evaluations, const std::function<bool()>& stop) {
-    const std::optional<CurvePoint> point = learner_.Update(evaluations, Threads(), stop);
+    const std::optional<CurvePoint> point = learner_.Update(evaluations, threads_, stop);
     if (point && point->diverged) {
       throw Error(
           "{}: training diverged in update {}: the loss or the policy is not finite; {}; a smaller learning_rate "
@@ -329,15 +341,6 @@ class Run {
                                           : "there was no checkpoint yet");
     }
     return point;
-  }
-
-  // All cases are asked at once.
-  int64_t Threads() const {
-    int64_t threads = std::numeric_limits<int64_t>::max();
-    for (const TrainingCase& each : request_.cases) {
-      threads = std::min(threads, ThreadsFor(each.evaluator, request_.threads));
-    }
-    return threads;
   }
 
   void SaveLast() {
@@ -357,18 +360,19 @@ class Run {
   const std::string name_;
   Learner& learner_;
   Ranks& ranks_;
+  const int64_t threads_;
   std::optional<RunFolder> folder_{};  // of rank 0
   std::vector<CurvePoint> curve_;
   double best_cost_ = std::numeric_limits<double>::infinity();
   int64_t best_update_ = 0;
 };
 
-std::vector<TrainedCase> Answers(Learner& learner) {
+std::vector<TrainedCase> Answers(Learner& learner, int64_t threads) {
   std::vector<TrainedCase> answers;
   for (size_t i = 0; i < learner.num_cases(); ++i) {
     TrainedCase answer{.first_cost = learner.first_cost(i), .best = learner.search(i).Found()};
     if (!answer.best.plan.device.empty()) answer.best.plan.SetCause("drawn in training");
-    Learner::Answer greedy = learner.Greedy(i);
+    Learner::Answer greedy = learner.Greedy(i, threads);
     answer.greedy_cost = greedy.cost;
     answer.greedy = std::move(greedy.result);
     answers.push_back(std::move(answer));
@@ -444,10 +448,10 @@ TrainingResult Train(const TrainingRequest& request) {
   result.evaluations = learner.evaluations();
   result.best_update = run.best_update();
   learner.Load(run.answer(), true);
-  result.cases = Answers(learner);
+  result.cases = Answers(learner, ThreadsFor(request.cases, request.threads));
   if (tester) {
     tester->Load(run.answer(), true);
-    result.tests = Answers(*tester);
+    result.tests = Answers(*tester, ThreadsFor(request.tests, request.threads));
   }
   result.lock = run.lock();
   result.curve = std::move(run).curve();
