@@ -15,8 +15,8 @@ namespace {
 
 struct Column {
   const char* name;
-  double CurvePoint::*number = nullptr;
-  int64_t CurvePoint::*count = nullptr;
+  double CurvePoint::* number = nullptr;
+  int64_t CurvePoint::* count = nullptr;
 };
 
 constexpr Column kColumns[] = {
@@ -53,7 +53,7 @@ std::optional<CurvePoint> ParseRow(std::string_view line) {
 
 constexpr std::string_view kCostColour = "#1f5fa8", kEntropyColour = "#b8651b";
 
-std::pair<double, double> Range(std::span<const CurvePoint> points, double CurvePoint::*member,
+std::pair<double, double> Range(std::span<const CurvePoint> points, double CurvePoint::* member,
                                 std::pair<double, double> otherwise = {0, 1}) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const CurvePoint& point : points) {
@@ -65,7 +65,7 @@ std::pair<double, double> Range(std::span<const CurvePoint> points, double Curve
 }
 
 // A member over the updates, as the mean of the last `window` of them.
-Chart::Line LineOf(std::span<const CurvePoint> points, double CurvePoint::*member, std::string_view colour,
+Chart::Line LineOf(std::span<const CurvePoint> points, double CurvePoint::* member, std::string_view colour,
                    size_t window) {
   Chart::Line line{.colour = std::string(colour), .width = window > 1 ? 2.4 : 1, .opacity = window > 1 ? 1 : 0.45};
   for (size_t i = 0; i < points.size(); ++i) {

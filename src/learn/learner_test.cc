@@ -416,9 +416,7 @@ TEST_F(LearnerTest, RefusesACheckpointWhoseContentIsFalse) {
   }
   EXPECT_GT(refused, 5);
   EXPECT_THAT(error([](Checkpoint& c) { c.meta = nlohmann::json::array(); }), HasSubstr("expected an object"));
-  EXPECT_THAT(error([](Checkpoint& c) {
-                c.meta["found"][0]["device"] = {0, 1, 2};
-              }),
+  EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"][0]["device"] = {0, 1, 2}; }),
               HasSubstr("none of the 2 devices"));
   EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"][0]["device"] = {0, 1}; }), HasSubstr("found[0].device"));
   EXPECT_THAT(error([](Checkpoint& c) { c.meta["found"].clear(); }), HasSubstr("found: expected 1 entries"));

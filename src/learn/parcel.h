@@ -25,8 +25,10 @@ class Parcel {
   std::string Take() && { return std::move(bytes_); }
 
   template <typename T>
-  requires std::is_trivially_copyable_v<T>
-  void operator()(T& value) { Bytes(&value, sizeof(T)); }
+    requires std::is_trivially_copyable_v<T>
+  void operator()(T& value) {
+    Bytes(&value, sizeof(T));
+  }
   void operator()(std::string& text) { Elements(text); }
   template <typename T>
   void operator()(std::vector<T>& list) {
@@ -40,7 +42,8 @@ class Parcel {
     }
   }
   template <typename A, typename B>
-  requires(!std::is_trivially_copyable_v<std::pair<A, B>>) void operator()(std::pair<A, B>& pair) {
+    requires(!std::is_trivially_copyable_v<std::pair<A, B>>)
+  void operator()(std::pair<A, B>& pair) {
     (*this)(pair.first);
     (*this)(pair.second);
   }
