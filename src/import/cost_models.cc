@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -123,6 +125,14 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
 }
 
 }  // namespace
+
+OpTimes CostCatalog::MakeTimes(std::string_view text, const Graph& graph, const Cluster& cluster) const {
+  std::error_code unreadable;
+  if (Find(text) == nullptr && std::filesystem::is_regular_file(text, unreadable)) {
+    throw Error("{}: is a file; for the op times in it write 'profile(file=\"{}\")'", text, text);
+  }
+  return Make(text, *this, graph, cluster);
+}
 
 void RegisterCostModels(CostCatalog& catalog) {
   catalog.Add(

@@ -13,10 +13,8 @@ namespace berth {
 class CostCatalog : public Catalog<OpTimes(const CostCatalog&, const Graph&, const Cluster&)> {
  public:
   CostCatalog() : Catalog("cost model") {}
-  // `source` of the result is the canonical string again.
-  OpTimes MakeTimes(std::string_view text, const Graph& graph, const Cluster& cluster) const {
-    return Make(text, *this, graph, cluster);
-  }
+  // `source` of the result is the canonical string again. Throws Error, also where `text` is the bare name of a file.
+  OpTimes MakeTimes(std::string_view text, const Graph& graph, const Cluster& cluster) const;
 };
 
 void RegisterCostModels(CostCatalog& catalog);

@@ -214,6 +214,8 @@ TEST_F(CostModels, MistakesNameTheirRemedy) {
   EXPECT_THAT(MistakeIn("profile(file={},devices=tpu)"), HasSubstr("some of cpu, gpu"));
   EXPECT_THAT(MistakeIn("profile(file={},rest=roofine)"), HasSubstr("roofline"));
   EXPECT_THAT(MistakeIn("profile(fle={})"), HasSubstr("file"));
+  EXPECT_EQ(MistakeIn("{}"),
+            fmt::format("{}: is a file; for the op times in it write 'profile(file=\"{}\")'", file_, file_));
 }
 
 }  // namespace
