@@ -1,5 +1,6 @@
 // GDP (Zhou et al. 2019): one pass of a network over the whole graph gives the odds of every node's device, and PPO
-// trains it. The paper's text and code were not at hand: this is a reconstruction from what is known, and
+// trains it. A second head may give the odds of how urgent each node is, as in its successor GO (Zhou et al. 2020).
+// The papers' text and code were not at hand: this is a reconstruction from what is known, and
 // docs/decisions/0005-learning.md says what is certain, what is recalled, and what is a choice of ours.
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@ namespace berth {
 namespace {
 
 struct GdpOptions {
-  GdpShape shape{};  // features and devices are the problem's
+  GdpShape shape{};  // features and devices are the problem's; levels of urgency, 0: none
   GdpTaskOptions task;
   bool symmetric = true;   // devices that may be swapped are named as is likeliest
   double near = 0;         // such a share of the placements is drawn near the best ones
@@ -44,19 +45,48 @@ void Flatten(std::span<const float> log_probability, double temperature, std::sp
   }
 }
 
+std::span<const float> ValuesOf(const at::Tensor& contiguous) {
+  return {contiguous.const_data_ptr<float>(), static_cast<size_t>(contiguous.numel())};
+}
+
+// Row by row, each row with one temperature.
+class Rows {
+ public:
+  Rows(const at::Tensor& log_probability, double temperature)
+      : values_(ValuesOf(log_probability)),
+        temperature_(temperature),
+        flat_(static_cast<size_t>(log_probability.size(1))) {}
+
+  std::span<const float> operator[](size_t row) {
+    const std::span<const float> as_it_is = values_.subspan(row * flat_.size(), flat_.size());
+    if (temperature_ <= 1) return as_it_is;
+    Flatten(as_it_is, temperature_, flat_);
+    return flat_;
+  }
+
+ private:
+  std::span<const float> values_;
+  double temperature_;
+  std::vector<float> flat_;
+};
+
+size_t Likeliest(std::span<const float> row) {
+  return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
+}
+
 class GdpPolicy : public Policy {
  public:
   GdpPolicy(const Problem& problem, const GdpOptions& options, const Random& random) : options_(options) {
     options_.shape.features = static_cast<int64_t>(NumGdpFeatures(options.task.features, problem.num_devices()));
-    options_.shape.placer.outputs = static_cast<int64_t>(problem.num_devices());
+    options_.shape.placer.outputs = static_cast<int64_t>(problem.num_devices()) + options.shape.levels;
     network_ = register_module("network", std::make_shared<GdpNetwork>(options_.shape, random));
   }
 
   std::unique_ptr<Task> Prepare(const Problem& problem) const override {
-    if (static_cast<int64_t>(problem.num_devices()) != options_.shape.placer.outputs) {
+    if (static_cast<int64_t>(problem.num_devices()) != devices()) {
       throw Error(
           "gdp: its policy is for {}, the cluster of graph {} has {}: train one for as many devices, or use placeto",
-          Counted(options_.shape.placer.outputs, "device"), problem.graph().name(), problem.num_devices());
+          Counted(devices(), "device"), problem.graph().name(), problem.num_devices());
     }
     return std::make_unique<GdpTask>(problem, options_.task);
   }
@@ -65,6 +95,16 @@ class GdpPolicy : public Policy {
   int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 3 : 1; }
   // One pass over the graph serves them all.
   int64_t recalled_at_once() const override { return 1024; }
+  // One pass serves all episodes, which add what was drawn and what the loss makes of it.
+  double recalled_numbers(const Task& task, int64_t episodes) const override {
+    constexpr double kPerMessage = 6, kPerDecision = 8;
+    const GdpShape& shape = options_.shape;
+    const auto width = static_cast<double>(shape.placer.width);
+    const double layers = kPerMessage * static_cast<double>(shape.sage_layers) + static_cast<double>(shape.placer.layers);
+    const double of_node = static_cast<double>(kGdpTypeColumns + shape.features) + width * (1 + layers) +
+                           4 * static_cast<double>(shape.placer.outputs) + kPerDecision * static_cast<double>(episodes);
+    return of_node * static_cast<double>(static_cast<const GdpTask&>(task).order.size());
+  }
   int64_t replayed_decisions(const Task& task) const override {
     return std::ssize(static_cast<const GdpTask&>(task).order);
   }
@@ -74,40 +114,41 @@ class GdpPolicy : public Policy {
                                              const PlayOptions& options) const override {
     const torch::NoGradGuard no_gradient;
     const auto& task = static_cast<const GdpTask&>(of);
-    const at::Tensor log_probability =
-        MaskedLogSoftmax(network_->Forward(task.input, options.threads), task.mask).contiguous();
+    const OddsTable odds = Odds(task, options.threads);
     std::vector<std::unique_ptr<Episode>> episodes;
     const Coupling none;
     const bool couples = options_.task.coupled && options.round % 2 == 0;
     const Coupling& coupling = couples && options.share < 0.5    ? task.layers
                                : couples && options.share < 0.75 ? task.colocated
                                                                  : none;
-    if (options.greedy) return Answer(task, log_probability, search, options);
-    const std::span<const float> all(log_probability.const_data_ptr<float>(),
-                                     static_cast<size_t>(log_probability.numel()));
+    if (options.greedy) return Answer(task, odds, search, options);
     std::set<uint64_t> own;
     const Memory* const memory = options.memory;
-    const auto seen = [&](const std::vector<int64_t>& device) {
+    const auto seen = [&](std::span<const int64_t> device, std::span<const int64_t> urgency) {
       if (memory == nullptr || !options.distinct) return false;
-      return memory->Has(device) || own.contains(memory->Key(device));
+      return memory->Has(device, urgency) || own.contains(memory->Key(device, urgency));
     };
     std::optional<Neighbours> neighbours;
     size_t near = 0;
     if (task.moves != nullptr && memory != nullptr && !memory->parents().empty()) {
-      neighbours.emplace(task, *memory);
+      neighbours.emplace(task, *memory, options_.shape.levels);
       near = static_cast<size_t>(options_.near * static_cast<double>(randoms.size()));
     }
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
-      if (episodes.size() < near) episode->device = neighbours->Draw(random, seen);
+      if (episodes.size() < near) {
+        Neighbours::Drawn drawn = neighbours->Draw(random, seen);
+        episode->device = std::move(drawn.device);
+        episode->urgency = std::move(drawn.urgency);
+      }
       double temperature = TemperatureOf(options, episodes.size(), randoms.size());
       for (int i = 0; i < kMostDraws && episode->device.empty(); ++i, temperature *= kFlatter) {
-        Draw(task, log_probability, coupling, temperature, random, *episode);
-        if (i + 1 < kMostDraws && seen(episode->device)) episode->device.clear();
+        Draw(odds, coupling, temperature, random, *episode);
+        if (i + 1 < kMostDraws && seen(episode->device, episode->urgency)) episode->device.clear();
       }
-      if (options_.symmetric) NameLikeliest(task.class_of, all, episode->device);
-      Remember(all, *episode);
-      if (memory != nullptr) own.insert(memory->Key(episode->device));
+      if (options_.symmetric) NameLikeliest(task.class_of, ValuesOf(odds.device), episode->device);
+      Remember(odds, *episode);
+      if (memory != nullptr) own.insert(memory->Key(episode->device, episode->urgency));
       episodes.push_back(std::move(episode));
     }
     const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
@@ -116,10 +157,7 @@ class GdpPolicy : public Policy {
   }
 
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t threads) const override {
-    return RecallTable(episodes, [&](const Task& of) {
-      const auto& task = static_cast<const GdpTask&>(of);
-      return MaskedLogSoftmax(network_->Forward(task.input, threads), task.mask);
-    });
+    return RecallTable(episodes, [&](const Task& of) { return Odds(static_cast<const GdpTask&>(of), threads); });
   }
 
   std::string shape() const override {
@@ -127,16 +165,29 @@ class GdpPolicy : public Policy {
     const SegmentShape& placer = shape.placer;
     return fmt::format(
         "gdp with {} features, {} devices, hidden={}, sage={}, layers={}, heads={}, inner={}, segment={}, refine={}, "
-        "order={}, colocation={}{}{}",
-        shape.features, placer.outputs, placer.width, shape.sage_layers, placer.layers, placer.heads, placer.inner,
+        "order={}, colocation={}{}{}{}",
+        shape.features, devices(), placer.width, shape.sage_layers, placer.layers, placer.heads, placer.inner,
         placer.segment, shape.refinements, options_.task.order, options_.task.colocation,
-        placer.gated ? ", superposition" : "", options_.symmetric ? ", symmetric" : "");
+        placer.gated ? ", superposition" : "", options_.symmetric ? ", symmetric" : "",
+        shape.levels > 0 ? fmt::format(", priorities={}", shape.levels) : "");
   }
 
  private:
+  int64_t devices() const { return options_.shape.placer.outputs - options_.shape.levels; }
+
+  // Of nodes in the task's order; contiguous.
+  OddsTable Odds(const GdpTask& task, int64_t threads) const {
+    const at::Tensor logits = network_->Forward(task.input, threads);
+    OddsTable odds{.device = MaskedLogSoftmax(logits.narrow(1, 0, devices()), task.mask).contiguous()};
+    if (const int64_t levels = options_.shape.levels; levels > 0) {
+      odds.urgency = torch::log_softmax(logits.narrow(1, devices(), levels), 1).contiguous();
+    }
+    return odds;
+  }
+
   // The best of the likeliest placement and the likeliest ones whose co-location groups, or whole layers, stay
   // together: on a graph that it has not seen the odds of a layer's ops say together what one op's leave open.
-  std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const at::Tensor& log_probability, Search& search,
+  std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
                                                const PlayOptions& options) const {
     const Coupling none;
     std::vector<const Coupling*> couplings{&none};
@@ -145,7 +196,7 @@ class GdpPolicy : public Policy {
     std::vector<std::unique_ptr<Episode>> episodes;
     for (const Coupling* coupling : couplings) {
       episodes.push_back(std::make_unique<Episode>());
-      DecideTogether(task, log_probability, *coupling, *episodes.back());
+      DecideTogether(task, odds, *coupling, *episodes.back());
     }
     const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
     const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
@@ -156,15 +207,14 @@ class GdpPolicy : public Policy {
   }
 
   // The likeliest device of each op, or of each group, whose odds are the product of its ops' odds; where an op cannot
-  // run there, its own likeliest.
-  void DecideTogether(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling,
-                      Episode& episode) const {
+  // run there, its own likeliest. And each op's own likeliest level of urgency.
+  static void DecideTogether(const GdpTask& task, const OddsTable& odds, const Coupling& coupling, Episode& episode) {
     const size_t nodes = task.order.size(), devices = task.problem.num_devices();
-    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
+    const std::span<const float> all = ValuesOf(odds.device);
     const auto group_of = [&](size_t node) { return coupling.empty() ? node : coupling[node]; };
-    const std::span<const float> mask(task.mask.const_data_ptr<float>(), nodes * devices);
-    const auto likeliest = [&](const auto& odds, size_t row) {
-      const auto of_row = std::span(odds).subspan(row * devices, devices);
+    const std::span<const float> mask = ValuesOf(task.mask);
+    const auto likeliest = [&](const auto& values, size_t row) {
+      const auto of_row = std::span(values).subspan(row * devices, devices);
       return static_cast<size_t>(std::ranges::max_element(of_row) - of_row.begin());
     };
     std::vector<double> sum((coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1) * devices);
@@ -177,33 +227,41 @@ class GdpPolicy : public Policy {
       const size_t device = likeliest(sum, group_of(i));
       episode.device.push_back(static_cast<int64_t>(mask[i * devices + device] == 0 ? device : likeliest(all, i)));
     }
-    Remember(all, episode);
-  }
-
-  // What the odds were of an episode's devices, all of them decided in one step.
-  static void Remember(std::span<const float> log_probability, Episode& episode) {
-    const size_t nodes = episode.device.size(), devices = log_probability.size() / nodes;
-    episode.step_of.assign(nodes, 0);
-    for (size_t i = 0; i < nodes; ++i) {
-      episode.log_prob.push_back(log_probability[i * devices + static_cast<size_t>(episode.device[i])]);
+    if (odds.urgency.defined()) {
+      Rows levels(odds.urgency, 1);
+      for (size_t i = 0; i < nodes; ++i) episode.urgency.push_back(static_cast<int64_t>(Likeliest(levels[i])));
     }
+    Remember(odds, episode);
   }
 
-  void Draw(const GdpTask& task, const at::Tensor& log_probability, const Coupling& coupling, double temperature,
-            Random& random, Episode& episode) const {
-    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
-    const std::span<const float> all(log_probability.const_data_ptr<float>(), nodes * devices);
-    std::vector<float> flat(devices);
+  // What the odds were of an episode's decisions, all of them made in one step.
+  static void Remember(const OddsTable& odds, Episode& episode) {
+    const auto remember = [&](const at::Tensor& log_probability, const std::vector<int64_t>& decisions) {
+      Rows rows(log_probability, 1);
+      for (size_t i = 0; i < decisions.size(); ++i) {
+        episode.log_prob.push_back(rows[i][static_cast<size_t>(decisions[i])]);
+      }
+    };
+    episode.step_of.assign(episode.device.size() + episode.urgency.size(), 0);
+    remember(odds.device, episode.device);
+    if (odds.urgency.defined()) remember(odds.urgency, episode.urgency);
+  }
+
+  static void Draw(const OddsTable& odds, const Coupling& coupling, double temperature, Random& random,
+                   Episode& episode) {
+    const auto nodes = static_cast<size_t>(odds.device.size(0));
     std::vector<double> shared(coupling.empty() ? 0 : *std::ranges::max_element(coupling) + 1);
     for (double& number : shared) number = random.Uniform();
+    Rows devices(odds.device, temperature);
     for (size_t i = 0; i < nodes; ++i) {
-      std::span row = all.subspan(i * devices, devices);
-      if (temperature > 1) {
-        Flatten(row, temperature, flat);
-        row = flat;
-      }
-      episode.device.push_back(
-          static_cast<int64_t>(shared.empty() ? Decide(row, false, random) : DecideBy(row, shared[coupling[i]])));
+      episode.device.push_back(static_cast<int64_t>(shared.empty() ? Decide(devices[i], false, random)
+                                                                   : DecideBy(devices[i], shared[coupling[i]])));
+    }
+    if (!odds.urgency.defined()) return;
+    episode.urgency.clear();
+    Rows levels(odds.urgency, temperature);
+    for (size_t i = 0; i < nodes; ++i) {
+      episode.urgency.push_back(static_cast<int64_t>(Decide(levels[i], false, random)));
     }
   }
 
@@ -228,7 +286,8 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
                            .inner = params.Int("inner"),
                            .layers = params.Int("layers"),
                            .segment = params.Int("segment"),
-                           .gated = params.Bool("superposition")}},
+                           .gated = params.Bool("superposition")},
+                .levels = params.Int("priorities")},
       .task = {.colocation = params.Text("colocation"),
                .order = params.Text("order"),
                .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
@@ -244,6 +303,10 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
   if (placer.gated && placer.layers == 0) {
     throw Error("gdp: superposition=true changes what the layers of attention read, and layers=0 has none");
   }
+  if (options.shape.levels == 1) {
+    throw Error("gdp: priorities=1 is one level for all ops, which orders nothing; give 2 or more, or 0 for none");
+  }
+  method.gives_priorities = options.shape.levels > 0;
   constexpr int64_t kParents = 200;
   if (options.near > 0) method.memory.parents = kParents;
   method.make_policy = [options](const Problem& problem, const Random& random) {
@@ -276,6 +339,10 @@ void RegisterGdp(MethodCatalog& catalog) {
             Switch("superposition", "false",
                    "the layers' inputs are multiplied by gates made from the whole graph, for training on many graphs"),
             Whole("refine", "0", "further passes of the network that see the odds of the pass before", 0, 16),
+            Whole("priorities", "0",
+                  "levels of urgency, of which a second head of the network gives each op one, as GO does (Zhou et al. "
+                  "2020): of the ops that are ready, a device runs the most urgent first; 0: first come, first served",
+                  0, 256),
             Switch("symmetric", "true",
                    "devices that may be swapped get the names that are likeliest, so that all ways to name them teach "
                    "the same"),

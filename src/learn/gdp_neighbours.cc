@@ -7,26 +7,27 @@ namespace berth {
 namespace {
 
 constexpr size_t kCandidates = 16;
-constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5;
+constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5, kMovesUrgency = 0.5;
 
 }  // namespace
 
-Neighbours::Neighbours(const GdpTask& task, const Memory& memory)
+Neighbours::Neighbours(const GdpTask& task, const Memory& memory, int64_t levels)
     : task_(task),
       memory_(memory),
       moves_(task.moves->units(task.moves->num_levels() - 1), task.moves->structure(task.moves->num_levels() - 1)),
       placement_(task.problem.num_ops()),
-      device_of_node_(task.coarse.size()) {}
+      device_of_node_(task.coarse.size()),
+      levels_(levels) {}
 
-std::vector<int64_t> Neighbours::Draw(Random& random, const Seen& seen) {
-  std::vector<int64_t> chosen;
+Neighbours::Drawn Neighbours::Draw(Random& random, const Seen& seen) {
+  Drawn chosen;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < kCandidates; ++i) {
-    const std::vector<int64_t>& drawn = DrawOne(random);
-    if (seen(drawn)) continue;
+    const Drawn& drawn = DrawOne(random);
+    if (seen(drawn.device, drawn.urgency)) continue;
     if (memory_.model() == nullptr) return drawn;
-    const double guess = memory_.model()->Guess(drawn);
-    if (guess < least || chosen.empty()) {
+    const double guess = memory_.model()->Guess(drawn.device);
+    if (guess < least || chosen.device.empty()) {
       least = guess;
       chosen = drawn;
     }
@@ -35,39 +36,61 @@ std::vector<int64_t> Neighbours::Draw(Random& random, const Seen& seen) {
 }
 
 // The better ones more often.
-const std::vector<int64_t>& Neighbours::Parent(Random& random) const {
+const Memory::Kept& Neighbours::Parent(Random& random) const {
   const double at = random.Uniform();
-  return memory_.parents()[static_cast<size_t>(at * at * static_cast<double>(memory_.parents().size()))].device;
+  return memory_.parents()[static_cast<size_t>(at * at * static_cast<double>(memory_.parents().size()))];
 }
 
-const std::vector<int64_t>& Neighbours::DrawOne(Random& random) {
+const Neighbours::Drawn& Neighbours::DrawOne(Random& random) {
   // Where nothing chooses, few of many moves help, and the best placement has to be climbed from.
   const bool climbs = memory_.model() == nullptr;
-  drawn_ = climbs ? memory_.parents().front().device : Parent(random);
+  const Memory::Kept& parent = climbs ? memory_.parents().front() : Parent(random);
+  drawn_ = {.device = parent.device, .urgency = parent.urgency};
   bool moves = true;
   if (!climbs && random.Chance(kCrossed)) {
-    Cross(memory_.parents()[random.Below(memory_.parents().size())].device, random);
+    Cross(memory_.parents()[random.Below(memory_.parents().size())], random);
     moves = random.Chance(kMovedToo);
   }
   if (!moves) return drawn_;
-  task_.Place(task_.order, drawn_, placement_);
-  do {
-    for (const auto& [op, to] : moves_.Draw(shapes_.Draw(random), placement_, random)) placement_[Index(op)] = to;
-  } while (!climbs && random.Chance(kAnotherMove));
-  task_.coarse.ReadBack(placement_, device_of_node_);
-  for (size_t i = 0; i < drawn_.size(); ++i) drawn_[i] = device_of_node_[static_cast<size_t>(task_.order[i])];
+  if (levels_ > 0 && random.Chance(kMovesUrgency)) {
+    MoveUrgency(random);
+  } else {
+    MoveDevices(climbs, random);
+  }
   return drawn_;
 }
 
-// Nodes, co-location groups or layers have the devices of the other, each with even odds.
-void Neighbours::Cross(const std::vector<int64_t>& other, Random& random) {
+void Neighbours::MoveDevices(bool once, Random& random) {
+  task_.Place(task_.order, drawn_.device, placement_);
+  do {
+    for (const auto& [op, to] : moves_.Draw(shapes_.Draw(random), placement_, random)) placement_[Index(op)] = to;
+  } while (!once && random.Chance(kAnotherMove));
+  task_.coarse.ReadBack(placement_, device_of_node_);
+  for (size_t i = 0; i < drawn_.device.size(); ++i) {
+    drawn_.device[i] = device_of_node_[static_cast<size_t>(task_.order[i])];
+  }
+}
+
+// One node's, or those of some that follow one another in the order.
+void Neighbours::MoveUrgency(Random& random) {
+  const auto level = static_cast<int64_t>(random.Below(static_cast<size_t>(levels_)));
+  size_t node = random.Below(drawn_.urgency.size());
+  do {
+    drawn_.urgency[node] = level;
+  } while (++node < drawn_.urgency.size() && random.Chance(kAnotherMove));
+}
+
+// Nodes, co-location groups or layers are as in the other, each with even odds.
+void Neighbours::Cross(const Memory::Kept& other, Random& random) {
   const std::array<const Coupling*, 3> couplings = {nullptr, &task_.colocated, &task_.layers};
   const Coupling* const parts = couplings[random.Below(task_.layers.empty() ? 1 : couplings.size())];
   takes_.clear();
-  for (size_t i = 0; i < drawn_.size(); ++i) {
+  for (size_t i = 0; i < drawn_.device.size(); ++i) {
     const size_t part = parts == nullptr ? i : (*parts)[i];
     while (takes_.size() <= part) takes_.push_back(random.Chance(0.5) ? 1 : 0);
-    if (takes_[part] != 0) drawn_[i] = other[i];
+    if (takes_[part] == 0) continue;
+    drawn_.device[i] = other.device[i];
+    if (levels_ > 0) drawn_.urgency[i] = other.urgency[i];
   }
 }
 

@@ -1,8 +1,9 @@
-// Placements of GDP's policy near the best ones that it remembers.
+// Plans of GDP's policy near the best ones that it remembers.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -13,20 +14,27 @@
 namespace berth {
 
 // Draws a few moves away from one of the memory's parents, or each part as in one of two. Where the memory has a model
-// of costs, that chooses among 16; else moves start from the best one, as a climb does. Not thread-safe.
+// of costs, that chooses among 16; else moves start from the best one, as a climb does. Where nodes have a level of
+// urgency, half of the moves change levels instead of devices. Not thread-safe.
 class Neighbours {
  public:
-  // Both outlive it. The task has moves, the memory at least one parent.
-  Neighbours(const GdpTask& task, const Memory& memory);
+  // Both outlive it. The task has moves, the memory at least one parent. `levels`: of urgency; 0: nodes have none.
+  Neighbours(const GdpTask& task, const Memory& memory, int64_t levels);
 
-  // A device per node in the task's order; empty where each that it tried was `seen`.
-  using Seen = std::function<bool(const std::vector<int64_t>&)>;
-  std::vector<int64_t> Draw(Random& random, const Seen& seen);
+  // Per node in the task's order, as Episode::device and Episode::urgency.
+  struct Drawn {
+    std::vector<int64_t> device{}, urgency{};
+  };
+  // Empty where each that it tried was `seen`.
+  using Seen = std::function<bool(std::span<const int64_t> device, std::span<const int64_t> urgency)>;
+  Drawn Draw(Random& random, const Seen& seen);
 
  private:
-  const std::vector<int64_t>& Parent(Random& random) const;
-  const std::vector<int64_t>& DrawOne(Random& random);
-  void Cross(const std::vector<int64_t>& other, Random& random);
+  const Memory::Kept& Parent(Random& random) const;
+  const Drawn& DrawOne(Random& random);
+  void Cross(const Memory::Kept& other, Random& random);
+  void MoveDevices(bool once, Random& random);
+  void MoveUrgency(Random& random);
 
   const GdpTask& task_;
   const Memory& memory_;
@@ -34,7 +42,8 @@ class Neighbours {
   const ShapeChooser shapes_{};
   std::vector<DeviceId> placement_;
   std::vector<int32_t> device_of_node_;
-  std::vector<int64_t> drawn_{};
+  int64_t levels_;
+  Drawn drawn_{};
   std::vector<uint8_t> takes_{};
 };
 

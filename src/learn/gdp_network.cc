@@ -55,7 +55,12 @@ at::Tensor GdpNetwork::Forward(const GdpInput& input, int64_t threads) const {
   if (shape_.refinements > 0) odds = torch::zeros({input.type.size(0), shape_.placer.outputs}, types_.options());
   for (int64_t pass = 0; pass < shape_.refinements; ++pass) {
     const torch::NoGradGuard no_gradient;
-    odds = torch::softmax(Pass(input, odds, threads), 1);
+    const at::Tensor logits = Pass(input, odds, threads);
+    const int64_t devices = shape_.placer.outputs - shape_.levels;
+    odds = torch::softmax(logits.narrow(1, 0, devices), 1);
+    if (shape_.levels > 0) {
+      odds = torch::cat({odds, torch::softmax(logits.narrow(1, devices, shape_.levels), 1)}, 1);
+    }
   }
   return Pass(input, odds, threads);
 }

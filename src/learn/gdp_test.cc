@@ -75,7 +75,7 @@ TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
   for (const Problem* problem : {&uneven, &even}) {
     const auto evaluator = Simulated(*problem);
     for (const char* const more : {"", ",superposition=true", ",refine=2", ",symmetric=false", ",mode=paper",
-                                   ",order=depth_first", ",order=shuffled"}) {
+                                   ",order=depth_first", ",order=shuffled", ",priorities=5", ",priorities=2,refine=1"}) {
       const Method method = Gdp(fmt::format("{}{}", kSmall, more));
       const auto policy = method.make_policy(*problem, Random(3));
       const auto task = policy->Prepare(*problem);
@@ -90,6 +90,7 @@ TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
         for (size_t e = 0; e < episodes.size(); ++e) {
           ASSERT_EQ(episodes[e]->cost.size(), 1U);
           ASSERT_EQ(likelihoods[e]->log_prob.size(0), std::ssize(episodes[e]->log_prob));
+          ASSERT_EQ(likelihoods[e]->entropy.size(0), std::ssize(episodes[e]->step_of));
           for (size_t i = 0; i < episodes[e]->log_prob.size(); ++i) {
             EXPECT_NEAR(likelihoods[e]->log_prob[static_cast<int64_t>(i)].item<float>(), episodes[e]->log_prob[i], 1e-4)
                 << more;
@@ -309,6 +310,70 @@ TEST(Gdp, DrawsPartOfABatchFromFlatterOddsAtFirst) {
   EXPECT_LE(count(",temperature=1000", 100, 100), 4U);
 }
 
+// Four leaves and the head of a chain share a device, the chain has another: first come, first served runs the head
+// last.
+Problem LateHead() {
+  GraphBuilder builder("late_head");
+  const auto add = [&](const std::string& name) {
+    const size_t op = builder.AddOp(name, "Unit", {});
+    builder.AddTensor(op, 0, {}, true);
+    return op;
+  };
+  for (int leaf = 0; leaf < 4; ++leaf) add(fmt::format("leaf{}", leaf));
+  size_t last = add("head");
+  for (int link = 0; link < 4; ++link) {
+    const size_t next = add(fmt::format("link{}", link));
+    builder.Consume(last, next);
+    last = next;
+  }
+  OpTimes times{.time = {}, .source = "unit"};
+  for (int op = 0; op < 9; ++op) {
+    times.time.push_back(op < 5 ? 1 : kCannotRun);
+    times.time.push_back(op < 5 ? kCannotRun : 1);
+  }
+  return Problem(std::make_shared<const Graph>(builder.Build()),
+                 std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
+}
+
+TEST(Gdp, LearnsWhichOpsAreUrgentWhereTheOrderDecides) {
+  const Problem problem = LateHead();
+  const auto evaluator = Simulated(problem);
+  const auto answer = [&](const char* parameters) {
+    testing::OpenLearner learner(Gdp(fmt::format("{},learning_rate=0.005,restart_every=0{}", kSmall, parameters)),
+                                 {*evaluator}, Random(1), 20);
+    for (int i = 0; i < 20; ++i) learner.Update(1'000'000, 1);
+    const Plan best = learner.search(0).best();
+    return std::pair(learner.Greedy(0, 1).cost, best.priority.size());
+  };
+  EXPECT_EQ(answer(""), std::pair(9.0 * problem.seconds_per_unit(), size_t{0}));
+  EXPECT_EQ(answer(",priorities=3"), std::pair(5.0 * problem.seconds_per_unit(), problem.num_ops()));
+}
+
+TEST(Gdp, GoesOnFromACheckpointWithItsPriorities) {
+  const Problem problem = LateHead();
+  const auto evaluator = Simulated(problem);
+  const std::string path = ::testing::TempDir() + "gdp_priorities";
+  const Method method = Gdp(fmt::format("{},priorities=3,near=0.5", kSmall));
+  testing::OpenLearner before(method, {*evaluator}, Random(1), 8), after(method, {*evaluator}, Random(1), 8);
+  for (int i = 0; i < 4; ++i) before.Update(1'000'000, 1);
+  before.Save(path);
+  after.Load(path, false);
+  EXPECT_EQ(after.search(0).best().priority, before.search(0).best().priority);
+  EXPECT_EQ(after.search(0).best().priority.size(), problem.num_ops());
+  for (int i = 4; i < 8; ++i) {
+    EXPECT_EQ(after.Update(1'000'000, 1)->mean_cost, before.Update(1'000'000, 1)->mean_cost);
+  }
+}
+
+TEST(Gdp, RefusesPrioritiesWhereTheyChangeNothing) {
+  Random random(15);
+  const Problem problem = testing::RandomProblem(random, {.ops = 6, .devices = 2});
+  const auto serial = testing::EvaluatorNamed("serial", RegisterSerial, problem);
+  EXPECT_NE(WhyNot(Gdp("priorities=4"), problem, *serial), std::nullopt);
+  EXPECT_EQ(WhyNot(Gdp("priorities=4"), problem, *Simulated(problem)), std::nullopt);
+  EXPECT_EQ(WhyNot(Gdp(""), problem, *serial), std::nullopt);
+}
+
 TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(6);
   const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
@@ -334,6 +399,7 @@ TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {
 TEST(Gdp, RefusesParametersThatContradictOneAnother) {
   EXPECT_THROW(Gdp("hidden=30,heads=4"), Error);
   EXPECT_THROW(Gdp("layers=0,superposition=true"), Error);
+  EXPECT_THROW(Gdp("priorities=1"), Error);
   EXPECT_NO_THROW(Gdp("layers=0"));
 }
 

@@ -149,6 +149,15 @@ class HdpPolicy : public Policy {
     return std::clamp<int64_t>(16'000'000 / std::max<int64_t>(numbers, 1), 1, 64);
   }
 
+  double recalled_numbers(const Task& task, int64_t episodes) const override {
+    constexpr double kPerGroup = 4, kPerDecision = 8;
+    const HdpShape& shape = options_.shape;
+    const double of_op = static_cast<double>(shape.features + shape.grouper_hidden) +
+                         kPerGroup * static_cast<double>(shape.groups) + kPerDecision * static_cast<double>(episodes);
+    return of_op * static_cast<double>(static_cast<const HdpTask&>(task).ops.size(0)) +
+           network_->placer().kept_numbers(episodes, shape.groups);
+  }
+
   std::unique_ptr<Episode> NewEpisode() const override { return std::make_unique<HdpEpisode>(); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
@@ -158,7 +167,7 @@ class HdpPolicy : public Policy {
     std::vector<std::unique_ptr<HdpEpisode>> episodes = DrawGroups(task, randoms, options);
     const bool written = Write(task, randoms, options, episodes);
     std::vector<std::unique_ptr<Episode>> played;
-    std::vector<std::span<const int64_t>> devices;
+    std::vector<NodeTask::Decided> decided;
     for (auto& episode : episodes) {
       episode->step_of.assign(episode->log_prob.size(), 0);
       if (written) {
@@ -166,11 +175,11 @@ class HdpPolicy : public Policy {
         for (size_t i = 0; i < episode->group.size(); ++i) {
           episode->device_of_node[i] = episode->device[static_cast<size_t>(episode->written[i])];
         }
-        devices.emplace_back(episode->device_of_node);
+        decided.push_back({.device = episode->device_of_node});
       }
       played.push_back(std::move(episode));
     }
-    const std::vector<double> costs = task.CostsOf(task.order, devices, search, options);
+    const std::vector<double> costs = task.CostsOf(task.order, decided, search, options);
     for (size_t i = 0; i < costs.size(); ++i) played[i]->cost.push_back(costs[i]);
     return played;
   }

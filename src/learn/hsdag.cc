@@ -383,6 +383,22 @@ std::vector<std::unique_ptr<Likelihood>> HsdagPolicy::Recall(std::span<const Pla
   return likelihoods;
 }
 
+// Each step with a state of its own is a pass of the network; parsing leaves about half of the nodes to each further
+// level.
+double HsdagPolicy::recalled_numbers(const Task& of, int64_t episodes) const {
+  constexpr double kPerEdge = 5;
+  const auto& task = static_cast<const HsdagTask&>(of);
+  const HsdagShape& shape = options_.shape;
+  const auto hidden = static_cast<double>(shape.hidden);
+  const double of_node =
+      static_cast<double>(shape.features) + hidden * (22 + 4 * static_cast<double>(shape.gnn_layers + 1));
+  const double of_level = of_node * static_cast<double>(task.coarse.size()) +
+                          kPerEdge * hidden * static_cast<double>(task.level->scored_from.size(0));
+  const double levels = shape.levels == 0 || shape.levels == 1 ? 1 : 2;
+  const double passes = stationary() ? 1 : static_cast<double>(options_.steps);
+  return static_cast<double>(episodes) * passes * levels * of_level;
+}
+
 std::unique_ptr<Episode> HsdagPolicy::NewEpisode() const { return std::make_unique<HsdagEpisode>(); }
 
 std::unique_ptr<Critic> MakeHsdagCritic(const Task& task, bool costs, double hold) {

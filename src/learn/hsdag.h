@@ -37,6 +37,7 @@ class HsdagPolicy : public Policy {
   std::vector<std::unique_ptr<Episode>> Play(const Task& task, Search& search, std::span<Random> randoms,
                                              const PlayOptions& options) const override;
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override;
+  double recalled_numbers(const Task& task, int64_t episodes) const override;
   std::unique_ptr<Episode> NewEpisode() const override;
   std::string shape() const override;
 

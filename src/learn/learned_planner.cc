@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/memory_left.h"
 #include "learn/learner.h"
 #include "learn/scoring.h"
 #include "placement/search.h"
@@ -18,10 +19,13 @@ class LearnedPlanner : public Planner {
 
   const std::string& name() const override { return method_.name; }
 
-  PlannerFacts facts() const override { return {.learned = true}; }
+  PlannerFacts facts() const override {
+    return {.space = method_.gives_priorities ? PlannerFacts::Space::kPriorities : PlannerFacts::Space::kPlacement,
+            .learned = true};
+  }
 
-  std::optional<std::string> Refuses(const Problem& problem, const Evaluator&) const override {
-    return WhyNot(method_, problem);
+  std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
+    return WhyNot(method_, problem, evaluator);
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
@@ -43,11 +47,13 @@ class LearnedPlanner : public Planner {
                                     : (search.evaluations_left() + per_update - 1) / per_update);
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
+    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
+    if (method_.train) learner.CheckMemory(threads, MemoryLeft());
+
     std::string note;
     CurvePoint last;
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
-    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
     // The last evaluations are for the policy's own answer.
     const int64_t own = learner.greedy_evaluations(0);
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
@@ -118,9 +124,12 @@ class LearnedPlanner : public Planner {
 
 }  // namespace
 
-std::optional<std::string> WhyNot(const Method& method, const Problem& problem) {
+std::optional<std::string> WhyNot(const Method& method, const Problem& problem, const Evaluator& evaluator) {
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
+  if (method.gives_priorities && !evaluator.facts().uses_priorities) {
+    return fmt::format("it gives priorities, which {} does not follow; leave them away", evaluator.name());
+  }
   if (method.refuses) {
     if (auto reason = method.refuses(problem)) return reason;
   }

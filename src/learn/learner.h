@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "base/ranks.h"
+#include "base/units.h"
 #include "learn/curve.h"
 #include "learn/gradient.h"
 #include "learn/learner_state.h"
@@ -30,6 +31,10 @@ class Learner {
           Ranks* ranks = nullptr);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
+
+  // Throws Error where an update on so many threads would hold more than `left`, by an estimate: before training, and
+  // not in the middle of it. Says which graph, and what would need less. Without `left` nobody knows.
+  void CheckMemory(int64_t threads, std::optional<Bytes> left) const;
 
   // How many plays an update has, at most.
   int64_t plays() const { return player_.plays(); }

@@ -24,7 +24,7 @@ Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<Devi
 }
 
 // Devices that may be swapped are counted as they occur.
-uint64_t Memory::Key(std::span<const int64_t> device) const {
+uint64_t Memory::Key(std::span<const int64_t> device, std::span<const int64_t> urgency) const {
   std::vector<int64_t> name(class_of_.size(), -1);
   std::vector<int64_t> used(class_of_.size(), 0);  // by class
   Hasher hasher;
@@ -38,6 +38,7 @@ uint64_t Memory::Key(std::span<const int64_t> device) const {
     if (name[index] < 0) name[index] = used[of]++;
     hasher.Add(static_cast<uint64_t>(of)).Add(static_cast<uint64_t>(name[index]));
   }
+  for (const int64_t level : urgency) hasher.Add(static_cast<uint64_t>(level));
   return hasher.value();
 }
 
@@ -45,10 +46,10 @@ void Memory::Add(const Episode& episode) {
   if (episode.cost.empty() || std::isnan(episode.cost.back())) return;
   BERTH_CHECK(std::ssize(episode.device) == decisions_);
   const double cost = episode.cost.back();
-  const uint64_t key = Key(episode.device);
+  const uint64_t key = Key(episode.device, episode.urgency);
   drawn_.insert(key);
   if (std::isinf(cost)) return;
-  const Kept added{.cost = cost, .device = episode.device, .key = key};
+  const Kept added{.cost = cost, .device = episode.device, .urgency = episode.urgency, .key = key};
   Keep(best_, options_.kept, added);
   Keep(of_all_rounds_, kept_of_all_rounds(), added);
   if (model_ && cost > 0) model_->Learn(episode.device, cost);
@@ -82,7 +83,10 @@ void Memory::BeginRound(bool last) {
 nlohmann::json Memory::Save() const {
   const auto list = [](const std::vector<Kept>& best) {
     nlohmann::json json = nlohmann::json::array();
-    for (const Kept& kept : best) json.push_back({{"cost", kept.cost}, {"device", kept.device}});
+    for (const Kept& kept : best) {
+      json.push_back({{"cost", kept.cost}, {"device", kept.device}});
+      if (!kept.urgency.empty()) json.back()["urgency"] = kept.urgency;
+    }
     return json;
   };
   return {{"best", list(best_)}, {"of_all_rounds", list(of_all_rounds_)}, {"drawn", drawn_}};
@@ -104,13 +108,20 @@ void Memory::Load(const nlohmann::json& json, const std::string& path, size_t de
           !each["device"].is_array() || std::ssize(each["device"]) != decisions_ || std::ssize(best) >= most) {
         throw mistake;
       }
-      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}, .key = 0});
+      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}, .urgency = {}, .key = 0});
       for (const nlohmann::json& device : each["device"]) {
         const auto number = device.is_number_integer() ? device.get<int64_t>() : -1;
         if (number < 0 || number >= static_cast<int64_t>(devices)) throw mistake;
         kept.device.push_back(number);
       }
-      kept.key = Key(kept.device);
+      if (each.contains("urgency")) {
+        if (!each["urgency"].is_array() || std::ssize(each["urgency"]) != decisions_) throw mistake;
+        for (const nlohmann::json& level : each["urgency"]) {
+          if (!level.is_number_unsigned()) throw mistake;
+          kept.urgency.push_back(level.get<int64_t>());
+        }
+      }
+      kept.key = Key(kept.device, kept.urgency);
     }
     return best;
   };

@@ -32,20 +32,24 @@ class Memory {
  public:
   struct Kept {
     double cost;
-    std::vector<int64_t> device;
+    std::vector<int64_t> device, urgency;
     uint64_t key;
   };
 
-  // `class_of` as in Task: placements that differ in the names of such devices are one.
+  // `decisions`: devices that an episode says. `class_of` as in Task: placements that differ in the names of such
+  // devices are one.
   // `models`: with parents, and few decisions, it learns what placements cost.
   Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models = false);
 
   void Add(const Episode& episode);
   // What was best is forgotten, or, in the `last` round, the best of all rounds stands for it.
   void BeginRound(bool last);
-  bool Has(std::span<const int64_t> device) const { return drawn_.contains(Key(device)); }
+  // `device` and `urgency` as in Episode.
+  bool Has(std::span<const int64_t> device, std::span<const int64_t> urgency = {}) const {
+    return drawn_.contains(Key(device, urgency));
+  }
   // The hash that Has looks for, by which an update's own placements are told apart, too.
-  uint64_t Key(std::span<const int64_t> device) const;
+  uint64_t Key(std::span<const int64_t> device, std::span<const int64_t> urgency = {}) const;
 
   // The best first, of equals the first drawn; devices that may be swapped have the names by which each is most like
   // the best one.
@@ -57,7 +61,8 @@ class Memory {
   // What the placements so far say of others; null where nothing is learned of that.
   const PairModel* model() const { return model_.get(); }
 
-  // For checkpoints. Load throws Error for what Save has not written, of as many decisions and devices.
+  // For checkpoints. Load throws Error for what Save has not written, of as many decisions and devices; levels of
+  // urgency are only known not to be negative.
   nlohmann::json Save() const;
   void Load(const nlohmann::json& json, const std::string& path, size_t devices);
   // What the model has learned, besides; a view of it, float64.

@@ -56,6 +56,25 @@ TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
   EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 1, 1, 1), ElementsAre(0, 1, 2, 1), ElementsAre(0, 1, 2, 2)));
 }
 
+TEST(Memory, TellsPlansApartByHowUrgentTheirNodesAre) {
+  Memory memory({.kept = 3}, 2, kTwoAlike);
+  Episode episode = Drawn(5, {0, 2});
+  episode.urgency = {3, 0};
+  memory.Add(episode);
+  episode.urgency = {0, 3};
+  episode.cost = {4};
+  memory.Add(episode);
+  EXPECT_TRUE(memory.Has(std::vector<int64_t>{1, 2}, std::vector<int64_t>{3, 0}));
+  EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 2}, std::vector<int64_t>{3, 1}));
+  EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 2}));
+  ASSERT_EQ(memory.best().size(), 2U);
+  EXPECT_THAT(memory.best()[0].urgency, ElementsAre(0, 3));
+  Memory again({.kept = 3}, 2, kTwoAlike);
+  again.Load(memory.Save(), "file", 3);
+  EXPECT_EQ(again.Save(), memory.Save());
+  EXPECT_THAT(again.best()[1].urgency, ElementsAre(3, 0));
+}
+
 TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
   Memory memory({.kept = 1, .parents = 3}, 2, {});
   memory.Add(Drawn(2, {0, 1}));
@@ -104,6 +123,8 @@ TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
        std::vector<std::pair<const char*, nlohmann::json>>{{"best", {{{"cost", 1}, {"device", {0, 1}}}}},
                                                            {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
                                                            {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
+                                                           {"best", {{{"cost", 1}, {"device", {0, 1, 2}}, {"urgency", {1, 2}}}}},
+                                                           {"best", {{{"cost", 1}, {"device", {0, 1, 2}}, {"urgency", {1, 2, -1}}}}},
                                                            {"of_all_rounds", {1}},
                                                            {"of_all_rounds", {{{"cost", 1}, {"device", {0, 1}}}}},
                                                            {"drawn", {"x"}}}) {

@@ -48,12 +48,13 @@ struct Method {
   LearnerOptions learner{};
   int64_t default_evaluations = 2000;  // where no budget is given
   bool seeded = false;                 // scores every single device first
+  bool gives_priorities = false;       // its plans say which op of a device runs first
   std::string checkpoint{};            // a file of Learner::Save to begin with; empty: begin anew
   bool train = true;                   // false: one greedy episode of the policy as it is
 };
 
-// Why a method cannot learn on a problem; empty when it can.
-std::optional<std::string> WhyNot(const Method& method, const Problem& problem);
+// Why a method cannot learn on a problem with this evaluator's scores; empty when it can.
+std::optional<std::string> WhyNot(const Method& method, const Problem& problem, const Evaluator& evaluator);
 
 // A planner that trains a method on the problem that it is given, within its budget.
 std::unique_ptr<Planner> MakeLearnedPlanner(Method method);

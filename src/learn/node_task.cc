@@ -16,15 +16,18 @@ void NodeTask::Place(std::span<const int32_t> order, std::span<const int64_t> de
   KeepRules(placement);
 }
 
-std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<const std::span<const int64_t>> devices,
-                                      Search& search, const PlayOptions& options) const {
+std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
+                                      const PlayOptions& options) const {
   if (options.stopped()) return {};
-  std::vector<std::vector<DeviceId>> placements;
+  std::vector<std::vector<DeviceId>> placements(decided.size());
+  std::vector<std::vector<double>> priorities(decided.size());
   std::vector<PlanView> plans;
-  for (const std::span<const int64_t> device : devices) {
-    Place(order, device, placements.emplace_back(problem.num_ops()));
+  for (size_t i = 0; i < decided.size(); ++i) {
+    placements[i].resize(problem.num_ops());
+    Place(order, decided[i].device, placements[i]);
+    if (!decided[i].urgency.empty()) priorities[i] = Priorities(order, decided[i].urgency);
+    plans.push_back({.device = placements[i], .priority = priorities[i]});
   }
-  for (const auto& placement : placements) plans.push_back({.device = placement});
   std::vector<Score> scores(plans.size());
   scores.resize(search.EvaluateAll(plans, scores, options.cause));
   std::vector<double> costs;
@@ -35,9 +38,20 @@ std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<
 std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order,
                                       std::span<const std::unique_ptr<Episode>> episodes, Search& search,
                                       const PlayOptions& options) const {
-  std::vector<std::span<const int64_t>> devices;
-  for (const auto& episode : episodes) devices.emplace_back(episode->device);
-  return CostsOf(order, devices, search, options);
+  std::vector<Decided> decided;
+  for (const auto& episode : episodes) decided.push_back({.device = episode->device, .urgency = episode->urgency});
+  return CostsOf(order, decided, search, options);
+}
+
+std::vector<double> NodeTask::Priorities(std::span<const int32_t> order, std::span<const int64_t> urgency) const {
+  BERTH_CHECK(urgency.size() == order.size());
+  std::vector<double> priority(problem.num_ops());
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const OpId op : coarse.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(order[i])))) {
+      priority[Index(op)] = static_cast<double>(urgency[i]);
+    }
+  }
+  return priority;
 }
 
 }  // namespace berth

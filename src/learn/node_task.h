@@ -18,16 +18,24 @@ struct NodeTask : Task {
 
   // The placement of a device per node in `order`, which names each node once; the rules are kept.
   void Place(std::span<const int32_t> order, std::span<const int64_t> device, std::span<DeviceId> placement) const;
-  // The costs of such placements, in time units. Scored as one after another would be, on the search's threads; fewer
-  // where its budget or `options.stop` ended it.
-  std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::span<const int64_t>> devices,
-                              Search& search, const PlayOptions& options) const;
-  // The same of Episode::device.
+  // What is decided of each node in an order: Episode::device, and Episode::urgency or nothing.
+  struct Decided {
+    std::span<const int64_t> device, urgency{};
+  };
+  // The costs of such plans, in time units. Scored as one after another would be, on the search's threads; fewer where
+  // its budget or `options.stop` ended it.
+  std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
+                              const PlayOptions& options) const;
+  // The same of episodes.
   std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::unique_ptr<Episode>> episodes,
                               Search& search, const PlayOptions& options) const;
 
   CoarseGraph coarse;
   NodePlacer placer;
+
+ private:
+  // Of each op, that of its node.
+  std::vector<double> Priorities(std::span<const int32_t> order, std::span<const int64_t> urgency) const;
 };
 
 }  // namespace berth

@@ -322,6 +322,15 @@ std::vector<std::unique_ptr<Likelihood>> PlacetoPolicy::Recall(std::span<const P
   return likelihoods;
 }
 
+// A state per step, each with a row per node, and per device where one network scores all of them.
+double PlacetoPolicy::recalled_numbers(const Task& of, int64_t episodes) const {
+  constexpr double kPerColumn = 27;
+  const auto& task = static_cast<const PlacetoTask&>(of);
+  const auto nodes = static_cast<double>(task.num_nodes());
+  return static_cast<double>(episodes) * nodes * nodes * static_cast<double>(task.views() * task.columns()) *
+         kPerColumn;
+}
+
 std::unique_ptr<Likelihood> PlacetoPolicy::RecallOne(const PlacetoTask& task, const PlacetoEpisode& episode) const {
   const auto steps = static_cast<int64_t>(episode.action.size());
   const int64_t n = task.num_nodes(), d = network_->shape().columns, views = task.views();

@@ -95,6 +95,7 @@ class PlacetoPolicy : public Policy {
                                              const PlayOptions& options) const override;
   // The entropies are the paper's, -sum p ln(p + 0.001).
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override;
+  double recalled_numbers(const Task& task, int64_t episodes) const override;
   std::string shape() const override;
 
   const PlacetoNetwork& network() const { return *network_; }

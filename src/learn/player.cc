@@ -81,8 +81,9 @@ void Player::Pack(Parcel& parcel, Play& play) const {
     episode->Pack(parcel);
   }
   PlanResult& found = play.found;
-  BERTH_CHECK(found.plan.priority.empty() && !found.plan.sequence, "policies draw placements");
+  BERTH_CHECK(!found.plan.sequence, "policies draw placements and priorities");
   parcel(found.plan.device);
+  parcel(found.plan.priority);
   parcel(found.score);
   parcel(found.evaluations);
   parcel(found.failures);

@@ -12,6 +12,7 @@ void Episode::Pack(Parcel& parcel) {
   parcel(log_prob);
   parcel(beside);
   parcel(device);
+  parcel(urgency);
 }
 
 Task::Task(const Problem& of) : problem(of), units(of) {
@@ -42,19 +43,27 @@ size_t DecideBy(std::span<const float> log_probability, double uniform) {
 }
 
 std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> episodes,
-                                                     const std::function<at::Tensor(const Task&)>& table_of) {
+                                                     const std::function<OddsTable(const Task&)>& table_of) {
+  const auto entropy_of = [](const at::Tensor& odds) { return -(torch::exp(odds) * odds).sum(1); };
+  const auto chosen = [](const at::Tensor& odds, const std::vector<int64_t>& decisions) {
+    return odds.gather(1, torch::tensor(decisions, torch::kInt64).unsqueeze(1)).squeeze(1);
+  };
   std::vector<std::unique_ptr<Likelihood>> likelihoods;
-  at::Tensor table, entropy;
+  OddsTable table{.device = {}};
+  at::Tensor entropy;
   const Task* last = nullptr;
   for (const auto& [task, episode] : episodes) {
     if (&task != last) {
       table = table_of(task);
-      entropy = -(torch::exp(table) * table).sum(1);
+      entropy = entropy_of(table.device);
+      if (table.urgency.defined()) entropy = torch::cat({entropy, entropy_of(table.urgency)});
       last = &task;
     }
     auto likelihood = std::make_unique<Likelihood>();
-    const at::Tensor drawn = torch::tensor(episode.device, torch::kInt64);
-    likelihood->log_prob = table.gather(1, drawn.unsqueeze(1)).squeeze(1);
+    likelihood->log_prob = chosen(table.device, episode.device);
+    if (table.urgency.defined()) {
+      likelihood->log_prob = torch::cat({likelihood->log_prob, chosen(table.urgency, episode.urgency)});
+    }
     likelihood->entropy = entropy;
     likelihoods.push_back(std::move(likelihood));
   }

@@ -33,6 +33,9 @@ struct Episode {
   std::vector<double> beside{};
   // Per decision, the device; where each is that of a node and there is nothing else to remember, else empty.
   std::vector<int64_t> device{};
+  // Beside these, in whose order they are: of each node, how urgent it is, from 0 on; the larger runs first. Its
+  // decisions come after those of `device`. Empty where the policy leaves the order to the evaluator.
+  std::vector<int64_t> urgency{};
 
   double decisions_per_step() const {
     return cost.empty() ? 0 : static_cast<double>(step_of.size()) / static_cast<double>(cost.size());
@@ -147,6 +150,10 @@ class Policy : public torch::nn::Module {
   // How many episodes Recall is given at once, at most: more are faster where the network takes them as one batch, and
   // need the memory of all of them.
   virtual int64_t recalled_at_once() const { return 1; }
+  // About how many numbers a gradient step on so many episodes of a task, recalled at once, keeps: what each layer
+  // remembers for the backward pass, most of them floats. The constants were fitted to what was held on graphs of two
+  // sizes; the estimate is within a factor of two of that.
+  virtual double recalled_numbers(const Task& task, int64_t episodes) const = 0;
   // Of the kind that Play gives, to be filled by Episode::Pack, where that of such an episode is its own.
   virtual std::unique_ptr<Episode> NewEpisode() const { return std::make_unique<Episode>(); }
 
@@ -154,9 +161,15 @@ class Policy : public torch::nn::Module {
   virtual std::string shape() const = 0;
 };
 
-// Policy::Recall where each device of Episode::device is drawn by itself from a table of log-probabilities, decisions x
-// devices, which is asked for once for episodes of one task that follow one another.
+// Log-probabilities of decisions that are each drawn by itself.
+struct OddsTable {
+  at::Tensor device;     // decisions x devices
+  at::Tensor urgency{};  // decisions x levels of urgency; undefined where the policy draws none
+};
+
+// Policy::Recall where each decision is drawn from a table, which is asked for once for episodes of one task that
+// follow one another.
 std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> episodes,
-                                                     const std::function<at::Tensor(const Task&)>& table_of);
+                                                     const std::function<OddsTable(const Task&)>& table_of);
 
 }  // namespace berth

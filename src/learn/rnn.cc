@@ -75,6 +75,9 @@ class RnnPolicy : public Policy {
 
   int64_t evaluations(const Task&) const override { return 1; }
   int64_t recalled_at_once() const override { return 8; }
+  double recalled_numbers(const Task& task, int64_t episodes) const override {
+    return network_->kept_numbers(episodes, static_cast<const RnnTask&>(task).num_groups());
+  }
   int64_t replayed_decisions(const Task& task) const override { return static_cast<const RnnTask&>(task).num_groups(); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,

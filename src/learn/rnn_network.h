@@ -60,6 +60,13 @@ class RnnNetwork : public torch::nn::Module {
   at::Tensor All(const Memory& memory, const at::Tensor& placements, const at::Tensor& mask,
                  const at::Tensor& noise = {}) const;
 
+  // What All and its backward pass keep of so many placements of so many groups; about (Policy::recalled_numbers).
+  double kept_numbers(int64_t placements, int64_t groups) const {
+    constexpr double kPerPair = 3, kPerStep = 24;
+    const auto steps = static_cast<double>(placements) * static_cast<double>(groups);
+    return steps * static_cast<double>(shape_.hidden) * (kPerPair * static_cast<double>(groups) + kPerStep);
+  }
+
  private:
   struct Lstm {
     at::Tensor input, recurrent;  // gates i, f, g, o

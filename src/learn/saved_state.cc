@@ -22,6 +22,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 nlohmann::json FoundJson(const PlanResult& found) {
   nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
   for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
+  if (!found.plan.priority.empty()) json["priority"] = found.plan.priority;
   const Score& score = found.score;
   json["score"] = {score.time, score.fits(), score.excess_bytes};
   if (score.objective) json["score"].push_back(*score.objective);
@@ -38,6 +39,12 @@ PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std
       throw object.Mistake("device", fmt::format("{} is none of the {} devices", device.dump(), problem.num_devices()));
     }
     found.plan.device.push_back(MakeId<DeviceId>(device.get<size_t>()));
+  }
+  if (object.Has("priority")) {
+    for (const auto& priority : object.List("priority")) {
+      if (!priority.is_number()) throw object.Mistake("priority", "expected numbers");
+      found.plan.priority.push_back(priority.get<double>());
+    }
   }
   const nlohmann::json& score = object.List("score");
   const auto is_number = [](const nlohmann::json& value) { return value.is_number() || value.is_null(); };

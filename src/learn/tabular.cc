@@ -69,6 +69,9 @@ class TabularPolicy : public Policy {
 
   int64_t evaluations(const Task&) const override { return 1; }
   int64_t recalled_at_once() const override { return 64; }
+  double recalled_numbers(const Task& task, int64_t episodes) const override {
+    return static_cast<double>(task.units.size()) * static_cast<double>(4 * logits_.size(1) + 8 * episodes);
+  }
   int64_t replayed_decisions(const Task& task) const override { return static_cast<int64_t>(task.units.size()); }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
@@ -100,8 +103,9 @@ class TabularPolicy : public Policy {
   }
 
   std::vector<std::unique_ptr<Likelihood>> Recall(std::span<const Played> episodes, int64_t) const override {
-    return RecallTable(episodes,
-                       [&](const Task& task) { return LogProbabilities(static_cast<const TabularTask&>(task)); });
+    return RecallTable(episodes, [&](const Task& task) {
+      return OddsTable{.device = LogProbabilities(static_cast<const TabularTask&>(task))};
+    });
   }
 
   std::string shape() const override {

@@ -132,7 +132,8 @@ TEST(Tabular, ServesOtherGraphsByTheTypesOfTheirOps) {
   const auto evaluator = OnSerial(problem), on_fork = OnSerial(fork);
   EXPECT_THROW(testing::OpenLearner(Tabular(), {*evaluator, *on_fork}, Random(1), 1), Error);
   EXPECT_NO_THROW(testing::OpenLearner(Tabular("rows=type"), {*evaluator, *on_fork}, Random(1), 1));
-  EXPECT_EQ(WhyNot(Tabular(), testing::Chain(3, 1)), "it chooses between devices, and there is only one");
+  const Problem alone = testing::Chain(3, 1);
+  EXPECT_EQ(WhyNot(Tabular(), alone, *OnSerial(alone)), "it chooses between devices, and there is only one");
 }
 
 // A memory serves any policy that decides a device per node.

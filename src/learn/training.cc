@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory_left.h"
 #include "base/stopwatch.h"
 #include "learn/learner.h"
 #include "placement/on_groups.h"
@@ -77,7 +78,7 @@ struct Lessons {
         size_t dropped = 0;
         problem = &grouped.emplace_back(Grouped(*problem, request.groupings->Make(group, *problem, {}), dropped));
       }
-      if (const auto reason = WhyNot(planner.method(), *problem)) {
+      if (const auto reason = WhyNot(planner.method(), *problem, each.evaluator)) {
         throw Error("{} does not learn on {}: {}", planner.method().name, each.name, *reason);
       }
       own.push_back(std::make_unique<Search>(PlanRequest{
@@ -272,6 +273,7 @@ class Run {
         learner_(learner),
         ranks_(ranks),
         threads_(ThreadsFor(request.cases, request.threads)) {
+    learner_.CheckMemory(threads_, MemoryLeft());
     if (ranks.first()) folder_.emplace(request, config);
     if (ranks_.Any(request.resume && folder_ && folder_->Has("last"))) learner_.Load(Path("last"), false);
     if (!folder_) return;

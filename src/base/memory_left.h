@@ -1,0 +1,16 @@
+// How much memory there is still to be had.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+
+namespace berth {
+
+// What this process can still take before the system runs out: what the machine has available, or what its control
+// groups (version 2) leave, if that is less; files that are cached do not count as held. Without swap. None where the
+// system does not say. `root` stands for / in tests.
+std::optional<Bytes> MemoryLeft(const std::string& root = "");
+
+}  // namespace berth
