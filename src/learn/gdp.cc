@@ -134,6 +134,11 @@ class GdpPolicy : public Policy {
       neighbours.emplace(task, *memory, options_.shape.levels);
       near = static_cast<size_t>(options_.near * static_cast<double>(randoms.size()));
     }
+    const auto score = [&](std::span<const std::unique_ptr<Episode>> drawn) {
+      const std::vector<double> costs = task.CostsOf(task.order, drawn, search, options);
+      for (size_t i = 0; i < costs.size(); ++i) drawn[i]->cost.push_back(costs[i]);
+    };
+    size_t scored = 0;
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
       if (episodes.size() < near) {
@@ -150,9 +155,12 @@ class GdpPolicy : public Policy {
       Remember(odds, *episode);
       if (memory != nullptr) own.insert(memory->Key(episode->device, episode->urgency));
       episodes.push_back(std::move(episode));
+      if (episodes.size() > near || !neighbours->climbs()) continue;
+      score(std::span(episodes).last(1));
+      ++scored;
+      if (!episodes.back()->cost.empty()) neighbours->Learn(*episodes.back(), episodes.back()->cost[0]);
     }
-    const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
-    for (size_t i = 0; i < costs.size(); ++i) episodes[i]->cost.push_back(costs[i]);
+    score(std::span(episodes).subspan(scored));
     return episodes;
   }
 

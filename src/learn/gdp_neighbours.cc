@@ -17,7 +17,15 @@ Neighbours::Neighbours(const GdpTask& task, const Memory& memory, int64_t levels
       moves_(task.moves->units(task.moves->num_levels() - 1), task.moves->structure(task.moves->num_levels() - 1)),
       placement_(task.problem.num_ops()),
       device_of_node_(task.coarse.size()),
-      levels_(levels) {}
+      levels_(levels),
+      best_{.device = memory.parents().front().device, .urgency = memory.parents().front().urgency},
+      best_cost_(memory.parents().front().cost) {}
+
+void Neighbours::Learn(const Episode& drawn, double cost) {
+  if (!(cost < best_cost_)) return;
+  best_cost_ = cost;
+  best_ = {.device = drawn.device, .urgency = drawn.urgency};
+}
 
 Neighbours::Drawn Neighbours::Draw(Random& random, const Seen& seen) {
   Drawn chosen;
@@ -43,19 +51,22 @@ const Memory::Kept& Neighbours::Parent(Random& random) const {
 
 const Neighbours::Drawn& Neighbours::DrawOne(Random& random) {
   // Where nothing chooses, few of many moves help, and the best placement has to be climbed from.
-  const bool climbs = memory_.model() == nullptr;
-  const Memory::Kept& parent = climbs ? memory_.parents().front() : Parent(random);
-  drawn_ = {.device = parent.device, .urgency = parent.urgency};
   bool moves = true;
-  if (!climbs && random.Chance(kCrossed)) {
-    Cross(memory_.parents()[random.Below(memory_.parents().size())], random);
-    moves = random.Chance(kMovedToo);
+  if (climbs()) {
+    drawn_ = best_;
+  } else {
+    const Memory::Kept& parent = Parent(random);
+    drawn_ = {.device = parent.device, .urgency = parent.urgency};
+    if (random.Chance(kCrossed)) {
+      Cross(memory_.parents()[random.Below(memory_.parents().size())], random);
+      moves = random.Chance(kMovedToo);
+    }
   }
   if (!moves) return drawn_;
   if (levels_ > 0 && random.Chance(kMovesUrgency)) {
     MoveUrgency(random);
   } else {
-    MoveDevices(climbs, random);
+    MoveDevices(climbs(), random);
   }
   return drawn_;
 }

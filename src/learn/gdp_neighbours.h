@@ -14,8 +14,8 @@
 namespace berth {
 
 // Draws a few moves away from one of the memory's parents, or each part as in one of two. Where the memory has a model
-// of costs, that chooses among 16; else moves start from the best one, as a climb does. Where nodes have a level of
-// urgency, half of the moves change levels instead of devices. Not thread-safe.
+// of costs, that chooses among 16; else it climbs: moves start from the best one, and from what they find where that is
+// better. Where nodes have a level of urgency, half of the moves change levels instead of devices. Not thread-safe.
 class Neighbours {
  public:
   // Both outlive it. The task has moves, the memory at least one parent. `levels`: of urgency; 0: nodes have none.
@@ -28,6 +28,11 @@ class Neighbours {
   // Empty where each that it tried was `seen`.
   using Seen = std::function<bool(std::span<const int64_t> device, std::span<const int64_t> urgency)>;
   Drawn Draw(Random& random, const Seen& seen);
+
+  // Whether the next one depends on what the last one cost.
+  bool climbs() const { return memory_.model() == nullptr; }
+  // What a plan cost that was drawn.
+  void Learn(const Episode& drawn, double cost);
 
  private:
   const Memory::Kept& Parent(Random& random) const;
@@ -44,6 +49,8 @@ class Neighbours {
   std::vector<int32_t> device_of_node_;
   int64_t levels_;
   Drawn drawn_{};
+  Drawn best_;  // where it climbs, what it starts from
+  double best_cost_;
   std::vector<uint8_t> takes_{};
 };
 
