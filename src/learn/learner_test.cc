@@ -185,7 +185,7 @@ TEST_F(LearnerTest, SaysBeforeItTrainsThatAnUpdateNeedsMoreMemoryThanThereIs) {
            {SmallHsdag(""), 4},
            {SmallHsdag("mode=paper,columns=fixed"), 4},
            {testing::MethodNamed("gdp(hidden=64)"), 4},
-           {testing::MethodNamed("hdp(nodes=none)"), 4},
+           {testing::MethodNamed("hdp(nodes=ops)"), 4},
            {testing::MethodNamed("rnn(hidden=64,colocation=none)"), 16},
            {testing::MethodNamed("tabular"), 4}}) {
     const auto least = [&, &which = method](const Evaluator& evaluator) {

@@ -117,8 +117,9 @@ void Memory::Load(const nlohmann::json& json, const std::string& path, size_t de
       if (each.contains("urgency")) {
         if (!each["urgency"].is_array() || std::ssize(each["urgency"]) != decisions_) throw mistake;
         for (const nlohmann::json& level : each["urgency"]) {
-          if (!level.is_number_unsigned()) throw mistake;
-          kept.urgency.push_back(level.get<int64_t>());
+          const auto number = level.is_number_integer() ? level.get<int64_t>() : -1;
+          if (number < 0) throw mistake;
+          kept.urgency.push_back(number);
         }
       }
       kept.key = Key(kept.device, kept.urgency);
