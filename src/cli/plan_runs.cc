@@ -17,8 +17,10 @@
 namespace berth {
 namespace {
 
-constexpr size_t kPlansAtATime = 5;  // each is compiled and kept in memory meanwhile
-constexpr size_t kMostMoved = 32;    // kernels, between a plan and its neighbours
+constexpr size_t kPlansAtATime = 5;     // each is compiled and kept in memory meanwhile
+constexpr size_t kMostMoved = 32;       // kernels, between a plan and its neighbours
+constexpr double kLeastSeconds = 0.25;  // that a plan runs for, in all its runs
+constexpr size_t kMostRounds = 250;     // for that
 
 std::vector<std::vector<DeviceId>> FastestFirst(const std::map<std::vector<DeviceId>, double>& found) {
   std::vector<std::pair<double, std::vector<DeviceId>>> order;
@@ -164,8 +166,10 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
       ways.push_back({.how = "alone", .on = on});
       if (alone[Index(on)] < kCannotRun) round += problem().ToSeconds(alone[Index(on)]).value;
     }
-    const double limit = LimitFor(static_cast<double>(rounds) * round);
-    std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = rounds, .limit = limit, .stop = stop});
+    const double enough = std::ceil(kLeastSeconds * static_cast<double>(ways.size()) / std::max(round, 1e-9));
+    const size_t times = std::max(rounds, static_cast<size_t>(std::min<double>(enough, kMostRounds)));
+    const double limit = LimitFor(static_cast<double>(times) * round);
+    std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = times, .limit = limit, .stop = stop});
     if (stop && stop()) break;
     double speed = 0;
     int known = 0;

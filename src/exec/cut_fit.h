@@ -20,10 +20,10 @@ struct CutCosts {
   std::array<double, kOpClasses> read{}, write{};
 };
 
-// Least squares over the parts of runs of any number of problems. What a part took above its ops' times is explained by
-// one overhead and by the bytes that it shares with other parts, by class of the op that reads them first or makes
-// them; no cost is below zero. A class of which little was seen takes after what was known before, or else after the
-// mean of all classes. Deterministic.
+// Least squares of relative errors over the parts of runs of any number of problems. What a part took above its ops'
+// times is explained by one overhead and by the bytes that it shares with other parts, by class of the op that reads
+// them first or makes them; no cost is below zero. A class of which little was seen takes after what was known before,
+// or else after the mean of all classes. Deterministic.
 class CutFit {
  public:
   CutFit() = default;

@@ -100,7 +100,8 @@ class GdpPolicy : public Policy {
     constexpr double kPerMessage = 6, kPerDecision = 8;
     const GdpShape& shape = options_.shape;
     const auto width = static_cast<double>(shape.placer.width);
-    const double layers = kPerMessage * static_cast<double>(shape.sage_layers) + static_cast<double>(shape.placer.layers);
+    const double layers =
+        kPerMessage * static_cast<double>(shape.sage_layers) + static_cast<double>(shape.placer.layers);
     const double of_node = static_cast<double>(kGdpTypeColumns + shape.features) + width * (1 + layers) +
                            4 * static_cast<double>(shape.placer.outputs) + kPerDecision * static_cast<double>(episodes);
     return of_node * static_cast<double>(static_cast<const GdpTask&>(task).order.size());

@@ -40,8 +40,8 @@ class GdpNetwork : public torch::nn::Module {
 
   const GdpShape& shape() const { return shape_; }
 
-  // Logits, nodes x outputs: devices, then levels of urgency. Nodes are in the order in which the placer reads them. `input` must outlive the backward
-  // pass.
+  // Logits, nodes x outputs: devices, then levels of urgency. Nodes are in the order in which the placer reads them.
+  // `input` must outlive the backward pass.
   at::Tensor Forward(const GdpInput& input, int64_t threads) const;
 
  private:

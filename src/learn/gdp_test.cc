@@ -74,8 +74,9 @@ TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
   const Problem even = testing::ForkJoin(9, 3);
   for (const Problem* problem : {&uneven, &even}) {
     const auto evaluator = Simulated(*problem);
-    for (const char* const more : {"", ",superposition=true", ",refine=2", ",symmetric=false", ",mode=paper",
-                                   ",order=depth_first", ",order=shuffled", ",priorities=5", ",priorities=2,refine=1"}) {
+    for (const char* const more :
+         {"", ",superposition=true", ",refine=2", ",symmetric=false", ",mode=paper", ",order=depth_first",
+          ",order=shuffled", ",priorities=5", ",priorities=2,refine=1"}) {
       const Method method = Gdp(fmt::format("{}{}", kSmall, more));
       const auto policy = method.make_policy(*problem, Random(3));
       const auto task = policy->Prepare(*problem);

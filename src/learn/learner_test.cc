@@ -180,14 +180,14 @@ TEST_F(LearnerTest, WhatIsStoppedOnOneRankIsStoppedOnAll) {
 TEST_F(LearnerTest, SaysBeforeItTrainsThatAnUpdateNeedsMoreMemoryThanThereIs) {
   const Problem small = testing::Chain(100, 2), large = testing::Chain(400, 2);
   const auto on_small = Parallel(small), on_large = Parallel(large);
-  for (const auto& [method, growth] : std::vector<std::pair<Method, double>>{
-           {SmallPlaceto(), 16},
-           {SmallHsdag(""), 4},
-           {SmallHsdag("mode=paper,columns=fixed"), 4},
-           {testing::MethodNamed("gdp(hidden=64)"), 4},
-           {testing::MethodNamed("hdp(nodes=ops)"), 4},
-           {testing::MethodNamed("rnn(hidden=64,colocation=none)"), 16},
-           {testing::MethodNamed("tabular"), 4}}) {
+  for (const auto& [method, growth] :
+       std::vector<std::pair<Method, double>>{{SmallPlaceto(), 16},
+                                              {SmallHsdag(""), 4},
+                                              {SmallHsdag("mode=paper,columns=fixed"), 4},
+                                              {testing::MethodNamed("gdp(hidden=64)"), 4},
+                                              {testing::MethodNamed("hdp(nodes=ops)"), 4},
+                                              {testing::MethodNamed("rnn(hidden=64,colocation=none)"), 16},
+                                              {testing::MethodNamed("tabular"), 4}}) {
     const auto least = [&, &which = method](const Evaluator& evaluator) {
       const testing::OpenLearner learner(which, {evaluator}, Random(1), 1);
       // The least that is enough, to a hundredth.
@@ -212,7 +212,8 @@ TEST_F(LearnerTest, SaysBeforeItTrainsThatAnUpdateNeedsMoreMemoryThanThereIs) {
 TEST_F(LearnerTest, AnUntrainedTwinNeedsNoMemoryForUpdates) {
   const Problem problem = testing::Chain(100, 2);
   const auto evaluator = Parallel(problem);
-  const testing::OpenLearner learner(testing::MethodNamed("gdp(hidden=64,learning_rate=0)"), {*evaluator}, Random(1), 1);
+  const testing::OpenLearner learner(testing::MethodNamed("gdp(hidden=64,learning_rate=0)"), {*evaluator}, Random(1),
+                                     1);
   EXPECT_NO_THROW(learner.CheckMemory(1, Bytes{1}));
 }
 

@@ -76,7 +76,7 @@ void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans)
   fmt::print(
       "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
       "plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
-      "plan is measured twice, {} runs each time, the second time in the opposite order; a plan's time is the mean of "
+      "plan is measured twice, {} runs each time (more where a run is short), the second time in the opposite order; a plan's time is the mean of "
       "the two medians. Op times are from each model's profile. The order of the plans is a rank correlation; beside "
       "it those of the number of parts alone and of the second measurement with the first, which is what noise "
       "leaves.\n\n"
