@@ -10,9 +10,8 @@ namespace {
 constexpr double kNoise = 50e-6;
 // A class counts as if so many bytes of it had been seen at the mean cost, in one part of a millisecond.
 constexpr double kPriorBytes = 300e3;
-// What a part's time is off by is a share of it: chosen, as the power 2, by leaving each of googlenet, resnet50,
-// squeezenet1_1, efficientnet_b0 and mobilenet_v3_large out of a fit in turn. With 1 the long parts decide, and the
-// overhead of short ones vanishes among the bytes.
+// Errors count relative to a part's time. Where they were divided by its square root, long parts decided, and the
+// overhead of short ones vanished among the bytes (docs/decisions/0010-running-models.md).
 constexpr double WeightOf(double seconds) { return 1 / ((seconds + kNoise) * (seconds + kNoise)); }
 constexpr int kSweeps = 5000;
 

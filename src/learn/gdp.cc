@@ -1,5 +1,5 @@
 // GDP (Zhou et al. 2019): one pass of a network over the whole graph gives the odds of every node's device, and PPO
-// trains it. A second head may give the odds of how urgent each node is, as in its successor GO (Zhou et al. 2020).
+// trains it. A second head may give the odds of each node's priority, as in its successor GO (Zhou et al. 2020).
 // The papers' text and code were not at hand: this is a reconstruction from what is known, and
 // docs/decisions/0005-learning.md says what is certain, what is recalled, and what is a choice of ours.
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace berth {
 namespace {
 
 struct GdpOptions {
-  GdpShape shape{};  // features and devices are the problem's; levels of urgency, 0: none
+  GdpShape shape{};  // features and devices are the problem's; levels of priority, 0: none
   GdpTaskOptions task;
   bool symmetric = true;   // devices that may be swapped are named as is likeliest
   double near = 0;         // such a share of the placements is drawn near the best ones
@@ -109,6 +109,7 @@ class GdpPolicy : public Policy {
   int64_t replayed_decisions(const Task& task) const override {
     return std::ssize(static_cast<const GdpTask&>(task).order);
   }
+  int64_t priority_levels() const override { return options_.shape.levels; }
   bool redraws() const override { return true; }
 
   std::vector<std::unique_ptr<Episode>> Play(const Task& of, Search& search, std::span<Random> randoms,
@@ -125,9 +126,9 @@ class GdpPolicy : public Policy {
     if (options.greedy) return Answer(task, odds, search, options);
     std::set<uint64_t> own;
     const Memory* const memory = options.memory;
-    const auto seen = [&](std::span<const int64_t> device, std::span<const int64_t> urgency) {
+    const auto seen = [&](std::span<const int64_t> device, std::span<const int64_t> priority) {
       if (memory == nullptr || !options.distinct) return false;
-      return memory->Has(device, urgency) || own.contains(memory->Key(device, urgency));
+      return memory->Has(device, priority) || own.contains(memory->Key(device, priority));
     };
     std::optional<Neighbours> neighbours;
     size_t near = 0;
@@ -145,16 +146,16 @@ class GdpPolicy : public Policy {
       if (episodes.size() < near) {
         Neighbours::Drawn drawn = neighbours->Draw(random, seen);
         episode->device = std::move(drawn.device);
-        episode->urgency = std::move(drawn.urgency);
+        episode->priority = std::move(drawn.priority);
       }
       double temperature = TemperatureOf(options, episodes.size(), randoms.size());
       for (int i = 0; i < kMostDraws && episode->device.empty(); ++i, temperature *= kFlatter) {
         Draw(odds, coupling, temperature, random, *episode);
-        if (i + 1 < kMostDraws && seen(episode->device, episode->urgency)) episode->device.clear();
+        if (i + 1 < kMostDraws && seen(episode->device, episode->priority)) episode->device.clear();
       }
       if (options_.symmetric) NameLikeliest(task.class_of, ValuesOf(odds.device), episode->device);
       Remember(odds, *episode);
-      if (memory != nullptr) own.insert(memory->Key(episode->device, episode->urgency));
+      if (memory != nullptr) own.insert(memory->Key(episode->device, episode->priority));
       episodes.push_back(std::move(episode));
       if (episodes.size() > near || !neighbours->climbs()) continue;
       score(std::span(episodes).last(1));
@@ -189,7 +190,7 @@ class GdpPolicy : public Policy {
     const at::Tensor logits = network_->Forward(task.input, threads);
     OddsTable odds{.device = MaskedLogSoftmax(logits.narrow(1, 0, devices()), task.mask).contiguous()};
     if (const int64_t levels = options_.shape.levels; levels > 0) {
-      odds.urgency = torch::log_softmax(logits.narrow(1, devices(), levels), 1).contiguous();
+      odds.priority = torch::log_softmax(logits.narrow(1, devices(), levels), 1).contiguous();
     }
     return odds;
   }
@@ -216,7 +217,7 @@ class GdpPolicy : public Policy {
   }
 
   // The likeliest device of each op, or of each group, whose odds are the product of its ops' odds; where an op cannot
-  // run there, its own likeliest. And each op's own likeliest level of urgency.
+  // run there, its own likeliest. And each op's own likeliest level of priority.
   static void DecideTogether(const GdpTask& task, const OddsTable& odds, const Coupling& coupling, Episode& episode) {
     const size_t nodes = task.order.size(), devices = task.problem.num_devices();
     const std::span<const float> all = ValuesOf(odds.device);
@@ -236,9 +237,9 @@ class GdpPolicy : public Policy {
       const size_t device = likeliest(sum, group_of(i));
       episode.device.push_back(static_cast<int64_t>(mask[i * devices + device] == 0 ? device : likeliest(all, i)));
     }
-    if (odds.urgency.defined()) {
-      Rows levels(odds.urgency, 1);
-      for (size_t i = 0; i < nodes; ++i) episode.urgency.push_back(static_cast<int64_t>(Likeliest(levels[i])));
+    if (odds.priority.defined()) {
+      Rows levels(odds.priority, 1);
+      for (size_t i = 0; i < nodes; ++i) episode.priority.push_back(static_cast<int64_t>(Likeliest(levels[i])));
     }
     Remember(odds, episode);
   }
@@ -251,9 +252,9 @@ class GdpPolicy : public Policy {
         episode.log_prob.push_back(rows[i][static_cast<size_t>(decisions[i])]);
       }
     };
-    episode.step_of.assign(episode.device.size() + episode.urgency.size(), 0);
+    episode.step_of.assign(episode.device.size() + episode.priority.size(), 0);
     remember(odds.device, episode.device);
-    if (odds.urgency.defined()) remember(odds.urgency, episode.urgency);
+    if (odds.priority.defined()) remember(odds.priority, episode.priority);
   }
 
   static void Draw(const OddsTable& odds, const Coupling& coupling, double temperature, Random& random,
@@ -266,11 +267,11 @@ class GdpPolicy : public Policy {
       episode.device.push_back(static_cast<int64_t>(shared.empty() ? Decide(devices[i], false, random)
                                                                    : DecideBy(devices[i], shared[coupling[i]])));
     }
-    if (!odds.urgency.defined()) return;
-    episode.urgency.clear();
-    Rows levels(odds.urgency, temperature);
+    if (!odds.priority.defined()) return;
+    episode.priority.clear();
+    Rows levels(odds.priority, temperature);
     for (size_t i = 0; i < nodes; ++i) {
-      episode.urgency.push_back(static_cast<int64_t>(Decide(levels[i], false, random)));
+      episode.priority.push_back(static_cast<int64_t>(Decide(levels[i], false, random)));
     }
   }
 
@@ -349,7 +350,7 @@ void RegisterGdp(MethodCatalog& catalog) {
                    "the layers' inputs are multiplied by gates made from the whole graph, for training on many graphs"),
             Whole("refine", "0", "further passes of the network that see the odds of the pass before", 0, 16),
             Whole("priorities", "0",
-                  "levels of urgency, of which a second head of the network gives each op one, as GO does (Zhou et al. "
+                  "levels of priority, of which a second head of the network gives each op one, as GO does (Zhou et al. "
                   "2020): of the ops that are ready, a device runs the most urgent first; 0: first come, first served",
                   0, 256),
             Switch("symmetric", "true",
@@ -363,7 +364,8 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "layers"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
-                 "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16",
+                 "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "
+                 "elsewhere, and with priorities, each is made of the best one so far, one after another",
                  0, 1),
             Real("temperature", "1",
                  "the later in a batch a placement is drawn, the flatter are its odds, the last by this factor; at the "

@@ -7,7 +7,7 @@ namespace berth {
 namespace {
 
 constexpr size_t kCandidates = 16;
-constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5, kMovesUrgency = 0.5;
+constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5, kMovesPriorities = 0.5;
 
 }  // namespace
 
@@ -18,13 +18,13 @@ Neighbours::Neighbours(const GdpTask& task, const Memory& memory, int64_t levels
       placement_(task.problem.num_ops()),
       device_of_node_(task.coarse.size()),
       levels_(levels),
-      best_{.device = memory.parents().front().device, .urgency = memory.parents().front().urgency},
+      best_{.device = memory.parents().front().device, .priority = memory.parents().front().priority},
       best_cost_(memory.parents().front().cost) {}
 
 void Neighbours::Learn(const Episode& drawn, double cost) {
   if (!(cost < best_cost_)) return;
   best_cost_ = cost;
-  best_ = {.device = drawn.device, .urgency = drawn.urgency};
+  best_ = {.device = drawn.device, .priority = drawn.priority};
 }
 
 Neighbours::Drawn Neighbours::Draw(Random& random, const Seen& seen) {
@@ -32,7 +32,7 @@ Neighbours::Drawn Neighbours::Draw(Random& random, const Seen& seen) {
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < kCandidates; ++i) {
     const Drawn& drawn = DrawOne(random);
-    if (seen(drawn.device, drawn.urgency)) continue;
+    if (seen(drawn.device, drawn.priority)) continue;
     if (memory_.model() == nullptr) return drawn;
     const double guess = memory_.model()->Guess(drawn.device);
     if (guess < least || chosen.device.empty()) {
@@ -56,15 +56,15 @@ const Neighbours::Drawn& Neighbours::DrawOne(Random& random) {
     drawn_ = best_;
   } else {
     const Memory::Kept& parent = Parent(random);
-    drawn_ = {.device = parent.device, .urgency = parent.urgency};
+    drawn_ = {.device = parent.device, .priority = parent.priority};
     if (random.Chance(kCrossed)) {
       Cross(memory_.parents()[random.Below(memory_.parents().size())], random);
       moves = random.Chance(kMovedToo);
     }
   }
   if (!moves) return drawn_;
-  if (levels_ > 0 && random.Chance(kMovesUrgency)) {
-    MoveUrgency(random);
+  if (levels_ > 0 && random.Chance(kMovesPriorities)) {
+    MovePriorities(random);
   } else {
     MoveDevices(climbs(), random);
   }
@@ -82,13 +82,14 @@ void Neighbours::MoveDevices(bool once, Random& random) {
   }
 }
 
-// One node's, or those of some that follow one another in the order.
-void Neighbours::MoveUrgency(Random& random) {
-  const auto level = static_cast<int64_t>(random.Below(static_cast<size_t>(levels_)));
-  size_t node = random.Below(drawn_.urgency.size());
+// One node's to another level, and perhaps those of some that follow it in the order to the same.
+void Neighbours::MovePriorities(Random& random) {
+  size_t node = random.Below(drawn_.priority.size());
+  const auto further = static_cast<int64_t>(1 + random.Below(static_cast<size_t>(levels_ - 1)));
+  const int64_t level = (drawn_.priority[node] + further) % levels_;
   do {
-    drawn_.urgency[node] = level;
-  } while (++node < drawn_.urgency.size() && random.Chance(kAnotherMove));
+    drawn_.priority[node] = level;
+  } while (++node < drawn_.priority.size() && random.Chance(kAnotherMove));
 }
 
 // Nodes, co-location groups or layers are as in the other, each with even odds.
@@ -101,7 +102,7 @@ void Neighbours::Cross(const Memory::Kept& other, Random& random) {
     while (takes_.size() <= part) takes_.push_back(random.Chance(0.5) ? 1 : 0);
     if (takes_[part] == 0) continue;
     drawn_.device[i] = other.device[i];
-    if (levels_ > 0) drawn_.urgency[i] = other.urgency[i];
+    if (levels_ > 0) drawn_.priority[i] = other.priority[i];
   }
 }
 

@@ -15,23 +15,23 @@ namespace berth {
 
 // Draws a few moves away from one of the memory's parents, or each part as in one of two. Where the memory has a model
 // of costs, that chooses among 16; else it climbs: moves start from the best one, and from what they find where that is
-// better. Where nodes have a level of urgency, half of the moves change levels instead of devices. Not thread-safe.
+// better. Where nodes have a level of priority, half of the moves change levels instead of devices. Not thread-safe.
 class Neighbours {
  public:
-  // Both outlive it. The task has moves, the memory at least one parent. `levels`: of urgency; 0: nodes have none.
+  // Both outlive it. The task has moves, the memory at least one parent. `levels`: of priority; 0: nodes have none.
   Neighbours(const GdpTask& task, const Memory& memory, int64_t levels);
 
-  // Per node in the task's order, as Episode::device and Episode::urgency.
+  // Per node in the task's order, as Episode::device and Episode::priority.
   struct Drawn {
-    std::vector<int64_t> device{}, urgency{};
+    std::vector<int64_t> device{}, priority{};
   };
   // Empty where each that it tried was `seen`.
-  using Seen = std::function<bool(std::span<const int64_t> device, std::span<const int64_t> urgency)>;
+  using Seen = std::function<bool(std::span<const int64_t> device, std::span<const int64_t> priority)>;
   Drawn Draw(Random& random, const Seen& seen);
 
   // Whether the next one depends on what the last one cost.
   bool climbs() const { return memory_.model() == nullptr; }
-  // What a plan cost that was drawn.
+  // What a plan cost that was drawn; where that is less than the best, the next ones start from it.
   void Learn(const Episode& drawn, double cost);
 
  private:
@@ -39,7 +39,7 @@ class Neighbours {
   const Drawn& DrawOne(Random& random);
   void Cross(const Memory::Kept& other, Random& random);
   void MoveDevices(bool once, Random& random);
-  void MoveUrgency(Random& random);
+  void MovePriorities(Random& random);
 
   const GdpTask& task_;
   const Memory& memory_;

@@ -25,7 +25,7 @@ struct GdpShape {
   // The placer; its layers are gated by the mean over the graph's nodes where `gated`: parameter superposition (Cheung
   // et al. 2019), as conditioning on the graph.
   SegmentShape placer{};
-  int64_t levels = 0;  // of the placer's outputs, the last so many are levels of urgency
+  int64_t levels = 0;  // of the placer's outputs, the last so many are levels of priority
 };
 
 struct GdpInput {
@@ -40,7 +40,7 @@ class GdpNetwork : public torch::nn::Module {
 
   const GdpShape& shape() const { return shape_; }
 
-  // Logits, nodes x outputs: devices, then levels of urgency. Nodes are in the order in which the placer reads them.
+  // Logits, nodes x outputs: devices, then levels of priority. Nodes are in the order in which the placer reads them.
   // `input` must outlive the backward pass.
   at::Tensor Forward(const GdpInput& input, int64_t threads) const;
 

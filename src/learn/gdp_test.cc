@@ -377,14 +377,43 @@ TEST(Gdp, RefusesPrioritiesWhereTheyChangeNothing) {
 
 TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(6);
-  const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3});
-  const auto evaluator = Simulated(problem);
-  const auto costs = [&](int64_t threads) {
-    return testing::CostsOfTraining(Gdp(kSmall), *evaluator, Random(1), 6, threads);
-  };
-  const std::vector<double> alone = costs(1);
-  EXPECT_EQ(alone, costs(2));
-  EXPECT_EQ(alone, costs(5));
+  // With a model of costs, and with too many nodes for one.
+  for (const size_t ops : {20U, 60U}) {
+    const Problem problem = testing::RandomProblem(random, {.ops = ops, .devices = 3});
+    const auto evaluator = Simulated(problem);
+    const auto costs = [&](int64_t threads) {
+      return testing::CostsOfTraining(Gdp(kSmall), *evaluator, Random(1), 6, threads);
+    };
+    const std::vector<double> alone = costs(1);
+    EXPECT_EQ(alone, costs(2));
+    EXPECT_EQ(alone, costs(5));
+  }
+}
+
+// Where no model chooses, each placement near the best is made of the best so far, that of the same update, too: then
+// one update finds a new best one again and again.
+TEST(Gdp, ClimbsWithinAnUpdateWhereNoModelChooses) {
+  Random random(16);
+  const Problem problem = testing::RandomProblem(random, {.ops = 60, .devices = 2});
+  double best = std::numeric_limits<double>::infinity();
+  int records = 0;
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+    Score score{.time = 1};
+    for (const DeviceId device : plan.device) score.time += device == DeviceId{1} ? 0 : 1;
+    if (score.time < best) {
+      best = score.time;
+      ++records;
+    }
+    return score;
+  });
+  testing::OpenLearner learner(Gdp(fmt::format("{},coupled=false,rollouts=64,near=1,learning_rate=0", kSmall)),
+                               {evaluator}, Random(1), 2);
+  learner.Update(1'000'000, 1);
+  const double first = best;
+  records = 0;
+  learner.Update(1'000'000, 1);
+  EXPECT_GE(records, 10);
+  EXPECT_LE(best, first - 10);
 }
 
 TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {

@@ -7,6 +7,7 @@
 #include "base/memory_left.h"
 #include "learn/learner.h"
 #include "learn/scoring.h"
+#include "learn/update_memory.h"
 #include "placement/search.h"
 #include "placement/units.h"
 
@@ -25,7 +26,12 @@ class LearnedPlanner : public Planner {
   }
 
   std::optional<std::string> Refuses(const Problem& problem, const Evaluator& evaluator) const override {
-    return WhyNot(method_, problem, evaluator);
+    if (auto reason = WhyNot(method_, problem, evaluator)) return reason;
+    if (!method_.train) return std::nullopt;
+    const std::shared_ptr<Policy> policy = method_.make_policy(problem, Random(0));
+    const std::unique_ptr<Task> task = policy->Prepare(problem);
+    const Task* const tasks[] = {task.get()};
+    return WhyTooLarge(method_, *policy, tasks, {.threads = ThreadsFor(evaluator, 0), .left = MemoryLeft()});
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
@@ -47,13 +53,11 @@ class LearnedPlanner : public Planner {
                                     : (search.evaluations_left() + per_update - 1) / per_update);
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
-    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
-    if (method_.train) learner.CheckMemory(threads, MemoryLeft());
-
     std::string note;
     CurvePoint last;
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
+    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
     // The last evaluations are for the policy's own answer.
     const int64_t own = learner.greedy_evaluations(0);
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
@@ -128,7 +132,7 @@ std::optional<std::string> WhyNot(const Method& method, const Problem& problem, 
   if (problem.num_devices() < 2) return "it chooses between devices, and there is only one";
   if (problem.num_ops() == 0) return "there is no op to place";
   if (method.gives_priorities && !evaluator.facts().uses_priorities) {
-    return fmt::format("it gives priorities, which {} does not follow; leave them away", evaluator.name());
+    return fmt::format("it gives priorities, which {} does not follow; set priorities=0", evaluator.name());
   }
   if (method.refuses) {
     if (auto reason = method.refuses(problem)) return reason;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "learn/update_memory.h"
 
 namespace berth {
 namespace {
@@ -58,33 +59,17 @@ Learner::Learner(const Method& method, const std::vector<Search*>& searches, con
   if (method_.memory.any()) {
     for (const LearnCase& each : cases_) {
       state_.memories.emplace_back(method_.memory, state_.policy->replayed_decisions(*each.task), each.task->class_of,
-                                   method_.learner.learns());
+                                   method_.learner.learns(), state_.policy->priority_levels());
     }
   }
   if (!method_.make_critic) return;
   for (const LearnCase& each : cases_) state_.critics.push_back(method_.make_critic(*each.task));
 }
 
-void Learner::CheckMemory(int64_t threads, std::optional<Bytes> left) const {
-  if (!left || !method_.learner.learns()) return;
-  const Policy& policy = *state_.policy;
-  // As GradientOf divides an update: a thread recalls one play, or as many as the policy recalls at once.
-  const int64_t rollouts = method_.learner.rollouts, at_once = policy.recalled_at_once();
-  const int64_t together = std::max<int64_t>(at_once / rollouts, 1);
-  const int64_t all = (player_.plays() + together - 1) / together;
-  const int64_t parts = std::min((all + ranks_.size() - 1) / ranks_.size(), threads);
-  double parameters = 0;  // in bytes, with their gradients, both moments of Adam, and what undoes an update
-  for (const at::Tensor& each : policy.parameters()) parameters += 7 * static_cast<double>(each.nbytes());
-  for (const LearnCase& each : cases_) {
-    const double numbers = policy.recalled_numbers(*each.task, std::min(at_once, rollouts * together));
-    const double bytes = parameters + 4 * static_cast<double>(parts) * numbers;
-    if (bytes <= static_cast<double>(left->value)) continue;
-    throw Error(
-        "{}: an update on graph {} of {} ops takes about {} of memory, and {} are left here: put ops together, as in "
-        "on(group=merge,planner=...), or take a smaller network, fewer rollouts or --threads 1",
-        method_.name, each.problem().graph().name(), Count(static_cast<int64_t>(each.problem().num_ops())),
-        ToString(Bytes{static_cast<int64_t>(std::min(bytes, 9e18))}), ToString(*left));
-  }
+std::optional<std::string> Learner::WhyTooLarge(int64_t threads, std::optional<Bytes> left) const {
+  std::vector<const Task*> tasks;
+  for (const LearnCase& each : cases_) tasks.push_back(each.task.get());
+  return berth::WhyTooLarge(method_, *state_.policy, tasks, {.threads = threads, .ranks = ranks_.size(), .left = left});
 }
 
 std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, const StopCheck& stop) {
@@ -240,8 +225,8 @@ void Learner::AddReplays(std::vector<Play>& plays) const {
       auto episode = std::make_unique<Episode>();
       episode->cost = {kept.cost};
       episode->device = kept.device;
-      episode->urgency = kept.urgency;
-      episode->step_of.assign(kept.device.size() + kept.urgency.size(), 0);
+      episode->priority = kept.priority;
+      episode->step_of.assign(kept.device.size() + kept.priority.size(), 0);
       replay.episodes.push_back(std::move(episode));
       replay.weight.push_back({method_.memory.imitation * episodes / static_cast<double>(best.size())});
     }

@@ -32,9 +32,8 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  // Throws Error where an update on so many threads would hold more than `left`, by an estimate: before training, and
-  // not in the middle of it. Says which graph, and what would need less. Without `left` nobody knows.
-  void CheckMemory(int64_t threads, std::optional<Bytes> left) const;
+  // WhyTooLarge (update_memory.h) of its updates on so many threads.
+  std::optional<std::string> WhyTooLarge(int64_t threads, std::optional<Bytes> left) const;
 
   // How many plays an update has, at most.
   int64_t plays() const { return player_.plays(); }

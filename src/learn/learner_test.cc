@@ -134,6 +134,7 @@ TEST_F(LearnerTest, GivesTheSameBytesOnAnyNumberOfRanks) {
        {SmallPlaceto(), SmallHsdag("workers=2,imagined=2"), SmallHsdag("mode=paper,workers=3,columns=fixed"),
         testing::MethodNamed("gdp(" + small + ",sage=1,layers=1,heads=2,inner=8,epochs=2)"),
         testing::MethodNamed("gdp(" + small + ",sage=1,layers=0,heads=2,inner=8,near=0.7,priorities=3)"),
+        testing::MethodNamed("gdp(" + small + ",sage=1,layers=0,heads=2,inner=8,near=0.7,learning_rate=0)"),
         testing::MethodNamed("hdp(" + small + ",grouper_hidden=8,groups=4,noise=0.1,noise_until=3)"),
         testing::MethodNamed("rnn(hidden=8,rollouts=3,workers=3,memory=2)"),
         testing::MethodNamed("tabular(workers=4,rows=type,memory=2)")}) {
@@ -175,48 +176,54 @@ TEST_F(LearnerTest, WhatIsStoppedOnOneRankIsStoppedOnAll) {
   }
 }
 
-// With a critic, too: what it foresees and what it does not are shares of the same cost.
 // What an update keeps grows with the graph, as the square of it where a policy looks at all pairs of nodes.
-TEST_F(LearnerTest, SaysBeforeItTrainsThatAnUpdateNeedsMoreMemoryThanThereIs) {
+TEST(Policies, KeepMoreOfALargerGraph) {
   const Problem small = testing::Chain(100, 2), large = testing::Chain(400, 2);
-  const auto on_small = Parallel(small), on_large = Parallel(large);
-  for (const auto& [method, growth] :
-       std::vector<std::pair<Method, double>>{{SmallPlaceto(), 16},
-                                              {SmallHsdag(""), 4},
-                                              {SmallHsdag("mode=paper,columns=fixed"), 4},
-                                              {testing::MethodNamed("gdp(hidden=64)"), 4},
-                                              {testing::MethodNamed("hdp(nodes=ops)"), 4},
-                                              {testing::MethodNamed("rnn(hidden=64,colocation=none)"), 16},
-                                              {testing::MethodNamed("tabular"), 4}}) {
-    const auto least = [&, &which = method](const Evaluator& evaluator) {
-      const testing::OpenLearner learner(which, {evaluator}, Random(1), 1);
-      // The least that is enough, to a hundredth.
-      int64_t low = 1, high = int64_t{1} << 40;
-      while (high > low + low / 100 + 1) {
-        const int64_t middle = low + (high - low) / 2;
-        (ErrorOf([&] { learner.CheckMemory(1, Bytes{middle}); }) == "no error" ? high : low) = middle;
-      }
-      EXPECT_THAT(ErrorOf([&] { learner.CheckMemory(1, Bytes{low}); }),
-                  AllOf(StartsWith(which.name), HasSubstr("an update on graph chain of"), HasSubstr("are left here")));
-      EXPECT_EQ(ErrorOf([&] { learner.CheckMemory(1, std::nullopt); }), "no error");
-      return static_cast<double>(high);
+  for (const auto& [method, growth] : std::vector<std::pair<Method, double>>{
+           {SmallPlaceto(), 16},
+           {SmallHsdag(""), 4},
+           {SmallHsdag("mode=paper,columns=fixed"), 4},
+           {testing::MethodNamed("gdp"), 4},
+           {testing::MethodNamed("gdp(priorities=20)"), 4},
+           {testing::MethodNamed("hdp(nodes=ops,groups=2,hidden=2)"), 4},
+           {testing::MethodNamed("rnn(colocation=none)"), 16},
+           {testing::MethodNamed("tabular(rows=type)"), 4}}) {
+    const auto numbers = [&, &of = method](const Problem& problem) {
+      const auto policy = of.make_policy(problem, Random(1));
+      return policy->recalled_numbers(*policy->Prepare(problem), 2);
     };
-    const double of_small = least(*on_small), of_large = least(*on_large);
-    EXPECT_GE(of_large / of_small, 1) << method.name;
-    EXPECT_LE(of_large / of_small, growth * 1.05) << method.name;
-    EXPECT_GE(of_large, 4 * 400.0) << method.name;
+    EXPECT_NEAR(numbers(large) / numbers(small), growth, 0.1 * growth) << method.name;
+    EXPECT_GT(numbers(small), 100) << method.name;
   }
 }
 
-// Nothing is kept of a step that is not made.
-TEST_F(LearnerTest, AnUntrainedTwinNeedsNoMemoryForUpdates) {
-  const Problem problem = testing::Chain(100, 2);
-  const auto evaluator = Parallel(problem);
-  const testing::OpenLearner learner(testing::MethodNamed("gdp(hidden=64,learning_rate=0)"), {*evaluator}, Random(1),
-                                     1);
-  EXPECT_NO_THROW(learner.CheckMemory(1, Bytes{1}));
+TEST_F(LearnerTest, SaysBeforeItTrainsThatAnUpdateWouldHoldMoreMemoryThanThereIs) {
+  const Problem problem = testing::Chain(400, 2), other = testing::Chain(30, 2);
+  const auto evaluator = Parallel(problem), on_other = Parallel(other);
+  const testing::OpenLearner learner(testing::MethodNamed("gdp(workers=2)"), {*on_other, *evaluator}, Random(1), 1);
+  const std::optional<std::string> reason = learner.WhyTooLarge(1, Bytes{5 << 20});
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_THAT(*reason, AllOf(StartsWith("an update on graph chain of 400 ops would hold about"),
+                             HasSubstr("5.00 MiB are left here")));
+  EXPECT_EQ(learner.WhyTooLarge(1, Bytes{int64_t{1} << 30}), std::nullopt);
+  EXPECT_EQ(learner.WhyTooLarge(1, std::nullopt), std::nullopt) << "nobody knows";
+  const testing::OpenLearner twin(testing::MethodNamed("gdp(learning_rate=0)"), {*evaluator}, Random(1), 1);
+  EXPECT_EQ(twin.WhyTooLarge(1, Bytes{1}), std::nullopt) << "nothing is kept of a step that is not made";
 }
 
+TEST(LearnedPlanner, RefusesWhatWouldNotFitIntoAnyMemory) {
+  const Problem problem = testing::Chain(3000, 2);
+  const auto evaluator = Parallel(problem);
+  const auto refused = [&](const char* name) {
+    return MakeLearnedPlanner(testing::MethodNamed(name))->Refuses(problem, *evaluator);
+  };
+  EXPECT_EQ(refused("gdp(hidden=8,heads=2,inner=8)"), std::nullopt);
+  const auto reason = refused("gdp(hidden=8,heads=2,inner=8,rollouts=1000000000)");
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_THAT(*reason, HasSubstr("would hold about"));
+}
+
+// With a critic, too: what it foresees and what it does not are shares of the same cost.
 TEST_F(LearnerTest, LearnsTheSameInAnyUnitOfTime) {
   const Problem problem = FastSecond(6);
   Problem::Options options;

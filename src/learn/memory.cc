@@ -13,18 +13,19 @@
 
 namespace berth {
 
-Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models)
-    : options_(options), decisions_(decisions), class_of_(std::move(class_of)) {
+Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models,
+               int64_t levels)
+    : options_(options), decisions_(decisions), levels_(levels), class_of_(std::move(class_of)) {
   constexpr int64_t kMostDecisions = int64_t{4} << 20;  // of all parents
   options_.parents = std::min(options.parents, std::max<int64_t>(kMostDecisions / std::max<int64_t>(decisions, 1), 1));
   const auto nodes = static_cast<size_t>(decisions);
-  if (models && options.parents > 0 && PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {
+  if (models && levels == 0 && options.parents > 0 && PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {
     model_ = std::make_unique<PairModel>(nodes, class_of_);
   }
 }
 
 // Devices that may be swapped are counted as they occur.
-uint64_t Memory::Key(std::span<const int64_t> device, std::span<const int64_t> urgency) const {
+uint64_t Memory::Key(std::span<const int64_t> device, std::span<const int64_t> priority) const {
   std::vector<int64_t> name(class_of_.size(), -1);
   std::vector<int64_t> used(class_of_.size(), 0);  // by class
   Hasher hasher;
@@ -38,18 +39,19 @@ uint64_t Memory::Key(std::span<const int64_t> device, std::span<const int64_t> u
     if (name[index] < 0) name[index] = used[of]++;
     hasher.Add(static_cast<uint64_t>(of)).Add(static_cast<uint64_t>(name[index]));
   }
-  for (const int64_t level : urgency) hasher.Add(static_cast<uint64_t>(level));
+  for (const int64_t level : priority) hasher.Add(static_cast<uint64_t>(level));
   return hasher.value();
 }
 
 void Memory::Add(const Episode& episode) {
   if (episode.cost.empty() || std::isnan(episode.cost.back())) return;
   BERTH_CHECK(std::ssize(episode.device) == decisions_);
+  BERTH_CHECK(std::ssize(episode.priority) == (levels_ > 0 ? decisions_ : 0));
   const double cost = episode.cost.back();
-  const uint64_t key = Key(episode.device, episode.urgency);
+  const uint64_t key = Key(episode.device, episode.priority);
   drawn_.insert(key);
   if (std::isinf(cost)) return;
-  const Kept added{.cost = cost, .device = episode.device, .urgency = episode.urgency, .key = key};
+  const Kept added{.cost = cost, .device = episode.device, .priority = episode.priority, .key = key};
   Keep(best_, options_.kept, added);
   Keep(of_all_rounds_, kept_of_all_rounds(), added);
   if (model_ && cost > 0) model_->Learn(episode.device, cost);
@@ -85,7 +87,7 @@ nlohmann::json Memory::Save() const {
     nlohmann::json json = nlohmann::json::array();
     for (const Kept& kept : best) {
       json.push_back({{"cost", kept.cost}, {"device", kept.device}});
-      if (!kept.urgency.empty()) json.back()["urgency"] = kept.urgency;
+      if (!kept.priority.empty()) json.back()["priority"] = kept.priority;
     }
     return json;
   };
@@ -108,21 +110,22 @@ void Memory::Load(const nlohmann::json& json, const std::string& path, size_t de
           !each["device"].is_array() || std::ssize(each["device"]) != decisions_ || std::ssize(best) >= most) {
         throw mistake;
       }
-      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}, .urgency = {}, .key = 0});
+      Kept& kept = best.emplace_back(Kept{.cost = each["cost"].get<double>(), .device = {}, .priority = {}, .key = 0});
       for (const nlohmann::json& device : each["device"]) {
         const auto number = device.is_number_integer() ? device.get<int64_t>() : -1;
         if (number < 0 || number >= static_cast<int64_t>(devices)) throw mistake;
         kept.device.push_back(number);
       }
-      if (each.contains("urgency")) {
-        if (!each["urgency"].is_array() || std::ssize(each["urgency"]) != decisions_) throw mistake;
-        for (const nlohmann::json& level : each["urgency"]) {
+      if (each.contains("priority") != (levels_ > 0)) throw mistake;
+      if (levels_ > 0) {
+        if (!each["priority"].is_array() || std::ssize(each["priority"]) != decisions_) throw mistake;
+        for (const nlohmann::json& level : each["priority"]) {
           const auto number = level.is_number_integer() ? level.get<int64_t>() : -1;
-          if (number < 0) throw mistake;
-          kept.urgency.push_back(number);
+          if (number < 0 || number >= levels_) throw mistake;
+          kept.priority.push_back(number);
         }
       }
-      kept.key = Key(kept.device, kept.urgency);
+      kept.key = Key(kept.device, kept.priority);
     }
     return best;
   };

@@ -27,29 +27,31 @@ struct MemoryOptions {
   bool any() const { return kept > 0 || distinct || parents > 0; }
 };
 
-// Of episodes that end with their one score and say a device per decision (Episode::device).
+// Of episodes that end with their one score and say a device per node, and perhaps a level of priority (Episode::device
+// and Episode::priority).
 class Memory {
  public:
   struct Kept {
     double cost;
-    std::vector<int64_t> device, urgency;
+    std::vector<int64_t> device, priority;
     uint64_t key;
   };
 
-  // `decisions`: devices that an episode says. `class_of` as in Task: placements that differ in the names of such
-  // devices are one.
-  // `models`: with parents, and few decisions, it learns what placements cost.
-  Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models = false);
+  // `decisions`: devices that an episode says; `levels` of priority, one for each of them; 0: none. `class_of` as in
+  // Task: placements that differ in the names of such devices are one. `models`: with parents, few decisions and no
+  // priorities, which it does not know, it learns what placements cost.
+  Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models = false,
+         int64_t levels = 0);
 
   void Add(const Episode& episode);
   // What was best is forgotten, or, in the `last` round, the best of all rounds stands for it.
   void BeginRound(bool last);
-  // `device` and `urgency` as in Episode.
-  bool Has(std::span<const int64_t> device, std::span<const int64_t> urgency = {}) const {
-    return drawn_.contains(Key(device, urgency));
+  // `device` and `priority` as in Episode.
+  bool Has(std::span<const int64_t> device, std::span<const int64_t> priority = {}) const {
+    return drawn_.contains(Key(device, priority));
   }
   // The hash that Has looks for, by which an update's own placements are told apart, too.
-  uint64_t Key(std::span<const int64_t> device, std::span<const int64_t> urgency = {}) const;
+  uint64_t Key(std::span<const int64_t> device, std::span<const int64_t> priority = {}) const;
 
   // The best first, of equals the first drawn; devices that may be swapped have the names by which each is most like
   // the best one.
@@ -61,8 +63,7 @@ class Memory {
   // What the placements so far say of others; null where nothing is learned of that.
   const PairModel* model() const { return model_.get(); }
 
-  // For checkpoints. Load throws Error for what Save has not written, of as many decisions and devices; levels of
-  // urgency are only known not to be negative.
+  // For checkpoints. Load throws Error for what Save has not written, of as many decisions, devices and levels.
   nlohmann::json Save() const;
   void Load(const nlohmann::json& json, const std::string& path, size_t devices);
   // What the model has learned, besides; a view of it, float64.
@@ -73,7 +74,7 @@ class Memory {
   void Keep(std::vector<Kept>& best, int64_t most, const Kept& added) const;
 
   MemoryOptions options_;
-  int64_t decisions_;  // per episode
+  int64_t decisions_, levels_;  // devices per episode, and levels that each of them may have
   std::vector<DeviceId> class_of_;
   std::vector<Kept> best_{}, of_all_rounds_{};
   std::unique_ptr<PairModel> model_{};

@@ -56,23 +56,36 @@ TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
   EXPECT_THAT(Best(memory), ElementsAre(ElementsAre(0, 1, 1, 1), ElementsAre(0, 1, 2, 1), ElementsAre(0, 1, 2, 2)));
 }
 
-TEST(Memory, TellsPlansApartByHowUrgentTheirNodesAre) {
-  Memory memory({.kept = 3}, 2, kTwoAlike);
+TEST(Memory, TellsPlansApartByTheirPriorities) {
+  constexpr int64_t kLevels = 4;
+  const MemoryOptions options{.kept = 3, .parents = 3};
+  Memory memory(options, 2, kTwoAlike, true, kLevels);
+  EXPECT_EQ(memory.model(), nullptr) << "it knows devices only";
   Episode episode = Drawn(5, {0, 2});
-  episode.urgency = {3, 0};
+  episode.priority = {3, 0};
   memory.Add(episode);
-  episode.urgency = {0, 3};
+  episode.priority = {0, 3};
   episode.cost = {4};
   memory.Add(episode);
   EXPECT_TRUE(memory.Has(std::vector<int64_t>{1, 2}, std::vector<int64_t>{3, 0}));
   EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 2}, std::vector<int64_t>{3, 1}));
   EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 2}));
   ASSERT_EQ(memory.best().size(), 2U);
-  EXPECT_THAT(memory.best()[0].urgency, ElementsAre(0, 3));
-  Memory again({.kept = 3}, 2, kTwoAlike);
+  EXPECT_THAT(memory.best()[0].priority, ElementsAre(0, 3));
+  Memory again(options, 2, kTwoAlike, true, kLevels);
   again.Load(memory.Save(), "file", 3);
   EXPECT_EQ(again.Save(), memory.Save());
-  EXPECT_THAT(again.best()[1].urgency, ElementsAre(3, 0));
+  EXPECT_THAT(again.best()[1].priority, ElementsAre(3, 0));
+  for (const nlohmann::json& wrong : std::vector<nlohmann::json>{{1}, {1, kLevels}, {1, -1}, {1, "2"}, nullptr}) {
+    nlohmann::json broken = memory.Save();
+    broken["best"][0]["priority"] = wrong;
+    EXPECT_THROW(again.Load(broken, "file", 3), Error) << wrong.dump();
+  }
+  nlohmann::json without = memory.Save();
+  without["best"][0].erase("priority");
+  EXPECT_THROW(again.Load(without, "file", 3), Error);
+  Memory none(options, 2, kTwoAlike);
+  EXPECT_THROW(none.Load(memory.Save(), "file", 3), Error) << "no levels are known";
 }
 
 TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
@@ -123,8 +136,6 @@ TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
            {"best", {{{"cost", 1}, {"device", {0, 1}}}}},
            {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
            {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
-           {"best", {{{"cost", 1}, {"device", {0, 1, 2}}, {"urgency", {1, 2}}}}},
-           {"best", {{{"cost", 1}, {"device", {0, 1, 2}}, {"urgency", {1, 2, -1}}}}},
            {"of_all_rounds", {1}},
            {"of_all_rounds", {{{"cost", 1}, {"device", {0, 1}}}}},
            {"drawn", {"x"}}}) {

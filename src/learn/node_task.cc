@@ -25,7 +25,7 @@ std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<
   for (size_t i = 0; i < decided.size(); ++i) {
     placements[i].resize(problem.num_ops());
     Place(order, decided[i].device, placements[i]);
-    if (!decided[i].urgency.empty()) priorities[i] = Priorities(order, decided[i].urgency);
+    if (!decided[i].priority.empty()) priorities[i] = Priorities(order, decided[i].priority);
     plans.push_back({.device = placements[i], .priority = priorities[i]});
   }
   std::vector<Score> scores(plans.size());
@@ -39,16 +39,16 @@ std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order,
                                       std::span<const std::unique_ptr<Episode>> episodes, Search& search,
                                       const PlayOptions& options) const {
   std::vector<Decided> decided;
-  for (const auto& episode : episodes) decided.push_back({.device = episode->device, .urgency = episode->urgency});
+  for (const auto& episode : episodes) decided.push_back({.device = episode->device, .priority = episode->priority});
   return CostsOf(order, decided, search, options);
 }
 
-std::vector<double> NodeTask::Priorities(std::span<const int32_t> order, std::span<const int64_t> urgency) const {
-  BERTH_CHECK(urgency.size() == order.size());
+std::vector<double> NodeTask::Priorities(std::span<const int32_t> order, std::span<const int64_t> level) const {
+  BERTH_CHECK(level.size() == order.size());
   std::vector<double> priority(problem.num_ops());
   for (size_t i = 0; i < order.size(); ++i) {
     for (const OpId op : coarse.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(order[i])))) {
-      priority[Index(op)] = static_cast<double>(urgency[i]);
+      priority[Index(op)] = static_cast<double>(level[i]);
     }
   }
   return priority;

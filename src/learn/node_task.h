@@ -18,9 +18,9 @@ struct NodeTask : Task {
 
   // The placement of a device per node in `order`, which names each node once; the rules are kept.
   void Place(std::span<const int32_t> order, std::span<const int64_t> device, std::span<DeviceId> placement) const;
-  // What is decided of each node in an order: Episode::device, and Episode::urgency or nothing.
+  // What is decided of each node in an order: Episode::device, and Episode::priority or nothing.
   struct Decided {
-    std::span<const int64_t> device, urgency{};
+    std::span<const int64_t> device, priority{};
   };
   // The costs of such plans, in time units. Scored as one after another would be, on the search's threads; fewer where
   // its budget or `options.stop` ended it.
@@ -34,8 +34,8 @@ struct NodeTask : Task {
   NodePlacer placer;
 
  private:
-  // Of each op, that of its node.
-  std::vector<double> Priorities(std::span<const int32_t> order, std::span<const int64_t> urgency) const;
+  // Of each op, the level of its node.
+  std::vector<double> Priorities(std::span<const int32_t> order, std::span<const int64_t> level) const;
 };
 
 }  // namespace berth

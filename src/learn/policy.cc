@@ -12,7 +12,7 @@ void Episode::Pack(Parcel& parcel) {
   parcel(log_prob);
   parcel(beside);
   parcel(device);
-  parcel(urgency);
+  parcel(priority);
 }
 
 Task::Task(const Problem& of) : problem(of), units(of) {
@@ -56,13 +56,13 @@ std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> epi
     if (&task != last) {
       table = table_of(task);
       entropy = entropy_of(table.device);
-      if (table.urgency.defined()) entropy = torch::cat({entropy, entropy_of(table.urgency)});
+      if (table.priority.defined()) entropy = torch::cat({entropy, entropy_of(table.priority)});
       last = &task;
     }
     auto likelihood = std::make_unique<Likelihood>();
     likelihood->log_prob = chosen(table.device, episode.device);
-    if (table.urgency.defined()) {
-      likelihood->log_prob = torch::cat({likelihood->log_prob, chosen(table.urgency, episode.urgency)});
+    if (table.priority.defined()) {
+      likelihood->log_prob = torch::cat({likelihood->log_prob, chosen(table.priority, episode.priority)});
     }
     likelihood->entropy = entropy;
     likelihoods.push_back(std::move(likelihood));

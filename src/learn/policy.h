@@ -31,11 +31,11 @@ struct Episode {
   std::vector<float> log_prob{};   // per decision, when it was made
   // In time units: of placements that were scored beside the steps, which no rule weighs. NaN as above.
   std::vector<double> beside{};
-  // Per decision, the device; where each is that of a node and there is nothing else to remember, else empty.
+  // The first decisions, the device of each node; empty where a policy decides, or remembers, anything else.
   std::vector<int64_t> device{};
-  // Beside these, in whose order they are: of each node, how urgent it is, from 0 on; the larger runs first. Its
-  // decisions come after those of `device`. Empty where the policy leaves the order to the evaluator.
-  std::vector<int64_t> urgency{};
+  // The decisions after these: of each node of `device`, in the same order, its level of priority, from 0 on; larger
+  // runs first. Empty where the policy leaves the order to the evaluator.
+  std::vector<int64_t> priority{};
 
   double decisions_per_step() const {
     return cost.empty() ? 0 : static_cast<double>(step_of.size()) / static_cast<double>(cost.size());
@@ -135,9 +135,11 @@ class Policy : public torch::nn::Module {
   // policy's answer.
   virtual int64_t ways() const { return 1; }
 
-  // How many devices an episode says, where Episode::device is all that Recall needs, so that it can be learned from
-  // again; 0: it cannot. And whether PlayOptions::distinct is minded.
+  // How many devices an episode says, where Episode::device and Episode::priority are all that Recall needs, so that it
+  // can be learned from again; 0: it cannot. How many levels of priority there are for each; 0: none are said. And
+  // whether PlayOptions::distinct is minded.
   virtual int64_t replayed_decisions(const Task&) const { return 0; }
+  virtual int64_t priority_levels() const { return 0; }
   virtual bool redraws() const { return false; }
 
   // Plays one episode per generator, side by side, without gradients; the same generators give the same episodes.
@@ -151,8 +153,7 @@ class Policy : public torch::nn::Module {
   // need the memory of all of them.
   virtual int64_t recalled_at_once() const { return 1; }
   // About how many numbers a gradient step on so many episodes of a task, recalled at once, keeps: what each layer
-  // remembers for the backward pass, most of them floats. The constants were fitted to what was held on graphs of two
-  // sizes; the estimate is within a factor of two of that.
+  // remembers for the backward pass, most of them floats. An estimate (docs/decisions/0005-learning.md says how good).
   virtual double recalled_numbers(const Task& task, int64_t episodes) const = 0;
   // Of the kind that Play gives, to be filled by Episode::Pack, where that of such an episode is its own.
   virtual std::unique_ptr<Episode> NewEpisode() const { return std::make_unique<Episode>(); }
@@ -164,7 +165,7 @@ class Policy : public torch::nn::Module {
 // Log-probabilities of decisions that are each drawn by itself.
 struct OddsTable {
   at::Tensor device;     // decisions x devices
-  at::Tensor urgency{};  // decisions x levels of urgency; undefined where the policy draws none
+  at::Tensor priority{};  // decisions x levels of priority; undefined where the policy draws none
 };
 
 // Policy::Recall where each decision is drawn from a table, which is asked for once for episodes of one task that

@@ -45,6 +45,9 @@ PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std
       if (!priority.is_number()) throw object.Mistake("priority", "expected numbers");
       found.plan.priority.push_back(priority.get<double>());
     }
+    if (found.plan.priority.size() != problem.num_ops()) {
+      throw object.Mistake("priority", fmt::format("expected one for each of {} ops", problem.num_ops()));
+    }
   }
   const nlohmann::json& score = object.List("score");
   const auto is_number = [](const nlohmann::json& value) { return value.is_number() || value.is_null(); };

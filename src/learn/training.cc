@@ -273,7 +273,9 @@ class Run {
         learner_(learner),
         ranks_(ranks),
         threads_(ThreadsFor(request.cases, request.threads)) {
-    learner_.CheckMemory(threads_, MemoryLeft());
+    std::optional<Bytes> left = MemoryLeft();
+    if (left) left->value /= ranks.beside();  // they share this machine
+    if (const auto reason = learner_.WhyTooLarge(threads_, left)) throw Error("{}: {}", name_, *reason);
     if (ranks.first()) folder_.emplace(request, config);
     if (ranks_.Any(request.resume && folder_ && folder_->Has("last"))) learner_.Load(Path("last"), false);
     if (!folder_) return;

@@ -97,7 +97,7 @@ std::vector<std::string> Names(const std::vector<std::string>& known, std::vecto
 }
 
 std::vector<std::string> PlannerNames() {
-  return Names(All().planners.Names(), {"single(device=0)",
+  std::vector<std::string> names = Names(All().planners.Names(), {"single(device=0)",
                                         "random(bias=true)",
                                         "heft(rank=optimistic)",
                                         "heft(order=first_come)",
@@ -123,6 +123,8 @@ std::vector<std::string> PlannerNames() {
                                         "cross_entropy(start=random,keep=false,order=first_come)",
                                         "exhaustive(space=order)",
                                         "best_of(heft,local_search(restarts=3))"});
+  if (kCanLearn) names.emplace_back("gdp(hidden=8,heads=2,inner=16,sage=1,layers=1,rollouts=4,epochs=1,priorities=3)");
+  return names;
 }
 
 std::vector<std::string> EvaluatorNames() {

@@ -1,0 +1,34 @@
+#include "learn/update_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth {
+
+std::optional<std::string> WhyTooLarge(const Method& method, const Policy& policy, std::span<const Task* const> tasks,
+                                       const UpdateConditions& conditions) {
+  if (!conditions.left || !method.learner.learns()) return std::nullopt;
+  // As GradientOf divides an update: a thread recalls one play, or as many as the policy recalls at once; those of the
+  // memory are one more.
+  const int64_t plays = method.learner.workers * policy.ways(), rollouts = method.learner.rollouts;
+  const int64_t together = std::clamp<int64_t>(policy.recalled_at_once() / rollouts, 1, plays);
+  const int64_t parts = std::min((plays + together - 1) / together / conditions.ranks + 1, conditions.threads);
+  const int64_t episodes = std::min(policy.recalled_at_once(), rollouts * together + method.memory.kept);
+  // In bytes: with their gradients, both moments of Adam, and what undoes an update.
+  double parameters = 0;
+  for (const at::Tensor& each : policy.parameters()) parameters += 7 * static_cast<double>(each.nbytes());
+  for (const Task* const task : tasks) {
+    const double kept = 4 * policy.recalled_numbers(*task, episodes) * static_cast<double>(parts);
+    if (parameters + kept <= static_cast<double>(conditions.left->value)) continue;
+    const Graph& graph = task->problem.graph();
+    return fmt::format(
+        "an update on graph {} of {} would hold about {} of memory, and {} are left here: put ops together, as in "
+        "on(group=merge,planner=...), or take a smaller network, fewer rollouts or --threads 1",
+        graph.name(), Counted(static_cast<int64_t>(graph.num_ops()), "op"),
+        ToString(Bytes{static_cast<int64_t>(std::min(parameters + kept, 9e18))}), ToString(*conditions.left));
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth
