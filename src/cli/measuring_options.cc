@@ -86,7 +86,10 @@ void MeasuringCommands::AddCalibrate(CLI::App& command) {
                   "How many plans of each model are run; every third is held out of the fit, to test it")
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--runs", calibrate_.runs, "How often each plan is run, at least: more often where a run is short")->capture_default_str()->type_name("N");
+  command
+      .add_option("--runs", calibrate_.runs, "How often each plan is run, at least: more often where a run is short")
+      ->capture_default_str()
+      ->type_name("N");
   command.add_option("--seed", calibrate_.seed, "Of the plans")->capture_default_str()->type_name("N");
   command.add_option("-o,--output", calibrate_.output, "Write the device file with what was found")->type_name("FILE");
   AddJson(command, calibrate_.json);
@@ -110,7 +113,9 @@ void MeasuringCommands::AddTune(CLI::App& command) {
                   "How many plans are run at most: fewer where searches find no others")
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--runs", tune_.runs, "How often each plan is run, at least: more often where a run is short")->capture_default_str()->type_name("N");
+  command.add_option("--runs", tune_.runs, "How often each plan is run, at least: more often where a run is short")
+      ->capture_default_str()
+      ->type_name("N");
   command.add_option("--seed", tune_.seed, "Of the searches")->capture_default_str()->type_name("N");
   command.add_flag("--no-correction", tune_.no_correction,
                    "Learn nothing from the runs: run the best plans of the first prediction, for comparison");

@@ -50,9 +50,9 @@ class PlanRunner {
   // Different plans, good and bad, for a fit: half of them random over groups of ops of many sizes.
   std::vector<std::vector<DeviceId>> VariedPlans(size_t count, uint64_t seed) const;
 
-  // Each plan `rounds` times, in turns with every device alone, a few plans at a time; more often, up to 250 times, where
-  // these runs are predicted to last less than a quarter of a second each in the mean: a moment at which the machine does
-  // something else would be most of that. Ends early where `stop` says so, with the plans until then.
+  // Each plan `rounds` times, in turns with every device alone, a few plans at a time; more often, up to 250 times,
+  // where these runs are predicted to last less than a quarter of a second each in the mean: a moment at which the
+  // machine does something else would be most of that. Ends early where `stop` says so, with the plans until then.
   std::vector<PlanRun> Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds, const StopCheck& stop,
                            const std::function<void(size_t done)>& progress);
 

@@ -349,10 +349,11 @@ void RegisterGdp(MethodCatalog& catalog) {
             Switch("superposition", "false",
                    "the layers' inputs are multiplied by gates made from the whole graph, for training on many graphs"),
             Whole("refine", "0", "further passes of the network that see the odds of the pass before", 0, 16),
-            Whole("priorities", "0",
-                  "levels of priority, of which a second head of the network gives each op one, as GO does (Zhou et al. "
-                  "2020): of the ops that are ready, a device runs the most urgent first; 0: first come, first served",
-                  0, 256),
+            Whole(
+                "priorities", "0",
+                "levels of priority, of which a second head of the network gives each op one, as GO does (Zhou et al. "
+                "2020): of the ops that are ready, a device runs the most urgent first; 0: first come, first served",
+                0, 256),
             Switch("symmetric", "true",
                    "devices that may be swapped get the names that are likeliest, so that all ways to name them teach "
                    "the same"),

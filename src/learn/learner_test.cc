@@ -180,15 +180,15 @@ TEST_F(LearnerTest, WhatIsStoppedOnOneRankIsStoppedOnAll) {
 // What an update keeps grows with the graph, as the square of it where a policy looks at all pairs of nodes.
 TEST(Policies, KeepMoreOfALargerGraph) {
   const Problem small = testing::Chain(100, 2), large = testing::Chain(400, 2);
-  for (const auto& [method, growth] : std::vector<std::pair<Method, double>>{
-           {SmallPlaceto(), 16},
-           {SmallHsdag("colocation=none"), 4},
-           {SmallHsdag("mode=paper,columns=fixed,colocation=none"), 4},
-           {testing::MethodNamed("gdp"), 4},
-           {testing::MethodNamed("gdp(priorities=20)"), 4},
-           {testing::MethodNamed("hdp(nodes=ops,groups=2,hidden=2)"), 4},
-           {testing::MethodNamed("rnn(colocation=none)"), 16},
-           {testing::MethodNamed("tabular(rows=type)"), 4}}) {
+  for (const auto& [method, growth] :
+       std::vector<std::pair<Method, double>>{{SmallPlaceto(), 16},
+                                              {SmallHsdag("colocation=none"), 4},
+                                              {SmallHsdag("mode=paper,columns=fixed,colocation=none"), 4},
+                                              {testing::MethodNamed("gdp"), 4},
+                                              {testing::MethodNamed("gdp(priorities=20)"), 4},
+                                              {testing::MethodNamed("hdp(nodes=ops,groups=2,hidden=2)"), 4},
+                                              {testing::MethodNamed("rnn(colocation=none)"), 16},
+                                              {testing::MethodNamed("tabular(rows=type)"), 4}}) {
     const auto numbers = [&, &of = method](const Problem& problem) {
       const auto policy = of.make_policy(problem, Random(1));
       return policy->recalled_numbers(*policy->Prepare(problem), 2);

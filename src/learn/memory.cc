@@ -19,7 +19,8 @@ Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<Devi
   constexpr int64_t kMostDecisions = int64_t{4} << 20;  // of all parents
   options_.parents = std::min(options.parents, std::max<int64_t>(kMostDecisions / std::max<int64_t>(decisions, 1), 1));
   const auto nodes = static_cast<size_t>(decisions);
-  if (models && levels == 0 && options.parents > 0 && PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {
+  if (models && levels == 0 && options.parents > 0 &&
+      PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {
     model_ = std::make_unique<PairModel>(nodes, class_of_);
   }
 }

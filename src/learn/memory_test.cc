@@ -132,13 +132,13 @@ TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
   again.Load(memory.Save(), "file", 3);
   EXPECT_EQ(again.Save(), memory.Save());
   EXPECT_TRUE(again.Has(std::vector<int64_t>{1, 0, 2}));
-  for (const auto& [key, value] : std::vector<std::pair<const char*, nlohmann::json>>{
-           {"best", {{{"cost", 1}, {"device", {0, 1}}}}},
-           {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
-           {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
-           {"of_all_rounds", {1}},
-           {"of_all_rounds", {{{"cost", 1}, {"device", {0, 1}}}}},
-           {"drawn", {"x"}}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, nlohmann::json>>{{"best", {{{"cost", 1}, {"device", {0, 1}}}}},
+                                                           {"best", {{{"cost", 1}, {"device", {0, 1, 3}}}}},
+                                                           {"best", {{{"cost", "1"}, {"device", {0, 1, 2}}}}},
+                                                           {"of_all_rounds", {1}},
+                                                           {"of_all_rounds", {{{"cost", 1}, {"device", {0, 1}}}}},
+                                                           {"drawn", {"x"}}}) {
     nlohmann::json broken = memory.Save();
     broken[key] = value;
     EXPECT_THROW(again.Load(broken, "file", 3), Error) << broken.dump();

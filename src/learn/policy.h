@@ -164,7 +164,7 @@ class Policy : public torch::nn::Module {
 
 // Log-probabilities of decisions that are each drawn by itself.
 struct OddsTable {
-  at::Tensor device;     // decisions x devices
+  at::Tensor device;      // decisions x devices
   at::Tensor priority{};  // decisions x levels of priority; undefined where the policy draws none
 };
 

@@ -13,7 +13,7 @@
 namespace berth {
 
 struct UpdateConditions {
-  int64_t threads = 1, ranks = 1;     // of each rank, and how many share an update
+  int64_t threads = 1, ranks = 1;  // of each rank, and how many share an update
   std::optional<Bytes> left = {};  // that may still be taken; none: nobody knows
 };
 

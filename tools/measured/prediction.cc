@@ -96,8 +96,7 @@ void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans)
       "| model | plans | off, median | off, 90th percentile | order | order by parts alone | order of the second half "
       "| before the fit: median | 90th percentile | order "
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kTimes,
-      kPlanRuns);
+      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kTimes, kPlanRuns);
   for (const char* model : kUnseen) {
     PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to predict\n", model);
