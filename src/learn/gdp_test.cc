@@ -395,11 +395,12 @@ TEST(Gdp, GivesTheSameBytesOnAnyNumberOfThreads) {
 TEST(Gdp, ClimbsWithinAnUpdateWhereNoModelChooses) {
   Random random(16);
   const Problem problem = testing::RandomProblem(random, {.ops = 60, .devices = 2});
+  const std::vector<DeviceId> wanted = testing::RandomPlacement(problem, random);
   double best = std::numeric_limits<double>::infinity();
   int records = 0;
   const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
     Score score{.time = 1};
-    for (const DeviceId device : plan.device) score.time += device == DeviceId{1} ? 0 : 1;
+    for (size_t op = 0; op < plan.device.size(); ++op) score.time += plan.device[op] == wanted[op] ? 0 : 1;
     if (score.time < best) {
       best = score.time;
       ++records;
@@ -412,8 +413,8 @@ TEST(Gdp, ClimbsWithinAnUpdateWhereNoModelChooses) {
   const double first = best;
   records = 0;
   learner.Update(1'000'000, 1);
-  EXPECT_GE(records, 10);
-  EXPECT_LE(best, first - 10);
+  EXPECT_GE(records, 6);
+  EXPECT_LE(best, first - 6);
 }
 
 TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {
