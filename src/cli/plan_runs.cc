@@ -47,10 +47,7 @@ std::vector<double> Ranks(const std::vector<double>& values) {
 }
 
 double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto mean = [](const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  };
-  const double mean_a = mean(a), mean_b = mean(b);
+  const double mean_a = Mean(a), mean_b = Mean(b);
   double ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     ab += (a[i] - mean_a) * (b[i] - mean_b);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/parameters.h"
 #include "exec/openvino.h"
+#include "exec/statistics.h"
 
 namespace berth {
 namespace {
@@ -92,9 +92,8 @@ class RuntimeEvaluator : public Evaluator {
   Score ScoreOf(const Measurement& measurement) const {
     const std::span kept = std::span(measurement.seconds).last(parameters_.keep);
     const auto [least, most] = std::ranges::minmax(kept);
-    const double mean = std::accumulate(kept.begin(), kept.end(), 0.0) / static_cast<double>(kept.size());
     const double unit = problem().seconds_per_unit();
-    return {.time = mean / unit, .runs = static_cast<int32_t>(kept.size()), .spread = (most - least) / unit};
+    return {.time = Mean(kept) / unit, .runs = static_cast<int32_t>(kept.size()), .spread = (most - least) / unit};
   }
 
   std::string name_;

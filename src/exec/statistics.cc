@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -14,6 +15,11 @@ double Median(std::span<const double> values) {
   std::ranges::sort(sorted);
   const size_t half = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+double Mean(std::span<const double> values) {
+  BERTH_CHECK(!values.empty());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 Interval MedianInterval(std::span<const double> values, double confidence) {

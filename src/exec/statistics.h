@@ -8,6 +8,9 @@ namespace berth {
 // Of at least one value; the mean of the middle two where their number is even.
 double Median(std::span<const double> values);
 
+// Of at least one value.
+double Mean(std::span<const double> values);
+
 struct Interval {
   double low = 0, high = 0;
 };

@@ -10,6 +10,11 @@
 namespace berth {
 namespace {
 
+TEST(Mean, IsTheSumOverTheNumber) {
+  EXPECT_EQ(Mean(std::vector<double>{3}), 3);
+  EXPECT_EQ(Mean(std::vector<double>{1, 2, 6}), 3);
+}
+
 TEST(MedianInterval, LeavesOutAsManyOfEachEndAsTheBinomialDistributionAllows) {
   std::vector<double> values;
   for (int i = 1; i <= 10; ++i) values.push_back(i);

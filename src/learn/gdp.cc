@@ -70,8 +70,11 @@ class Rows {
   std::vector<float> flat_;
 };
 
-size_t Likeliest(std::span<const float> row) {
-  return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
+// The column with the largest value of a row, of equals the first.
+template <typename T>
+size_t Likeliest(std::span<const T> table, size_t row, size_t columns) {
+  const std::span<const T> of_row = table.subspan(row * columns, columns);
+  return static_cast<size_t>(std::ranges::max_element(of_row) - of_row.begin());
 }
 
 class GdpPolicy : public Policy {
@@ -93,9 +96,8 @@ class GdpPolicy : public Policy {
 
   int64_t evaluations(const Task&) const override { return 1; }
   int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 3 : 1; }
-  // One pass over the graph serves them all.
+  // One pass over the graph serves them all; each adds what it drew, and what the loss makes of it.
   int64_t recalled_at_once() const override { return 1024; }
-  // One pass serves all episodes, which add what was drawn and what the loss makes of it.
   double recalled_numbers(const Task& task, int64_t episodes) const override {
     constexpr double kPerMessage = 6, kPerDecision = 8;
     const GdpShape& shape = options_.shape;
@@ -223,23 +225,23 @@ class GdpPolicy : public Policy {
     const std::span<const float> all = ValuesOf(odds.device);
     const auto group_of = [&](size_t node) { return coupling.empty() ? node : coupling[node]; };
     const std::span<const float> mask = ValuesOf(task.mask);
-    const auto likeliest = [&](const auto& values, size_t row) {
-      const auto of_row = std::span(values).subspan(row * devices, devices);
-      return static_cast<size_t>(std::ranges::max_element(of_row) - of_row.begin());
-    };
     std::vector<double> sum((coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1) * devices);
     for (size_t i = 0; i < nodes * devices; ++i) {
       // An op that cannot run there goes to its own likeliest, with the odds of that.
-      const size_t row = i / devices, at = mask[i] == 0 ? i : row * devices + likeliest(all, row);
+      const size_t row = i / devices, at = mask[i] == 0 ? i : row * devices + Likeliest(all, row, devices);
       sum[group_of(row) * devices + i % devices] += static_cast<double>(all[at]);
     }
     for (size_t i = 0; i < nodes; ++i) {
-      const size_t device = likeliest(sum, group_of(i));
-      episode.device.push_back(static_cast<int64_t>(mask[i * devices + device] == 0 ? device : likeliest(all, i)));
+      const size_t device = Likeliest(std::span<const double>(sum), group_of(i), devices);
+      episode.device.push_back(
+          static_cast<int64_t>(mask[i * devices + device] == 0 ? device : Likeliest(all, i, devices)));
     }
     if (odds.priority.defined()) {
-      Rows levels(odds.priority, 1);
-      for (size_t i = 0; i < nodes; ++i) episode.priority.push_back(static_cast<int64_t>(Likeliest(levels[i])));
+      const std::span<const float> of_level = ValuesOf(odds.priority);
+      const auto levels = static_cast<size_t>(odds.priority.size(1));
+      for (size_t i = 0; i < nodes; ++i) {
+        episode.priority.push_back(static_cast<int64_t>(Likeliest(of_level, i, levels)));
+      }
     }
     Remember(odds, episode);
   }
@@ -352,7 +354,7 @@ void RegisterGdp(MethodCatalog& catalog) {
             Whole(
                 "priorities", "0",
                 "levels of priority, of which a second head of the network gives each op one, as GO does (Zhou et al. "
-                "2020): of the ops that are ready, a device runs the most urgent first; 0: first come, first served",
+                "2020): of the ops that are ready, a device runs the one with the highest first; 0: first come, first served",
                 0, 256),
             Switch("symmetric", "true",
                    "devices that may be swapped get the names that are likeliest, so that all ways to name them teach "

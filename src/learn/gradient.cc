@@ -10,6 +10,10 @@ namespace berth {
 
 bool Gradient::finite() const { return std::isfinite(loss) && std::isfinite(norm); }
 
+int64_t PlaysTogether(const Policy& policy, int64_t episodes) {
+  return std::max<int64_t>(policy.recalled_at_once() / std::max<int64_t>(episodes, 1), 1);
+}
+
 std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<LearnCase>& cases,
                                    std::span<const Play> plays, size_t episodes, const EpisodeLoss& loss,
                                    int64_t threads, Ranks& ranks, const StopCheck& stop) {
@@ -30,9 +34,9 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
   };
   const std::vector<at::Tensor> parameters = policy.parameters();
   const auto used = [&](const Play& play) { return std::min(episodes, play.weight.size()); };
-  // A thread takes a play, or several where the policy recalls more episodes at once than one has.
   const auto at_once = static_cast<size_t>(std::max<int64_t>(policy.recalled_at_once(), 1));
-  const size_t together = plays.empty() ? 1 : std::max<size_t>(at_once / std::max<size_t>(used(plays[0]), 1), 1);
+  const size_t together =
+      plays.empty() ? 1 : static_cast<size_t>(PlaysTogether(policy, static_cast<int64_t>(used(plays[0]))));
   std::vector<Part> parts((plays.size() + together - 1) / together);
   // A part of one play is computed where that was played: other ranks may have less of it than Recall needs.
   std::vector<size_t> mine;

@@ -27,6 +27,10 @@ struct Gradient {
   bool finite() const;
 };
 
+// How many plays with so many episodes each a thread recalls together: several where the policy recalls more episodes
+// at once than one has.
+int64_t PlaysTogether(const Policy& policy, int64_t episodes);
+
 // The gradient of the loss over the first `episodes` weighed ones of each play. Sums run in the order of plays and
 // episodes, on any number of threads and ranks; each rank has the whole. Empty when `stop` said so on one of them.
 std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<LearnCase>& cases,

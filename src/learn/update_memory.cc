@@ -4,15 +4,16 @@
 
 #include <algorithm>
 
+#include "learn/gradient.h"
+
 namespace berth {
 
 std::optional<std::string> WhyTooLarge(const Method& method, const Policy& policy, std::span<const Task* const> tasks,
                                        const UpdateConditions& conditions) {
   if (!conditions.left || !method.learner.learns()) return std::nullopt;
-  // As GradientOf divides an update: a thread recalls one play, or as many as the policy recalls at once; those of the
-  // memory are one more.
+  // As GradientOf divides an update; the plays of the memory are one part more.
   const int64_t plays = method.learner.workers * policy.ways(), rollouts = method.learner.rollouts;
-  const int64_t together = std::clamp<int64_t>(policy.recalled_at_once() / rollouts, 1, plays);
+  const int64_t together = std::min(PlaysTogether(policy, rollouts), plays);
   const int64_t parts = std::min((plays + together - 1) / together / conditions.ranks + 1, conditions.threads);
   const int64_t episodes = std::min(policy.recalled_at_once(), rollouts * together + method.memory.kept);
   // In bytes: with their gradients, both moments of Adam, and what undoes an update.

@@ -124,7 +124,7 @@ std::vector<std::string> PlannerNames() {
                                      "cross_entropy(start=random,keep=false,order=first_come)",
                                      "exhaustive(space=order)",
                                      "best_of(heft,local_search(restarts=3))"});
-  if (kCanLearn) names.emplace_back("gdp(hidden=8,heads=2,inner=16,sage=1,layers=1,rollouts=4,epochs=1,priorities=3)");
+  if (kCanLearn) names.push_back(All().planners.NameWith(testing::SmallForm("gdp"), "priorities", "3"));
   return names;
 }
 

@@ -69,12 +69,6 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
   return outcome;
 }
 
-double Mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 double GeometricMean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += std::log(value);

@@ -9,6 +9,7 @@
 
 #include "cli/catalogs.h"
 #include "cli/problem_factory.h"
+#include "exec/statistics.h"
 #include "learn/training.h"
 
 namespace berth::learned {
@@ -59,7 +60,6 @@ TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, con
 // Of a processor that this thread has used, however busy the machine is.
 double ProcessorSeconds();
 
-double Mean(const std::vector<double>& values);
 double GeometricMean(const std::vector<double>& values);
 
 // Runs jobs on all processors, in any order; each writes to a place of its own.

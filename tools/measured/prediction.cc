@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "cli/plan_runs.h"
+#include "exec/statistics.h"
 
 namespace berth::measured {
 namespace {
@@ -42,20 +42,15 @@ struct Plans {
   std::vector<double> parts{};
 };
 
-double Mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 Plans Measure(PlanRunner& runner, size_t count) {
-  std::vector<std::vector<DeviceId>> plans = runner.VariedPlans(count, 2);
+  const std::vector<std::vector<DeviceId>> plans = runner.VariedPlans(count, 2);
+  const std::vector<std::vector<DeviceId>> backwards(plans.rbegin(), plans.rend());
   std::vector<std::vector<PlanRun>> runs;
   for (size_t time = 0; time < kTimes; ++time) {
     // Each second time in the opposite order, so that no two plans share the moments at which they are measured.
-    if (time % 2 == 1) std::ranges::reverse(plans);
-    runs.push_back(runner.Run(plans, kPlanRuns, {}, [](size_t) {}));
-    if (time % 2 == 0) continue;
-    std::ranges::reverse(runs.back());
-    std::ranges::reverse(plans);
+    const bool turned = time % 2 == 1;
+    runs.push_back(runner.Run(turned ? backwards : plans, kPlanRuns, {}, [](size_t) {}));
+    if (turned) std::ranges::reverse(runs.back());
   }
   runner.SetCosts({}, "nothing");
   std::vector<std::vector<double>> seconds(plans.size());  // by plan; of one that failed once, none
