@@ -64,8 +64,8 @@ std::string TunedPage(const TunedModel& tuned) {
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
          Wrap(fmt::format(
-             "The fastest {} were run again, in turns; the plan below has the smallest median of these. Times "
-             "above are at the speed that the machine had when its ops were measured.",
+             "The fastest {} were compiled and run again, three times each, in turns; the plan below has the smallest "
+             "median of these. Times above are at the speed that the machine had when its ops were measured.",
              tuning.finalists.size())) +
          "\n" + RunPage(tuned.saved, tuned.run);
 }

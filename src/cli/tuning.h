@@ -1,4 +1,5 @@
-// Planning that learns from runs: plan on the simulator, run the best few, correct the simulator, and again.
+// Planning that learns from runs: plan on the simulator, run the best few, correct the simulator where it is off, and
+// again.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,8 @@ struct TunedPlan {
 
 struct Tuning {
   std::vector<TunedPlan> plans;
-  // The fastest few, run again in turns: the fastest of many noisy runs flatters itself. Empty where none ran.
+  // The fastest few, compiled and run again in turns: the fastest of many noisy runs flatters itself, and a plan that
+  // is compiled again is a few percent faster or slower. Empty where none ran.
   std::vector<PlanRun> finalists;
   bool stopped = false;
 
@@ -29,12 +31,13 @@ struct Tuning {
 struct TuneOptions {
   size_t plans = 20, runs = 10;
   uint64_t seed = 1;
-  bool correct = true;  // false: the best plans of the first prediction, all in one round
+  bool correct = true;  // false: the best plans of the first prediction
   StopCheck stop{};
 };
 
-// Runs so many different plans by the runner, the fastest device alone first; the runner's costs of cuts are fitted to
-// the runs of this model after each of five rounds.
+// Runs at most so many different plans by the runner, the fastest device alone first, in five rounds. After a round
+// whose predictions were off, the runner's costs of cuts are fitted to the runs of this model, and plans are searched
+// anew. Ends early where searches find no more plans, and none near the fastest is predicted to be about as fast.
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress);
 

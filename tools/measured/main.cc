@@ -159,6 +159,8 @@ int Main(int argc, const char* const* argv) {
   fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
   const Catalogs catalogs;
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
+  if (seeds > 0 && !kCanLearn) throw Error("--hsdag: learned planners are not in this build");
+  const size_t fitted_parts = Calibrate(catalogs, measured);
   if (contests > 0) {
     for (const std::string& model : models) {
       for (uint64_t seed = 1; seed <= contests; ++seed) Contest(catalogs, model, measured, runs, seed);
@@ -166,12 +168,11 @@ int Main(int argc, const char* const* argv) {
     return 0;
   }
   if (seeds > 0) {
-    if (!kCanLearn) throw Error("--hsdag: learned planners are not in this build");
     for (const std::string& model : models) HsdagTable(catalogs, model, measured, runs, seeds);
     return 0;
   }
   std::vector<Row> rows;
-  CalibrateAndPredict(catalogs, measured, plans);
+  PredictPlans(catalogs, measured, fitted_parts, plans);
   for (const std::string& model : models) rows.push_back(Measure(catalogs, model, measured, runs));
   PrintTables(rows);
   const bool equal = std::ranges::all_of(rows, [](const Row& row) {

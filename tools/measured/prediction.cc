@@ -24,16 +24,6 @@ constexpr size_t kTimes = 4;
 // A plan counts that is within this of the best: how far worse ones are off decides nothing.
 constexpr double kNearTheBest = 1.5;
 
-CutFit FitCuts(const Catalogs& catalogs, Models& models) {
-  CutFit fit;
-  for (const char* model : kFitted) {
-    PlanRunner runner(catalogs, models.Strings(model));
-    fmt::print(stderr, "{}: plans to fit to\n", model);
-    AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
-  }
-  return fit;
-}
-
 // Plans of one model, near the best of them. Seconds.
 struct Plans {
   size_t all = 0;
@@ -75,12 +65,21 @@ Plans Measure(PlanRunner& runner, size_t count) {
 
 }  // namespace
 
-void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans) {
-  const CutFit fit = FitCuts(catalogs, models);
+size_t Calibrate(const Catalogs& catalogs, Models& models) {
+  CutFit fit;
+  for (const char* model : kFitted) {
+    PlanRunner runner(catalogs, models.Strings(model));
+    fmt::print(stderr, "{}: plans to fit to\n", model);
+    AddTo(fit, runner.problem(), runner.Run(runner.VariedPlans(kFittedPlans, 1), kPlanRuns, {}, [](size_t) {}));
+  }
   const CutCosts costs = fit.Fit();
   models.SetCluster(WithCutCosts(models.cluster(), costs, "runs of plans"));
   fmt::print("What one part costs above its ops' times and the bytes that it shares: {:.0f} us.\n",
              costs.part_overhead * 1e6);
+  return fit.num_parts();
+}
+
+void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts, size_t plans) {
   fmt::print(
       "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
       "plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
@@ -91,7 +90,7 @@ void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans)
       "| model | plans | off, median | off, 90th percentile | order | order by parts alone | order of the second half "
       "| before the fit: median | 90th percentile | order "
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      fit.num_parts(), fmt::join(kFitted, ", "), kNearTheBest, kTimes, kPlanRuns);
+      fitted_parts, fmt::join(kFitted, ", "), kNearTheBest, kTimes, kPlanRuns);
   for (const char* model : kUnseen) {
     PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to predict\n", model);

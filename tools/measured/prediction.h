@@ -8,8 +8,11 @@
 
 namespace berth::measured {
 
-// Fits what cuts cost on this machine, which the models' cluster has from then on, and prints how well so many plans
-// each of other models are predicted with it.
-void CalibrateAndPredict(const Catalogs& catalogs, Models& models, size_t plans);
+// Fits what cuts cost on this machine to runs of plans of three models, as `berth calibrate` does; the models' cluster
+// has these costs from then on. Answers how many parts the fit has seen.
+size_t Calibrate(const Catalogs& catalogs, Models& models);
+
+// Prints how well so many plans each of other models are predicted with that.
+void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts, size_t plans);
 
 }  // namespace berth::measured
