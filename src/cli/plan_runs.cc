@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -75,6 +76,9 @@ PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings, std::sh
   setup_ = MakeOwnSetup(runtime_ ? runtime_->setup->instance : nullptr);
   CheckHasTwoDevices(problem().cluster());
   if (!runtime_) runtime_ = std::make_shared<Runtime>(setup_);
+  for (const double time : ScoreSingleDevices(*setup_->evaluator).times()) {
+    alone_.push_back(time < kCannotRun ? problem().ToSeconds(time).value : std::numeric_limits<double>::infinity());
+  }
 }
 
 std::shared_ptr<const Setup> PlanRunner::MakeOwnSetup(std::shared_ptr<const Instance> instance) const {
@@ -86,9 +90,12 @@ double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
   return problem().ToSeconds(setup_->evaluator->ScorePlan({.device = device}, *workspace).time).value;
 }
 
-std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int searches, int64_t evaluations) const {
+std::vector<std::vector<DeviceId>> PlanRunner::Candidates(const Random& random, int searches,
+                                                          int64_t evaluations) const {
   std::map<std::vector<DeviceId>, double> found;
-  const auto add = [&](const std::vector<DeviceId>& device) { found.emplace(device, Predict(device)); };
+  const auto add = [&](const std::vector<DeviceId>& device) {
+    if (const double time = Predict(device); std::isfinite(time)) found.emplace(device, time);
+  };
   for (const DeviceId on : DistinctDevices(ScoreSingleDevices(*setup_->evaluator).times())) {
     add(std::vector<DeviceId>(problem().num_ops(), on));
   }
@@ -97,7 +104,7 @@ std::vector<std::vector<DeviceId>> PlanRunner::Candidates(uint64_t seed, int sea
       const auto made = catalogs_.planners.MakePlanner(planner);
       const PlanResult result = made->MakePlan({.evaluator = *setup_->evaluator,
                                                 .budget = {.evaluations = evaluations},
-                                                .random = Random(seed).Fork(static_cast<uint64_t>(search))});
+                                                .random = random.Fork(static_cast<uint64_t>(search))});
       if (!result.plan.device.empty() && result.score.fits()) add(result.plan.device);
     }
   }
@@ -150,7 +157,6 @@ std::vector<std::vector<DeviceId>> PlanRunner::VariedPlans(size_t count, uint64_
 std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds,
                                      const StopCheck& stop, const std::function<void(size_t done)>& progress) {
   std::vector<PlanRun> runs;
-  const std::vector<double> alone = ScoreSingleDevices(*setup_->evaluator).times();
   for (size_t begin = 0; begin < plans.size(); begin += kPlansAtATime) {
     const size_t end = std::min(plans.size(), begin + kPlansAtATime);
     std::vector<RunWay> ways;
@@ -161,7 +167,7 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     }
     for (const DeviceId on : problem().cluster().ids()) {
       ways.push_back({.how = "alone", .on = on});
-      if (alone[Index(on)] < kCannotRun) round += problem().ToSeconds(alone[Index(on)]).value;
+      if (std::isfinite(alone_[Index(on)])) round += alone_[Index(on)];
     }
     const double enough = std::ceil(kLeastSeconds * static_cast<double>(ways.size()) / std::max(round, 1e-9));
     const size_t times = std::max(rounds, static_cast<size_t>(std::min<double>(enough, kMostRounds)));
@@ -172,8 +178,8 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     int known = 0;
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
-      if (!one.error.empty() || !(alone[Index(on)] < kCannotRun)) continue;
-      speed += Median(one.seconds) / problem().ToSeconds(alone[Index(on)]).value;
+      if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
+      speed += Median(one.seconds) / alone_[Index(on)];
       ++known;
     }
     for (size_t i = begin; i < end; ++i) {

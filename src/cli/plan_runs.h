@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "cli/catalogs.h"
 #include "cli/runtime.h"
 #include "exec/cut_fit.h"
@@ -17,8 +18,8 @@ struct PlanRun {
   std::vector<DeviceId> device{};
   double predicted = 0;  // by `parts`, before it was run
   Measurement measured{};
-  // How long the devices took alone in the same rounds, as a multiple of what was predicted of them: what the machine's
-  // speed was meanwhile.
+  // How long the devices took alone in the same rounds, as a multiple of what was predicted of them before any costs
+  // were set: what the machine's speed was meanwhile.
   double speed = 1;
 
   bool ran() const { return measured.error.empty(); }
@@ -41,9 +42,9 @@ class PlanRunner {
   Runtime& runtime() { return *runtime_; }
 
   double Predict(const std::vector<DeviceId>& device) const;  // seconds
-  // Different plans, those with the smallest prediction first, as many as searches with these seeds end with; single
-  // devices are among them.
-  std::vector<std::vector<DeviceId>> Candidates(uint64_t seed, int searches, int64_t evaluations) const;
+  // Different plans, those with the smallest prediction first, as many as so many searches end with; single devices
+  // that can run the model are among them.
+  std::vector<std::vector<DeviceId>> Candidates(const Random& random, int searches, int64_t evaluations) const;
   // The plans that differ from this one by a run of kernels, 1 to 32 that follow one another in a topological order, on
   // another device; those with the smallest prediction first. O(kernels x devices) predictions.
   std::vector<std::vector<DeviceId>> Neighbours(const std::vector<DeviceId>& device) const;
@@ -66,6 +67,7 @@ class PlanRunner {
   ProblemStrings strings_;
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<const Setup> setup_;  // of the numbers as they are now
+  std::vector<double> alone_;           // predicted seconds of each device, before any costs were set; infinite: cannot
 };
 
 // Adds all of these to a fit.

@@ -53,7 +53,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
   saved.report.seed = options.seed;
   saved.report.budget = fmt::format("{}evals", options.plans);
-  tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", kFinalRuns);
+  tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", options.final_runs);
   return tuned;
 }
 
@@ -63,10 +63,14 @@ std::string TunedPage(const TunedModel& tuned) {
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
-         Wrap(fmt::format(
-             "The fastest {} were compiled and run again, three times each, in turns; the plan below has the smallest "
-             "median of these. Times above are at the speed that the machine had when its ops were measured.",
-             tuning.finalists.size())) +
+         Wrap(tuning.times_again > 0
+                  ? fmt::format("The fastest {} were compiled and run again, {} times each, in turns; the plan below "
+                                "has the smallest median of these. Times above are at the speed that the machine had "
+                                "when its ops were measured.",
+                                tuning.finalists.size(), tuning.times_again)
+                  : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
+                                "fastest of those above, whose times are at the speed that the machine had when its "
+                                "ops were measured.")) +
          "\n" + RunPage(tuned.saved, tuned.run);
 }
 

@@ -46,18 +46,18 @@ bool AreOff(std::span<const TunedPlan> plans) {
 }
 
 // Each compiled and run several times, and of these the run with the median time.
-std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<std::vector<DeviceId>>& plans,
+std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<std::vector<DeviceId>>& plans, size_t runs,
                               const StopCheck& stop) {
   std::vector<std::vector<DeviceId>> all;
   for (size_t time = 0; time < kTimesCompiled; ++time) std::ranges::copy(plans, std::back_inserter(all));
-  const std::vector<PlanRun> runs = runner.Run(all, kFinalRuns / kTimesCompiled, stop, [](size_t) {});
+  const std::vector<PlanRun> ran = runner.Run(all, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {});
   std::vector<PlanRun> finalists;
   for (const std::vector<DeviceId>& plan : plans) {
     std::vector<const PlanRun*> of_plan;
-    for (const PlanRun& run : runs) {
+    for (const PlanRun& run : ran) {
       if (run.ran() && run.device == plan) of_plan.push_back(&run);
     }
-    if (of_plan.empty()) continue;
+    if (of_plan.size() < kTimesCompiled) continue;
     std::ranges::sort(of_plan, {}, [](const PlanRun* run) { return run->seconds(); });
     finalists.push_back(*of_plan[of_plan.size() / 2]);
   }
@@ -96,13 +96,13 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     if (candidates.empty()) {
       const int searches = kSearches * static_cast<int>((left * kRounds + plans - 1) / plans);
       // Searches that find nothing new look longer.
-      for (int longer = 1; longer <= 3 && chosen.empty(); ++longer) {
-        candidates = runner.Candidates(options.seed + round, searches * longer, kEvaluations * longer);
-        // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
-        const auto alone = round == 0 ? std::ranges::find_if(candidates, OnOneDevice) : candidates.end();
-        if (alone != candidates.end()) choose({*alone});
-        choose(candidates);
+      for (int longer = 1; longer <= 3 && candidates.empty(); ++longer) {
+        candidates = runner.Candidates(Random(options.seed).Fork(round), searches * longer, kEvaluations * longer);
+        std::erase_if(candidates, [&](const auto& plan) { return seen.contains(plan); });
       }
+      // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
+      const auto alone = round == 0 ? std::ranges::find_if(candidates, OnOneDevice) : candidates.end();
+      if (alone != candidates.end()) std::rotate(candidates.begin(), alone, alone + 1);
     }
     const std::vector<PlanRun> order = FastestFirst(tuning.plans);
     const double promising = order.empty() ? kNoLimit : (1 + kTrusted) * order.front().seconds();
@@ -128,7 +128,8 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
   for (size_t i = 0; i < std::min(order.size(), kFinalists); ++i) best.push_back(order[i].device);
   if (!best.empty() && !stop()) {
     progress("the fastest once more");
-    tuning.finalists = RunFinal(runner, best, options.stop);
+    tuning.finalists = RunFinal(runner, best, options.final_runs, options.stop);
+    if (!tuning.finalists.empty()) tuning.times_again = kTimesCompiled;
   }
   if (tuning.finalists.empty() && !order.empty()) tuning.finalists.push_back(order.front());
   tuning.stopped = stop();

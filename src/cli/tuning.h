@@ -10,9 +10,6 @@
 
 namespace berth {
 
-// Of each plan that is run in turns at the end, and of the answer.
-inline constexpr size_t kFinalRuns = 15;
-
 struct TunedPlan {
   PlanRun run;
   size_t round = 0;  // from 1 on
@@ -21,8 +18,10 @@ struct TunedPlan {
 struct Tuning {
   std::vector<TunedPlan> plans;
   // The fastest few, compiled and run again in turns: the fastest of many noisy runs flatters itself, and a plan that
-  // is compiled again is a few percent faster or slower. Empty where none ran.
+  // is compiled again is a few percent faster or slower. Of each the compilation with the median time. Where that was
+  // stopped or failed, the fastest as it was; empty where none ran.
   std::vector<PlanRun> finalists;
+  size_t times_again = 0;  // how often each of them was compiled and run again
   bool stopped = false;
 
   const PlanRun& winner() const;  // of at least one finalist
@@ -30,6 +29,7 @@ struct Tuning {
 
 struct TuneOptions {
   size_t plans = 20, runs = 10;
+  size_t final_runs = 15;  // of each finalist in all, and of the answer
   uint64_t seed = 1;
   bool correct = true;  // false: the best plans of the first prediction
   StopCheck stop{};

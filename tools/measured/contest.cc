@@ -54,7 +54,7 @@ Found FindByRunning(const Catalogs& catalogs, ProblemStrings strings, const std:
 }
 
 // All of these, each device alone, and what `others` says, in turns; compiled anew several times, since a plan that is
-// compiled again is a few percent faster or slower.
+// compiled again is a few percent faster or slower. Of each compilation the median of its runs.
 std::vector<Measurement> RunAgain(const Setup& setup, const std::string& model, const std::string& how,
                                   const std::vector<Found>& found, size_t runs,
                                   const std::vector<RunWay>& others = {}) {
@@ -68,7 +68,7 @@ std::vector<Measurement> RunAgain(const Setup& setup, const std::string& model, 
     const std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .limit = 1800});
     for (size_t way = 0; way < ways.size(); ++way) {
       if (!measured[way].error.empty()) all[way].error = measured[way].error;
-      std::ranges::copy(measured[way].seconds, std::back_inserter(all[way].seconds));
+      if (!measured[way].seconds.empty()) all[way].seconds.push_back(Median(measured[way].seconds));
     }
   }
   return all;

@@ -11,7 +11,7 @@
 namespace berth::measured {
 
 // `tune` with 20 plans run, its twin that corrects nothing, and planners that run 200 plans each; the plans that they
-// end with are compiled again three times and run `runs` times each, in turns.
+// end with are compiled again nine times and run `runs` times each, in turns.
 void Contest(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs, uint64_t seed);
 
 // HSDAG's table 2 (Duan et al. 2024) with this machine's devices in place of a CPU and a GPU: each device alone, what

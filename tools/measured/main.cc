@@ -41,7 +41,7 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   ProblemStrings strings = models.Strings(model);
   Row row{.model = model};
   fmt::print(stderr, "{}: plans\n", model);
-  row.parallel = TuneModel(catalogs, strings, {}, [](const std::string&) {}).run;
+  row.parallel = TuneModel(catalogs, strings, {.final_runs = runs}, [](const std::string&) {}).run;
   ProblemStrings unprofiled = strings;
   unprofiled.costs.clear();
   const Setup predicted = MakeSetup(catalogs, unprofiled);
@@ -83,7 +83,7 @@ void PrintTables(const std::vector<Row>& rows) {
 
   fmt::print(
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
-      "times, beside the median of runs without counters in another process, and its 95 % interval. The profile is not "
+      "times and the overhead of one part, beside the median of runs without counters in another process, and its 95 % interval. The profile is not "
       "scaled. Beside it what the device file alone predicts, whose numbers come from micro-benchmarks and from none "
       "of these models.\n\n"
       "| model | from the profile | measured | off | from the device file | off | other programs had the core "
@@ -105,8 +105,9 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 
   fmt::print(
-      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with 20 plans run; for "
-      "openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. Beside them what a "
+      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; for "
+      "openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. HETERO's plans "
+      "run in turns of their own. Predictions are those of the prices that `tune` ended with. Beside them what a "
       "user would compare with: OpenVINO's own threads on the same cores.\n\n"
       "| model | one device | openvino_parallel | predicted is off | openvino | predicted is off | OpenVINO's own "
       "threads | speed-up | other programs had the cores "

@@ -27,7 +27,7 @@ constexpr double kNearTheBest = 1.5;
 // Plans of one model, near the best of them. Seconds.
 struct Plans {
   size_t all = 0;
-  std::vector<double> predicted{}, before{};          // with what cuts cost, and with cuts that cost nothing
+  std::vector<double> predicted{}, before{};          // with what cuts cost, and with nothing but the links' latency
   std::vector<double> first{}, second{}, measured{};  // means of the first and of the last measurements, and of all
   std::vector<double> parts{};
 };
@@ -81,7 +81,8 @@ size_t Calibrate(const Catalogs& catalogs, Models& models) {
 
 void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts, size_t plans) {
   fmt::print(
-      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (`berth calibrate`), held against "
+      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (fitted as by `berth calibrate`, to 12 "
+      "plans of each), held against "
       "plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
       "plan is compiled and measured {} times, {} runs each time (more where a run is short), each second time in the "
       "opposite order; a plan's time is the mean of the medians. Op times are from each model's profile. The order of "
