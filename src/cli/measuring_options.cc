@@ -60,7 +60,9 @@ void MeasuringCommands::AddProfile(CLI::App& command) {
       .add_option("--cluster", profile_.problem.cluster,
                   "The devices: a device file, as `berth cluster detect` writes it (default: the processor as one)")
       ->type_name("CLUSTER");
-  command.add_option("--runs", profile_.runs, "How often each device runs the model")
+  command
+      .add_option("--runs", profile_.runs,
+                  "How often each device runs the model, at least: more often where a run is short")
       ->capture_default_str()
       ->type_name("N");
   command.add_option("-o,--output", profile_.output, "Write the times, for --costs 'profile(file=...)'")

@@ -3,15 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "base/file.h"
 #include "cli/console.h"
 #include "cli/machine.h"
+#include "exec/equal_devices.h"
 #include "exec/statistics.h"
 #include "placement/single_devices.h"
 
 namespace berth {
 namespace {
+
+constexpr double kLeastProfiled =
+    0.5;  // that each device runs for with counters: else a moment's trouble is in all runs
+constexpr size_t kMostProfiled = 250;  // for that
+// How often a model is compiled for each device: compiled again, it is up to a few percent faster or slower.
+constexpr size_t kCompilations = 3;
 
 double Spread(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
@@ -36,6 +45,22 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
   return column;
 }
 
+// Adds what another compilation of the same model took to the mean of so many before it.
+void Add(const OpMeasurement& other, size_t before, OpMeasurement& mean) {
+  if (!mean.error.empty()) return;
+  if (!other.error.empty() || other.op_seconds.size() != mean.op_seconds.size()) {
+    mean.error = other.error.empty() ? "it has other ops each time that it is compiled" : other.error;
+    return;
+  }
+  const auto count = static_cast<double>(before);
+  for (size_t op = 0; op < mean.op_seconds.size(); ++op) {
+    mean.op_seconds[op] = (mean.op_seconds[op] * count + other.op_seconds[op]) / (count + 1);
+  }
+  mean.unassigned = (mean.unassigned * count + other.unassigned) / (count + 1);
+  std::ranges::copy(other.totals, std::back_inserter(mean.totals));
+  std::ranges::copy(other.seconds, std::back_inserter(mean.seconds));
+}
+
 }  // namespace
 
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop) {
@@ -45,8 +70,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   profiles.table = {.model = setup.strings.model,
                     .cluster = problem.cluster().name(),
                     .runtime = fmt::format("OpenVINO {}", runtime.openvino.opened().version),
-                    .machine = ProcessorName(),
-                    .runs = static_cast<int64_t>(runs)};
+                    .machine = ProcessorName()};
   ProgressLine progress;
   const std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
   progress.Show(fmt::format("measuring {}", Counted(std::ssize(devices), "device")));
@@ -54,8 +78,21 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   for (const double alone : ScoreSingleDevices(*setup.evaluator).times()) {
     if (alone < kCannotRun) round += 2 * problem.ToSeconds(alone).value;
   }
-  const double limit = LimitFor(static_cast<double>(runs) * round);
-  profiles.measurements = runtime.openvino.Profile(devices, {.rounds = runs, .limit = limit, .stop = stop});
+  const double enough = std::ceil(2 * kLeastProfiled * static_cast<double>(devices.size()) / std::max(round, 1e-9));
+  runs = std::max(runs, static_cast<size_t>(std::min<double>(enough, kMostProfiled)));
+  const size_t times = std::min(kCompilations, runs), rounds = (runs + times - 1) / times;
+  profiles.table.runs = static_cast<int64_t>(times * rounds);
+  const double limit = LimitFor(static_cast<double>(rounds) * round);
+  for (size_t time = 0; time < times; ++time) {
+    std::vector<OpMeasurement> measured =
+        runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
+    if (time == 0) {
+      profiles.measurements = std::move(measured);
+    } else {
+      for (size_t i = 0; i < measured.size(); ++i) Add(measured[i], time, profiles.measurements[i]);
+    }
+  }
+  ShareMeans(profiles.measurements);
   for (const DeviceId device : devices) {
     const OpMeasurement& measurement = profiles.measurements[Index(device)];
     if (!measurement.error.empty()) {

@@ -14,7 +14,9 @@ struct DeviceProfiles {
   std::vector<OpMeasurement> measurements;  // by device
 };
 
-// Each device runs the whole model so often. Throws Error where one cannot, and where `stop` says so.
+// Each device runs the whole model at least so often, compiled three times; more often, up to 250 times, where that is
+// predicted to last less than half a second. Devices that cannot be told apart get the same op times (ShareMeans).
+// Throws Error where one cannot, and where `stop` says so.
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop = {});
 
 // How often a command does that which needs a profile on its way.

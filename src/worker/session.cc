@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "worker/detect.h"
 #include "worker/ir_writer.h"
 #include "worker/kernels.h"
@@ -187,8 +189,13 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
       if (question.value("compare", false)) Compare(runners[way]->Outputs(), precision, answers[way]);
     });
   }
+  // In another order each round: what ran before leaves caches and clocks as it used them.
+  Random random(1);
+  std::vector<size_t> order(ways.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   for (size_t round = 0; round < rounds; ++round) {
-    for (size_t way = 0; way < ways.size(); ++way) {
+    random.Shuffle(std::span(order));
+    for (const size_t way : order) {
       if (runners[way]) Attempt(answers[way], runners[way], [&] { runs[way].push_back(runners[way]->Run()); });
     }
   }

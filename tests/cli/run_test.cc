@@ -156,11 +156,12 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   const nlohmann::json answer = profile.json();
   ASSERT_EQ(answer["devices"].size(), 2u);
   double sum = 0;
-  for (const auto& op : answer["devices"][1]["ops"]) sum += op["seconds"].get<double>();
+  for (const auto& op : answer["devices"][0]["ops"]) sum += op["seconds"].get<double>();
   const Outcome plan = RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--costs",
                                  "profile(file=" + table + ")", "--planner", "single", "--json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
-  EXPECT_NEAR(plan.json()["single_device_seconds"]["b"], sum, 0.02 * sum);
+  // Inputs are there already.
+  EXPECT_NEAR(plan.json()["single_device_seconds"]["a"], sum, 1e-3 * sum);
   // What OpenVINO ran as one kernel, a convolution with its activation among it, is one for the plan too.
   const std::string conv = "/features/features.3/squeeze/Conv", relu = "/features/features.3/squeeze_activation/Relu";
   const auto has_both = [&](const std::vector<std::string>& kernel) {

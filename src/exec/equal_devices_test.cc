@@ -1,0 +1,39 @@
+#include "exec/equal_devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Ten runs of about so many seconds, and op times.
+OpMeasurement Device(double seconds, std::vector<double> op_seconds) {
+  OpMeasurement measurement;
+  for (int run = 0; run < 10; ++run) measurement.seconds.push_back(seconds * (1 + 0.01 * run));
+  measurement.kind.assign(op_seconds.size(), "own");
+  measurement.op_seconds = std::move(op_seconds);
+  return measurement;
+}
+
+TEST(ShareMeans, GivesDevicesThatCannotBeToldApartTheMeanOfTheirOpTimes) {
+  std::vector<OpMeasurement> devices = {Device(10, {4, 6}), Device(20, {9, 11}), Device(10.2, {5, 5})};
+  ShareMeans(devices);
+  EXPECT_THAT(devices[0].op_seconds, ElementsAre(4.5, 5.5));
+  EXPECT_THAT(devices[2].op_seconds, ElementsAre(4.5, 5.5));
+  EXPECT_THAT(devices[1].op_seconds, ElementsAre(9, 11)) << "twice as slow";
+}
+
+TEST(ShareMeans, LeavesDevicesAloneThatFailedOrRunOtherKernels) {
+  std::vector<OpMeasurement> devices = {Device(10, {4, 6}), Device(10, {5, 5}), Device(10, {2, 8}), Device(10, {})};
+  devices[1].error = "it does not compile";
+  devices[2].kind = {"own", "joined"};
+  ShareMeans(devices);
+  EXPECT_THAT(devices[0].op_seconds, ElementsAre(4, 6));
+  EXPECT_THAT(devices[1].op_seconds, ElementsAre(5, 5));
+  EXPECT_THAT(devices[2].op_seconds, ElementsAre(2, 8));
+}
+
+}  // namespace
+}  // namespace berth
