@@ -16,7 +16,7 @@ namespace berth {
 struct CurvePoint {
   int64_t update = 0;
   int64_t evaluations = 0;  // up to and with this update
-  double mean_cost = 0;     // seconds; of this update's placements that did not fail
+  double mean_cost = 0;     // seconds; of this update's placements that did not fail; NaN where all failed
   double best_cost = 0;     // seconds; of this update's placements
   // Seconds; the best of what this update's episodes began with, where that was scored: nothing that the policy drew.
   // Not in the file.

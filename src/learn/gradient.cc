@@ -90,9 +90,12 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
     squares += sum.to(torch::kFloat64).square().sum().item<double>();
     whole.by_parameter.push_back(std::move(sum));
   }
+  // A play whose case has no score yet has no part in it.
+  const auto playing =
+      static_cast<double>(std::ranges::count_if(plays, [&](const Play& play) { return used(play) > 0; }));
   for (const Part& part : parts) {
     whole.loss += part.loss;
-    for (const double entropy : part.entropy) whole.entropy += entropy / static_cast<double>(plays.size());
+    for (const double entropy : part.entropy) whole.entropy += entropy / std::max(playing, 1.0);
   }
   whole.norm = std::sqrt(squares);
   return whole;

@@ -1,6 +1,8 @@
 #include "learn/learner.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -137,11 +139,12 @@ void Learner::CollectCosts(std::span<const Play> plays, CurvePoint& point) {
       ++episodes;
     }
   }
-  if (state_.failures == state_.evaluations) {
+  constexpr int64_t kMostInVain = 20;  // fewer that fail say little of those to come
+  if (state_.failures == state_.evaluations && state_.evaluations >= kMostInVain) {
     throw Error("{}: none of {} placements could be scored: {}", method_.name, state_.evaluations, failure);
   }
   point.evaluations = state_.evaluations;
-  point.mean_cost /= std::max(asked, 1.0);
+  point.mean_cost = asked > 0 ? point.mean_cost / asked : std::numeric_limits<double>::quiet_NaN();
   point.relative_cost = std::exp(logarithms / asked);
   point.groups /= std::max(episodes, 1.0);
 }
@@ -266,7 +269,8 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
     if (took == Step::kStopped) return false;
     point.diverged = took == Step::kDiverged;
     point.loss = gradient.loss;
-    point.entropy = gradient.entropy;
+    const bool weighed = std::ranges::any_of(plays, [](const Play& play) { return !play.weight.empty(); });
+    point.entropy = weighed ? gradient.entropy : EntropyOfDraws(plays);
     point.gradient_norm = gradient.norm;
   }
   if (state_.critics.empty()) return true;

@@ -352,6 +352,22 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
 
+TEST_F(LearnerTest, GoesOnAfterAFirstPlacementThatFails) {
+  const Problem problem = FastSecond(3);
+  const auto simulator = Parallel(problem);
+  int64_t asked = 0;
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) -> Score {
+    if (asked++ == 0) throw Error("the device is busy");
+    return simulator->ScorePlan(plan, *simulator->NewWorkspace());
+  });
+  testing::OpenLearner learner(testing::MethodNamed("rnn(mode=hsdag,colocation=none)"), {evaluator}, Random(1), 4);
+  ASSERT_EQ(learner.evaluations_per_update(), 1);
+  const auto failed = learner.Update(1'000'000, 1);
+  EXPECT_TRUE(std::isnan(failed->mean_cost)) << "nothing was scored";
+  EXPECT_GT(failed->entropy, kCollapsedEntropy) << "nothing was learned from it";
+  EXPECT_GT(learner.Update(1'000'000, 1)->mean_cost, 0);
+}
+
 // A clock that ends in the first update, where nothing has a score, ends in an error and not in a plan.
 TEST_F(LearnerTest, SaysWhenTheTimeWasOverBeforeAnythingHadAScore) {
   const Problem problem = FastSecond(3);

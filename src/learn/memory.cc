@@ -16,8 +16,10 @@ namespace berth {
 Memory::Memory(const MemoryOptions& options, int64_t decisions, std::vector<DeviceId> class_of, bool models,
                int64_t levels)
     : options_(options), decisions_(decisions), levels_(levels), class_of_(std::move(class_of)) {
-  constexpr int64_t kMostDecisions = int64_t{4} << 20;  // of all parents
-  options_.parents = std::min(options.parents, std::max<int64_t>(kMostDecisions / std::max<int64_t>(decisions, 1), 1));
+  constexpr int64_t kMostDecisions = int64_t{4} << 20;  // of all parents, and of all that are kept
+  const int64_t most = std::max<int64_t>(kMostDecisions / std::max<int64_t>(decisions, 1), 1);
+  options_.parents = std::min(options.parents, most);
+  options_.kept = std::min(options.kept, most);
   const auto nodes = static_cast<size_t>(decisions);
   if (models && levels == 0 && options.parents > 0 &&
       PairModel::NumFeatures(nodes, class_of_) <= PairModel::kMostFeatures) {

@@ -324,7 +324,7 @@ std::vector<std::unique_ptr<Likelihood>> PlacetoPolicy::Recall(std::span<const P
 
 // A state per step, each with a row per node, and per device where one network scores all of them.
 double PlacetoPolicy::recalled_numbers(const Task& of, int64_t episodes) const {
-  constexpr double kPerColumn = 27;
+  constexpr double kPerColumn = 54;
   const auto& task = static_cast<const PlacetoTask&>(of);
   const auto nodes = static_cast<double>(task.num_nodes());
   return static_cast<double>(episodes) * nodes * nodes * static_cast<double>(task.views() * task.columns()) *

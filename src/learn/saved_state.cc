@@ -6,10 +6,12 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_object.h"
+#include "base/memory_left.h"
 #include "learn/checkpoint.h"
 #include "learn/learner_state.h"
 
@@ -145,7 +147,10 @@ Checkpoint ParseCheckpoint(const std::string& bytes, const std::string& path, co
 }  // namespace
 
 std::string ReadCheckpoint(const std::string& path) {
-  return ReadFile(path, {.what = "checkpoint", .most_bytes = int64_t{4} << 30});
+  // It is in memory twice: as it was read, and as tensors.
+  const std::optional<Bytes> left = MemoryLeft();
+  const int64_t most = std::max(int64_t{4} << 30, left ? left->value / 2 : 0);
+  return ReadFile(path, {.what = "checkpoint", .most_bytes = most});
 }
 
 void LoadPolicy(const std::string& bytes, const std::string& path, Policy& policy) {

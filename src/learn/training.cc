@@ -312,7 +312,7 @@ class Run {
       CurvePoint point = *updated;
       ended = over();
       const bool due = ended || point.update % request_.checkpoint_every == 0;
-      if (due && left() > 0) point.greedy_cost = learner_.GreedyCost(threads_);
+      if (due && left() >= own) point.greedy_cost = learner_.GreedyCost(threads_);
       ended = ended || over();
       curve_.push_back(point);
       if (folder_) folder_->Append(point);
