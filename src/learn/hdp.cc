@@ -152,7 +152,7 @@ class HdpPolicy : public Policy {
   double recalled_numbers(const Task& task, int64_t episodes) const override {
     constexpr double kPerGroup = 10, kPerDecision = 8;
     const HdpShape& shape = options_.shape;
-    const double of_op = static_cast<double>(shape.features + shape.grouper_hidden) +
+    const double of_op = 2 * static_cast<double>(shape.features + shape.grouper_hidden) +
                          kPerGroup * static_cast<double>(shape.groups) + kPerDecision * static_cast<double>(episodes);
     return of_op * static_cast<double>(static_cast<const HdpTask&>(task).ops.size(0)) +
            network_->placer().kept_numbers(episodes, shape.groups);
