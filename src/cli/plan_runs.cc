@@ -21,7 +21,6 @@ namespace {
 constexpr size_t kPlansAtATime = 5;     // each is compiled and kept in memory meanwhile
 constexpr size_t kMostMoved = 32;       // kernels, between a plan and its neighbours
 constexpr double kLeastSeconds = 0.25;  // that a plan runs for, in all its runs
-constexpr size_t kMostRounds = 250;     // for that
 
 std::vector<std::vector<DeviceId>> FastestFirst(const std::map<std::vector<DeviceId>, double>& found) {
   std::vector<std::pair<double, std::vector<DeviceId>>> order;
@@ -169,8 +168,7 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
       ways.push_back({.how = "alone", .on = on});
       if (std::isfinite(alone_[Index(on)])) round += alone_[Index(on)];
     }
-    const double enough = std::ceil(kLeastSeconds * static_cast<double>(ways.size()) / std::max(round, 1e-9));
-    const size_t times = std::max(rounds, static_cast<size_t>(std::min<double>(enough, kMostRounds)));
+    const size_t times = RoundsFor(rounds, round / static_cast<double>(ways.size()), kLeastSeconds);
     const double limit = LimitFor(static_cast<double>(times) * round);
     std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = times, .limit = limit, .stop = stop});
     if (stop && stop()) break;

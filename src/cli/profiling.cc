@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "base/file.h"
@@ -16,9 +15,7 @@
 namespace berth {
 namespace {
 
-constexpr double kLeastProfiled =
-    0.5;  // that each device runs for with counters: else a moment's trouble is in all runs
-constexpr size_t kMostProfiled = 250;  // for that
+constexpr double kLeastProfiled = 0.5;  // seconds that each device runs for with counters
 // How often a model is compiled for each device: compiled again, it is up to a few percent faster or slower.
 constexpr size_t kCompilations = 3;
 
@@ -78,8 +75,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   for (const double alone : ScoreSingleDevices(*setup.evaluator).times()) {
     if (alone < kCannotRun) round += 2 * problem.ToSeconds(alone).value;
   }
-  const double enough = std::ceil(2 * kLeastProfiled * static_cast<double>(devices.size()) / std::max(round, 1e-9));
-  runs = std::max(runs, static_cast<size_t>(std::min<double>(enough, kMostProfiled)));
+  runs = RoundsFor(runs, round / static_cast<double>(2 * devices.size()), kLeastProfiled);
   const size_t times = std::min(kCompilations, runs), rounds = (runs + times - 1) / times;
   profiles.table.runs = static_cast<int64_t>(times * rounds);
   const double limit = LimitFor(static_cast<double>(rounds) * round);

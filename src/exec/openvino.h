@@ -1,6 +1,8 @@
 // The model of a problem, run by OpenVINO in a process of its own.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,6 +87,13 @@ nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file);
 
 // Seconds to wait for an answer whose runs should take `seconds`: half an hour to compile, and ten times as long.
 inline double LimitFor(double seconds) { return 1800 + 10 * seconds; }
+
+// So many rounds, or as many as what takes `seconds` in each needs to run for `least` in all, up to 250: in fewer, a
+// moment at which the machine does something else would be in all of them.
+inline size_t RoundsFor(size_t rounds, double seconds, double least) {
+  constexpr double kMost = 250;
+  return std::max(rounds, static_cast<size_t>(std::min(std::ceil(least / std::max(seconds, 1e-9)), kMost)));
+}
 
 // For one thread. A run that ends or blocks its process fails, and the next has a new one.
 class OpenVino {

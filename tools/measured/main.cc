@@ -83,8 +83,8 @@ void PrintTables(const std::vector<Row>& rows) {
 
   fmt::print(
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
-      "times and the overhead of one part, beside the median of runs without counters in another process, and its 95 % interval. The profile is not "
-      "scaled. Beside it what the device file alone predicts, whose numbers come from micro-benchmarks and from none "
+      "times and the overhead of one part, beside the median of runs without counters in another process, and its "
+      "95 % interval. The profile is not scaled. Beside it what the device file alone predicts, whose numbers come from micro-benchmarks and from none "
       "of these models.\n\n"
       "| model | from the profile | measured | off | from the device file | off | other programs had the core "
       "|\n|---|---:|---:|---:|---:|---:|---:|\n");
@@ -105,8 +105,8 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 
   fmt::print(
-      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; for "
-      "openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. HETERO's plans "
+      "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; "
+      "for openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. HETERO's plans "
       "run in turns of their own. Predictions are those of the prices that `tune` ended with. Beside them what a "
       "user would compare with: OpenVINO's own threads on the same cores.\n\n"
       "| model | one device | openvino_parallel | predicted is off | openvino | predicted is off | OpenVINO's own "

@@ -81,9 +81,8 @@ size_t Calibrate(const Catalogs& catalogs, Models& models) {
 
 void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts, size_t plans) {
   fmt::print(
-      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (fitted as by `berth calibrate`, to 12 "
-      "plans of each), held against "
-      "plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
+      "\n## Plans, predicted\n\n`parts`, with what {} parts of plans of {} cost (fitted as by `berth calibrate`, to {} plans "
+      "of each), held against plans of models that the fit has not seen, within {:.1f} times of the best of them, searched and random. Each "
       "plan is compiled and measured {} times, {} runs each time (more where a run is short), each second time in the "
       "opposite order; a plan's time is the mean of the medians. Op times are from each model's profile. The order of "
       "the plans is a rank correlation; beside it those of the number of parts alone and of the second half of the "
@@ -91,7 +90,7 @@ void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts,
       "| model | plans | off, median | off, 90th percentile | order | order by parts alone | order of the second half "
       "| before the fit: median | 90th percentile | order "
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-      fitted_parts, fmt::join(kFitted, ", "), kNearTheBest, kTimes, kPlanRuns);
+      fitted_parts, fmt::join(kFitted, ", "), kFittedPlans, kNearTheBest, kTimes, kPlanRuns);
   for (const char* model : kUnseen) {
     PlanRunner runner(catalogs, models.Strings(model));
     fmt::print(stderr, "{}: plans to predict\n", model);
