@@ -7,9 +7,12 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <utility>
 
 namespace berth {
 namespace {
+
+using Placement = std::vector<DeviceId>;
 
 constexpr size_t kRounds = 5;  // in which the plans are run; after each the predictions are looked at
 constexpr int kSearches = 3;   // for the plans of one round, of each kind
@@ -30,7 +33,7 @@ std::vector<PlanRun> FastestFirst(const std::vector<TunedPlan>& plans) {
   return order;
 }
 
-bool OnOneDevice(const std::vector<DeviceId>& device) {
+bool OnOneDevice(const Placement& device) {
   return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
 }
 
@@ -46,13 +49,13 @@ bool AreOff(std::span<const TunedPlan> plans) {
 }
 
 // Each compiled and run several times, and of these the run with the median time.
-std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<std::vector<DeviceId>>& plans, size_t runs,
+std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs,
                               const StopCheck& stop) {
-  std::vector<std::vector<DeviceId>> all;
+  std::vector<Placement> all;
   for (size_t time = 0; time < kTimesCompiled; ++time) std::ranges::copy(plans, std::back_inserter(all));
   const std::vector<PlanRun> ran = runner.Run(all, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {});
   std::vector<PlanRun> finalists;
-  for (const std::vector<DeviceId>& plan : plans) {
+  for (const Placement& plan : plans) {
     std::vector<const PlanRun*> of_plan;
     for (const PlanRun& run : ran) {
       if (run.ran() && run.device == plan) of_plan.push_back(&run);
@@ -64,6 +67,61 @@ std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<std::vector<
   return finalists;
 }
 
+// Which plans to run next, by the predictions as they are; none twice.
+class Choice {
+ public:
+  Choice(PlanRunner& runner, const TuneOptions& options) : runner_(runner), options_(options) {}
+
+  // The plans of a round, of which `left` may still be run; none where nothing new is found.
+  std::vector<Placement> Next(size_t left, const std::vector<PlanRun>& fastest_first) {
+    chosen_.clear();
+    wanted_ = std::min(left, options_.correct ? (options_.plans + kRounds - 1) / kRounds : options_.plans);
+    if (found_.empty()) Search(left);
+    ++round_;
+    const double promising = fastest_first.empty() ? kNoLimit : (1 + kTrusted) * fastest_first.front().seconds();
+    Take(found_, promising);
+    // Where searches end with few such plans, what is near the fastest of these may be faster than predicted.
+    for (const PlanRun& fast : fastest_first) {
+      if (chosen_.size() < wanted_ && !options_.stopped()) Take(runner_.Neighbours(fast.device), promising);
+    }
+    Take(found_, kNoLimit);
+    return std::exchange(chosen_, {});
+  }
+  // Predictions have changed: plans are searched anew.
+  void SearchAnew() { found_.clear(); }
+
+ private:
+  void Search(size_t left) {
+    const int searches = kSearches * static_cast<int>((left * kRounds + options_.plans - 1) / options_.plans);
+    // Searches that find nothing new look longer.
+    for (int longer = 1; longer <= 3 && found_.empty(); ++longer) {
+      found_ = runner_.Candidates(Random(options_.seed).Fork(round_), searches * longer, kEvaluations * longer);
+      std::erase_if(found_, [&](const Placement& plan) { return seen_.contains(plan); });
+    }
+    // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
+    const auto alone = round_ == 0 ? std::ranges::find_if(found_, OnOneDevice) : found_.end();
+    if (alone != found_.end()) std::rotate(found_.begin(), alone, alone + 1);
+  }
+
+  // Of plans with the smallest prediction first, up to a limit of it.
+  void Take(const std::vector<Placement>& from, double limit) {
+    for (const Placement& plan : from) {
+      if (chosen_.size() == wanted_) return;
+      if (seen_.contains(plan)) continue;
+      if (limit < kNoLimit && runner_.Predict(plan) > limit) return;
+      seen_.insert(plan);
+      chosen_.push_back(plan);
+    }
+  }
+
+  PlanRunner& runner_;
+  const TuneOptions& options_;
+  std::set<Placement> seen_;
+  std::vector<Placement> found_, chosen_;
+  size_t wanted_ = 0;
+  uint64_t round_ = 0;
+};
+
 }  // namespace
 
 const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalists, {}, &PlanRun::seconds); }
@@ -71,68 +129,33 @@ const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalis
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress) {
   Tuning tuning;
-  std::set<std::vector<DeviceId>> seen;
   const std::optional<CutCosts> known = CutCostsOf(runner.problem().cluster());
   CutFit fit = known ? CutFit(*known) : CutFit();
-  const auto stop = [&] { return options.stop && options.stop(); };
-  const size_t plans = options.plans;
-  const size_t in_a_round = options.correct ? (plans + kRounds - 1) / kRounds : plans;
-  std::vector<std::vector<DeviceId>> candidates;  // by the predictions as they are now
-  size_t corrected = 0;                           // how many plans had been run by then
-  for (size_t round = 0; tuning.plans.size() < plans && !stop(); ++round) {
-    const size_t left = plans - tuning.plans.size();
-    const size_t wanted = std::min(left, in_a_round);
-    std::vector<std::vector<DeviceId>> chosen;
-    // Of plans with the smallest prediction first.
-    const auto choose = [&](const std::vector<std::vector<DeviceId>>& from, double limit = kNoLimit) {
-      for (const std::vector<DeviceId>& plan : from) {
-        if (chosen.size() == wanted) return;
-        if (seen.contains(plan)) continue;
-        if (limit < kNoLimit && runner.Predict(plan) > limit) return;
-        seen.insert(plan);
-        chosen.push_back(plan);
-      }
-    };
-    if (candidates.empty()) {
-      const int searches = kSearches * static_cast<int>((left * kRounds + plans - 1) / plans);
-      // Searches that find nothing new look longer.
-      for (int longer = 1; longer <= 3 && candidates.empty(); ++longer) {
-        candidates = runner.Candidates(Random(options.seed).Fork(round), searches * longer, kEvaluations * longer);
-        std::erase_if(candidates, [&](const auto& plan) { return seen.contains(plan); });
-      }
-      // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
-      const auto alone = round == 0 ? std::ranges::find_if(candidates, OnOneDevice) : candidates.end();
-      if (alone != candidates.end()) std::rotate(candidates.begin(), alone, alone + 1);
-    }
-    const std::vector<PlanRun> order = FastestFirst(tuning.plans);
-    const double promising = order.empty() ? kNoLimit : (1 + kTrusted) * order.front().seconds();
-    choose(candidates, promising);
-    // Where searches end with few such plans, what is near the fastest of these may be faster than predicted.
-    for (const PlanRun& fast : order) {
-      if (chosen.size() < wanted && !stop()) choose(runner.Neighbours(fast.device), promising);
-    }
-    choose(candidates);
-    if (chosen.empty()) break;
-    const std::vector<PlanRun> ran = runner.Run(chosen, options.runs, options.stop, [&](size_t done) {
-      progress(fmt::format("plan {} of {}", tuning.plans.size() + done, plans));
+  Choice choice(runner, options);
+  size_t corrected = 0;  // how many plans had been run by then
+  for (size_t round = 1; tuning.plans.size() < options.plans && !options.stopped(); ++round) {
+    const std::vector<Placement> plans = choice.Next(options.plans - tuning.plans.size(), FastestFirst(tuning.plans));
+    if (plans.empty()) break;
+    const std::vector<PlanRun> ran = runner.Run(plans, options.runs, options.stop, [&](size_t done) {
+      progress(fmt::format("plan {} of {}", tuning.plans.size() + done, options.plans));
     });
-    for (const PlanRun& run : ran) tuning.plans.push_back({run, round + 1});
+    for (const PlanRun& run : ran) tuning.plans.push_back({run, round});
     AddTo(fit, runner.problem(), ran);
     if (!options.correct || fit.num_parts() == 0 || !AreOff(std::span(tuning.plans).subspan(corrected))) continue;
     runner.SetCosts(fit.Fit(), fmt::format("{} parts of this model's runs", fit.num_parts()));
-    candidates.clear();
+    choice.SearchAnew();
     corrected = tuning.plans.size();
   }
   const std::vector<PlanRun> order = FastestFirst(tuning.plans);
-  std::vector<std::vector<DeviceId>> best;
+  std::vector<Placement> best;
   for (size_t i = 0; i < std::min(order.size(), kFinalists); ++i) best.push_back(order[i].device);
-  if (!best.empty() && !stop()) {
+  if (!best.empty() && !options.stopped()) {
     progress("the fastest once more");
     tuning.finalists = RunFinal(runner, best, options.final_runs, options.stop);
     if (!tuning.finalists.empty()) tuning.times_again = kTimesCompiled;
   }
   if (tuning.finalists.empty() && !order.empty()) tuning.finalists.push_back(order.front());
-  tuning.stopped = stop();
+  tuning.stopped = options.stopped();
   return tuning;
 }
 

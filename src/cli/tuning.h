@@ -33,6 +33,8 @@ struct TuneOptions {
   uint64_t seed = 1;
   bool correct = true;  // false: the best plans of the first prediction
   StopCheck stop{};
+
+  bool stopped() const { return stop && stop(); }
 };
 
 // Runs at most so many different plans by the runner, the fastest device alone first, in five rounds. After a round

@@ -17,6 +17,8 @@ struct RuntimeDevice {
   ov::element::Type precision = ov::element::f32;  // in which it computes what the model has in f32
 
   bool is_cpu() const { return runs_on == "CPU"; }
+  // Then the thread that calls is the one that computes, and the time in which it does not run is lost to others.
+  bool one_core() const { return is_cpu() && cores.size() == 1; }
 };
 
 // [{"name": "cpu0", "runs_on": "CPU", "cores": [0], "precision": "bf16"}, ...]; without a precision f32. Registers the

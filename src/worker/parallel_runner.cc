@@ -327,7 +327,7 @@ class ParallelRunner : public Runner {
         thrown_ = std::current_exception();
         failed_ = round;
       }
-      stolen_[device] = clock.stolen();
+      if (devices_[device].one_core()) stolen_[device] = clock.stolen();
       finished_.fetch_add(1);
       finished_.notify_all();
     }

@@ -30,8 +30,7 @@ std::string HeteroOver(const std::vector<RuntimeDevice>& devices) {
 }
 
 bool AllOfOneCore(const std::vector<RuntimeDevice>& devices) {
-  return std::ranges::all_of(devices,
-                             [](const RuntimeDevice& device) { return device.is_cpu() && device.cores.size() == 1; });
+  return std::ranges::all_of(devices, &RuntimeDevice::one_core);
 }
 
 // Of the CPUs among these; 0 where one has all that there are.
@@ -101,7 +100,7 @@ std::unique_ptr<WholeRunner> RunAlone(const LoadedModel& model, ov::Core& core, 
   ov::AnyMap settings = Settings(device);
   if (counters) settings.insert(ov::enable_profiling(true));
   return std::make_unique<WholeRunner>(model, core.compile_model(model.model, device.plugin, settings), device.cores,
-                                       device.is_cpu() && device.cores.size() == 1);
+                                       device.one_core());
 }
 
 std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& core,
