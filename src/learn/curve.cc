@@ -68,14 +68,14 @@ std::pair<double, double> Range(std::span<const CurvePoint> points, double Curve
 Chart::Line LineOf(std::span<const CurvePoint> points, double CurvePoint::* member, std::string_view colour,
                    size_t window) {
   Chart::Line line{.colour = std::string(colour), .width = window > 1 ? 2.4 : 1, .opacity = window > 1 ? 1 : 0.45};
+  double sum = 0;
+  size_t count = 0;
   for (size_t i = 0; i < points.size(); ++i) {
-    double sum = 0, count = 0;
-    for (size_t j = i + 1 - std::min(i + 1, window); j <= i; ++j) {
-      if (!std::isfinite(points[j].*member)) continue;
-      sum += points[j].*member;
-      ++count;
-    }
-    line.points.emplace_back(static_cast<double>(points[i].update), sum / count);
+    if (std::isfinite(points[i].*member)) sum += points[i].*member, ++count;
+    if (i >= window && std::isfinite(points[i - window].*member)) sum -= points[i - window].*member, --count;
+    // Where nothing is left, what rounding has left of the sum is not a value.
+    if (count == 0) sum = 0;
+    line.points.emplace_back(static_cast<double>(points[i].update), sum / static_cast<double>(count));
   }
   return line;
 }

@@ -52,7 +52,7 @@ void Memory::Add(const Episode& episode) {
   BERTH_CHECK(std::ssize(episode.priority) == (levels_ > 0 ? decisions_ : 0));
   const double cost = episode.cost.back();
   const uint64_t key = Key(episode.device, episode.priority);
-  drawn_.insert(key);
+  if (options_.distinct) drawn_.insert(key);
   if (std::isinf(cost)) return;
   const Kept added{.cost = cost, .device = episode.device, .priority = episode.priority, .key = key};
   Keep(best_, options_.kept, added);

@@ -47,6 +47,7 @@ class Memory {
   // What was best is forgotten, or, in the `last` round, the best of all rounds stands for it.
   void BeginRound(bool last);
   // `device` and `priority` as in Episode.
+  // Whether it was added; where nobody asks for distinct placements, that is not remembered.
   bool Has(std::span<const int64_t> device, std::span<const int64_t> priority = {}) const {
     return drawn_.contains(Key(device, priority));
   }

@@ -29,7 +29,7 @@ std::vector<std::vector<int64_t>> Best(const Memory& memory) {
 }
 
 TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
-  Memory memory({.kept = 2}, 3, {});
+  Memory memory({.kept = 2, .distinct = true}, 3, {});
   memory.Add(Drawn(5, {0, 1, 2}));
   memory.Add(Drawn(3, {0, 0, 2}));
   memory.Add(Drawn(3, {0, 0, 2}));
@@ -40,10 +40,13 @@ TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
   EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1, 2})) << "what is no longer among the best was drawn";
   EXPECT_TRUE(memory.Has(std::vector<int64_t>{1, 1, 1})) << "and what failed";
   EXPECT_FALSE(memory.Has(std::vector<int64_t>{1, 1, 2}));
+  Memory careless({.kept = 2}, 3, {});
+  careless.Add(Drawn(5, {0, 1, 2}));
+  EXPECT_FALSE(careless.Has(std::vector<int64_t>{0, 1, 2})) << "nobody asked for distinct ones, and these are many";
 }
 
 TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
-  Memory memory({.kept = 3}, 4, kTwoAlike);
+  Memory memory({.kept = 3, .distinct = true}, 4, kTwoAlike);
   memory.Add(Drawn(5, {1, 0, 2, 0}));
   EXPECT_TRUE(memory.Has(std::vector<int64_t>{0, 1, 2, 1}));
   EXPECT_FALSE(memory.Has(std::vector<int64_t>{2, 1, 0, 1})) << "the third is another device";
@@ -58,7 +61,7 @@ TEST(Memory, TakesNamesOfEqualDevicesForOnePlacement) {
 
 TEST(Memory, TellsPlansApartByTheirPriorities) {
   constexpr int64_t kLevels = 4;
-  const MemoryOptions options{.kept = 3, .parents = 3};
+  const MemoryOptions options{.kept = 3, .distinct = true, .parents = 3};
   Memory memory(options, 2, kTwoAlike, true, kLevels);
   EXPECT_EQ(memory.model(), nullptr) << "it knows devices only";
   Episode episode = Drawn(5, {0, 2});
@@ -89,7 +92,7 @@ TEST(Memory, TellsPlansApartByTheirPriorities) {
 }
 
 TEST(Memory, BeginsEachRoundAnewAndTheLastWithTheBestOfAll) {
-  Memory memory({.kept = 1, .parents = 3}, 2, {});
+  Memory memory({.kept = 1, .distinct = true, .parents = 3}, 2, {});
   memory.Add(Drawn(2, {0, 1}));
   memory.BeginRound(false);
   EXPECT_TRUE(memory.best().empty());
@@ -124,7 +127,7 @@ TEST(Memory, LearnsAModelOfCostsWhereItMayAndDecisionsAreFew) {
 }
 
 TEST(Memory, ComesBackFromACheckpointAndRefusesWhatItHasNotSaved) {
-  const MemoryOptions options{.kept = 2, .parents = 3};
+  const MemoryOptions options{.kept = 2, .distinct = true, .parents = 3};
   Memory memory(options, 3, kTwoAlike), again(options, 3, kTwoAlike);
   memory.Add(Drawn(5, {0, 1, 2}));
   memory.BeginRound(false);

@@ -256,8 +256,11 @@ std::unique_ptr<Task> PlacetoPolicy::Prepare(const Problem& problem) const {
   const auto devices = static_cast<int64_t>(problem.num_devices());
   if (PlacetoTask::Columns(options_, devices) != network_->shape().columns ||
       (!options_.shared && devices != network_->shape().outputs)) {
+    // A shared head has one output for each device; its columns of costs tell how many there are.
+    const int64_t own =
+        options_.shared ? network_->shape().columns - PlacetoTask::Columns(options_, 0) : network_->shape().outputs;
     throw Error("placeto: its policy is for {}, but this problem has {}: train on clusters of one size",
-                Counted(network_->shape().outputs, "device"), devices);
+                Counted(own, "device"), devices);
   }
   return std::make_unique<PlacetoTask>(problem, options_, random_.Fork(2));
 }

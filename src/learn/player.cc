@@ -41,10 +41,8 @@ Player::Player(const Method& method, const Policy& policy, const std::vector<Lea
       memories_(memories),
       critics_(critics),
       ranks_(ranks),
-      cause_("drawn by the policy of " + method.name) {
-  workspaces_.resize(static_cast<size_t>(plays()));
-  for (auto& workspaces : workspaces_) workspaces.resize(cases_.size());
-}
+      cause_("drawn by the policy of " + method.name),
+      workspaces_(cases.size()) {}
 
 int64_t Player::evaluations_per_update() const {
   int64_t sum = 0;
@@ -101,6 +99,7 @@ Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_
   std::vector<Play> plays;
   std::vector<Share> shares;
   std::vector<size_t> own;
+  std::vector<size_t> taken(cases_.size(), 0);  // of each case's workspaces
   const int64_t ways = policy_.ways(), at_once = (this->plays() + ranks_.size() - 1) / ranks_.size(),
                 inside = std::max<int64_t>(threads / at_once, 1);
   for (int64_t p = 0, left = evaluations; p < this->plays() && left > 0; ++p) {
@@ -113,9 +112,10 @@ Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_
     const Lease lease = cases_[index].search->Lend(wanted * rollouts);
     if (!IsOf(ranks_, static_cast<size_t>(p))) continue;
     own.push_back(static_cast<size_t>(p));
-    std::unique_ptr<Workspace>& workspace = workspaces_[static_cast<size_t>(p)][index];
-    if (workspace == nullptr) workspace = cases_[index].scoring->NewWorkspace();
-    shares.back().search = Borrow(cases_[index], lease, random, *workspace, inside, stop);
+    std::vector<std::unique_ptr<Workspace>>& workspaces = workspaces_[index];
+    if (taken[index] == workspaces.size()) workspaces.push_back(cases_[index].scoring->NewWorkspace());
+    Workspace& workspace = *workspaces[taken[index]++];
+    shares.back().search = Borrow(cases_[index], lease, random, workspace, inside, stop);
   }
   InParallel(std::ssize(own), threads, [&](size_t i) {
     UseOneThread();

@@ -84,7 +84,7 @@ class Player {
   const std::vector<std::unique_ptr<Critic>>& critics_;
   Ranks& ranks_;
   std::string cause_;                                                // of plans
-  std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per play, per case; null until needed
+  std::vector<std::vector<std::unique_ptr<Workspace>>> workspaces_;  // per case, as many as its plays need at once
 };
 
 }  // namespace berth

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/memory_left.h"
 #include "base/stopwatch.h"
 #include "learn/learner.h"
@@ -113,18 +114,22 @@ Json CasesJson(const std::vector<TrainingCase>& cases, const Lessons& lessons) {
   return list;
 }
 
-Json ConfigJson(const TrainingRequest& request, const Method& method, const Lessons& cases, const Lessons& tests) {
+// `checkpoint`: a hash of what the policy begins with; empty where it begins anew.
+Json ConfigJson(const TrainingRequest& request, const Method& method, const std::string& checkpoint,
+                const Lessons& cases, const Lessons& tests) {
   Json arguments = Json::object();
   for (const auto& [name, value] : request.arguments) arguments[name] = value;
-  return {{"berth_training", 1},
-          {"planner", method.name},
-          {"seed", request.seed},
-          {"budget", request.budget.ToString()},
-          {"updates", request.updates ? Json(*request.updates) : Json()},
-          {"checkpoint_every", request.checkpoint_every},
-          {"arguments", std::move(arguments)},
-          {"cases", CasesJson(request.cases, cases)},
-          {"tests", CasesJson(request.tests, tests)}};
+  Json json = {{"berth_training", 1},
+               {"planner", method.name},
+               {"seed", request.seed},
+               {"budget", request.budget.ToString()},
+               {"updates", request.updates ? Json(*request.updates) : Json()},
+               {"checkpoint_every", request.checkpoint_every},
+               {"arguments", std::move(arguments)},
+               {"cases", CasesJson(request.cases, cases)},
+               {"tests", CasesJson(request.tests, tests)}};
+  if (!checkpoint.empty()) json["checkpoint"] = checkpoint;
+  return json;
 }
 
 Json ReadConfig(const std::string& folder) {
@@ -245,6 +250,12 @@ class RunFolder {
       if (key == "cases" || key == "tests") {
         throw Error("{}: this run has other {}, or these have changed since; resume with those of config.json", folder_,
                     key);
+      }
+      if (key == "checkpoint") {
+        throw Error(
+            "{}: the checkpoint that this run began with has changed since; put it back, or train anew in another "
+            "folder",
+            folder_);
       }
       throw Error("{}: this run has {} {}, not {}; resume with that, or train anew in another folder", folder_, key,
                   there.contains(key) ? Dump(there.at(key)) : "none", Dump(value));
@@ -430,7 +441,14 @@ TrainingResult Train(const TrainingRequest& request) {
   Learner learner(method, cases.searches, random, 1, &ranks);
   const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update());
   learner.set_planned_updates(planned);
-  if (!method.checkpoint.empty()) learner.Load(method.checkpoint, true);
+  std::string begins_with;
+  if (!method.checkpoint.empty()) {
+    learner.Load(method.checkpoint, true);
+    begins_with = ranks.FromFirst([&] {
+      const std::string bytes = ReadCheckpoint(method.checkpoint);
+      return Hasher().Add(std::string_view(bytes)).Text();
+    });
+  }
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
   if (!tests.searches.empty()) {
@@ -443,7 +461,7 @@ TrainingResult Train(const TrainingRequest& request) {
     }
   }
 
-  const Json config = ConfigJson(request, method, cases, tests);
+  const Json config = ConfigJson(request, method, begins_with, cases, tests);
   CheckRanks(request, learner, planner.name(), config, ranks);
   Run run(request, planner.name(), learner, config, ranks);
   TrainingResult result{.planner = planner.name(), .planned_updates = planned, .finished = run.Go()};

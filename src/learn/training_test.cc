@@ -85,6 +85,28 @@ TEST_F(TrainingTest, GoesOnWithAnotherNumberOfRanks) {
   }
 }
 
+// Each round begins with that policy again, so another one would be another training.
+TEST_F(TrainingTest, GoesOnOnlyWithTheCheckpointThatItBeganWith) {
+  Alone alone;
+  TrainingRequest request = Request(*evaluator_, "first", alone);
+  Train(request);
+  request.folder = Path("other");
+  request.seed = 2;
+  Train(request);
+  request.folder = Path("further");
+  request.planner = fmt::format("placeto(rounds=2,rollouts=1,epochs=1,workers=3,checkpoint={})", Path("first/last"));
+  Train(request);
+  request.resume = true;
+  EXPECT_EQ(Train(request).updates, 5);
+  std::filesystem::copy_file(Path("other/last"), Path("first/last"), std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(RunRanks(1,
+                       [&](Ranks& ranks) {
+                         request.ranks = &ranks;
+                         Train(request);
+                       }),
+              Each(HasSubstr("the checkpoint that this run began with has changed since")));
+}
+
 TEST_F(TrainingTest, RefusesRanksThatWouldHaveNothingToPlay) {
   const auto mistakes = RunRanks(4, [&](Ranks& ranks) { Train(Request(*evaluator_, "run", ranks)); });
   EXPECT_THAT(mistakes, Each(AllOf(HasSubstr("4 ranks"), HasSubstr("3 plays"), HasSubstr("workers"))));
