@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parameters.h"
 #include "learn/device_mask.h"
+#include "learn/gdp_answer.h"
 #include "learn/gdp_neighbours.h"
 #include "learn/gdp_network.h"
 #include "learn/gdp_task.h"
@@ -70,13 +71,6 @@ class Rows {
   std::vector<float> flat_;
 };
 
-// The column with the largest value of a row, of equals the first.
-template <typename T>
-size_t Likeliest(std::span<const T> table, size_t row, size_t columns) {
-  const std::span<const T> of_row = table.subspan(row * columns, columns);
-  return static_cast<size_t>(std::ranges::max_element(of_row) - of_row.begin());
-}
-
 class GdpPolicy : public Policy {
  public:
   GdpPolicy(const Problem& problem, const GdpOptions& options, const Random& random) : options_(options) {
@@ -95,7 +89,7 @@ class GdpPolicy : public Policy {
   }
 
   int64_t evaluations(const Task&) const override { return 1; }
-  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 3 : 1; }
+  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 6 : 1; }
   // One pass over the graph serves them all; each adds what it drew, and what the loss makes of it.
   int64_t recalled_at_once() const override { return 1024; }
   double recalled_numbers(const Task& task, int64_t episodes) const override {
@@ -142,9 +136,18 @@ class GdpPolicy : public Policy {
       const std::vector<double> costs = task.CostsOf(task.order, drawn, search, options);
       for (size_t i = 0; i < costs.size(); ++i) drawn[i]->cost.push_back(costs[i]);
     };
+    // Where nothing is known yet, half of the batch, at most, are the policy's answers, each once.
+    std::vector<std::unique_ptr<Episode>> answers;
+    if (memory != nullptr && memory->best().empty() && options.round == 0) {
+      answers = Answers(task, odds, randoms.size() / 2);
+    }
     size_t scored = 0;
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
+      if (const size_t i = episodes.size(); i < answers.size() && !seen(answers[i]->device, answers[i]->priority)) {
+        episode->device = answers[i]->device;
+        episode->priority = answers[i]->priority;
+      }
       if (episodes.size() < near) {
         Neighbours::Drawn drawn = neighbours->Draw(random, seen);
         episode->device = std::move(drawn.device);
@@ -197,53 +200,49 @@ class GdpPolicy : public Policy {
     return odds;
   }
 
-  // The best of the likeliest placement and the likeliest ones whose co-location groups, or whole layers, stay
-  // together: on a graph that it has not seen the odds of a layer's ops say together what one op's leave open.
-  std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
-                                               const PlayOptions& options) const {
+  // The likeliest placement, and the likeliest ones whose co-location groups, or whole layers, stay together: on a
+  // graph that it has not seen the odds of a layer's ops say together what one op's leave open. And the same with all
+  // devices busy.
+  std::vector<std::unique_ptr<Episode>> Answers(const GdpTask& task, const OddsTable& odds, size_t most) const {
     const Coupling none;
     std::vector<const Coupling*> couplings{&none};
     if (options_.task.coupled) couplings = {&none, &task.colocated, &task.layers};
-    if (options.evaluations > 0) couplings.resize(std::min(couplings.size(), static_cast<size_t>(options.evaluations)));
-    std::vector<std::unique_ptr<Episode>> episodes;
-    for (const Coupling* coupling : couplings) {
-      episodes.push_back(std::make_unique<Episode>());
-      DecideTogether(task, odds, *coupling, *episodes.back());
+    std::vector<std::unique_ptr<Episode>> answers;
+    for (const bool balanced : {false, true}) {
+      for (const Coupling* coupling : couplings) {
+        if (answers.size() == most || (balanced && !options_.task.coupled)) return answers;
+        const GroupOdds groups(task, ValuesOf(odds.device), *coupling);
+        auto& answer = answers.emplace_back(std::make_unique<Episode>());
+        answer->device = balanced ? groups.Balanced() : groups.Likeliest();
+        if (odds.priority.defined()) answer->priority = LikeliestLevels(odds.priority);
+        Remember(odds, *answer);
+      }
     }
-    const std::vector<double> costs = task.CostsOf(task.order, episodes, search, options);
+    return answers;
+  }
+
+  // The best of these.
+  std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
+                                               const PlayOptions& options) const {
+    const int64_t most = options.evaluations > 0 ? options.evaluations : greedy_evaluations(task);
+    std::vector<std::unique_ptr<Episode>> answers = Answers(task, odds, static_cast<size_t>(most));
+    const std::vector<double> costs = task.CostsOf(task.order, answers, search, options);
     const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
     std::vector<std::unique_ptr<Episode>> answer;
-    answer.push_back(std::move(episodes[costs.empty() ? 0 : best]));
+    answer.push_back(std::move(answers[costs.empty() ? 0 : best]));
     if (!costs.empty()) answer[0]->cost.push_back(costs[best]);
     return answer;
   }
 
-  // The likeliest device of each op, or of each group, whose odds are the product of its ops' odds; where an op cannot
-  // run there, its own likeliest. And each op's own likeliest level of priority.
-  static void DecideTogether(const GdpTask& task, const OddsTable& odds, const Coupling& coupling, Episode& episode) {
-    const size_t nodes = task.order.size(), devices = task.problem.num_devices();
-    const std::span<const float> all = ValuesOf(odds.device);
-    const auto group_of = [&](size_t node) { return coupling.empty() ? node : coupling[node]; };
-    const std::span<const float> mask = ValuesOf(task.mask);
-    std::vector<double> sum((coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1) * devices);
-    for (size_t i = 0; i < nodes * devices; ++i) {
-      // An op that cannot run there goes to its own likeliest, with the odds of that.
-      const size_t row = i / devices, at = mask[i] == 0 ? i : row * devices + Likeliest(all, row, devices);
-      sum[group_of(row) * devices + i % devices] += static_cast<double>(all[at]);
+  // Of each op its own.
+  static std::vector<int64_t> LikeliestLevels(const at::Tensor& log_probability) {
+    const auto levels = static_cast<size_t>(log_probability.size(1));
+    std::vector<int64_t> likeliest;
+    for (int64_t i = 0; i < log_probability.size(0); ++i) {
+      const std::span<const float> row = ValuesOf(log_probability).subspan(static_cast<size_t>(i) * levels, levels);
+      likeliest.push_back(std::ranges::max_element(row) - row.begin());
     }
-    for (size_t i = 0; i < nodes; ++i) {
-      const size_t device = Likeliest(std::span<const double>(sum), group_of(i), devices);
-      episode.device.push_back(
-          static_cast<int64_t>(mask[i * devices + device] == 0 ? device : Likeliest(all, i, devices)));
-    }
-    if (odds.priority.defined()) {
-      const std::span<const float> of_level = ValuesOf(odds.priority);
-      const auto levels = static_cast<size_t>(odds.priority.size(1));
-      for (size_t i = 0; i < nodes; ++i) {
-        episode.priority.push_back(static_cast<int64_t>(Likeliest(of_level, i, levels)));
-      }
-    }
-    Remember(odds, episode);
+    return likeliest;
   }
 
   // What the odds were of an episode's decisions, all of them made in one step.
@@ -363,8 +362,8 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "coupled", "true",
                 "in the first half of training, or of every second round of it, the ops of a layer are drawn with one "
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
-                "policy answers with the best of three, the likeliest placements of ops, of these groups and of "
-                "layers"),
+                "policy answers with the best of six, the likeliest placements of ops, of these groups and of "
+                "layers, each also with all devices busy, which are the first placements that it tries, too"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "
