@@ -22,9 +22,9 @@ const Dims& Out(const OpShapes& op, size_t i = 0) { return DimsOf(op.outputs, i)
 bool HasInput(const OpShapes& op, size_t i) { return i < op.inputs.size() && op.inputs[i] != nullptr; }
 
 // A dimension from the front, or with a negative `axis` from the back; 1 where the tensor has fewer.
-double Dim(const Dims& dims, int axis) {
-  const int rank = static_cast<int>(dims.size());
-  const int at = axis < 0 ? rank + axis : axis;
+double Dim(const Dims& dims, int64_t axis) {
+  const int64_t rank = std::ssize(dims);
+  const int64_t at = axis < 0 ? rank + axis : axis;
   return at >= 0 && at < rank ? static_cast<double>(dims[static_cast<size_t>(at)]) : 1;
 }
 
@@ -156,7 +156,7 @@ double Log2(double x) { return x > 1 ? std::log2(x) : 0; }
 
 // The usual count of a fast transform of n numbers, 5 n log2(n).
 double Dft(const OpShapes& op) {
-  const int axis = op.attributes.Has("axis") ? static_cast<int>(Number(op, "axis")) : -2;
+  const int64_t axis = op.attributes.Int("axis", -2);
   const double length = std::max(Dim(In(op, 0), axis), Dim(Out(op), axis));
   const double last = std::max(1.0, Dim(In(op, 0), -1));
   return 5 * Elements(In(op, 0)) / last * Log2(length);

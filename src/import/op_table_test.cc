@@ -64,11 +64,26 @@ TEST(OpTable, RecurrentLayersCountEveryStep) {
   EXPECT_EQ(Flops("LSTM", {x, w, r}, {{35, 1, 64, 256}}), 35.0 * 64 * 256 * (8 * (128 + 256) + 30));
 }
 
+TEST(OpTable, AFourierTransformCountsTheAxisThatItNames) {
+  const auto transform = [](int64_t axis) {
+    Attributes attributes;
+    attributes.Set("axis", std::vector<int64_t>{axis});
+    return Flops("DFT", {{8, 16, 32, 1}}, {{8, 16, 32, 2}}, attributes);
+  };
+  constexpr double kNumbers = 8 * 16 * 32;
+  EXPECT_EQ(transform(0), 5 * kNumbers * 3);
+  EXPECT_EQ(transform(1), 5 * kNumbers * 4);
+  EXPECT_EQ(transform(2), 5 * kNumbers * 5);
+  EXPECT_EQ(transform(-3), 5 * kNumbers * 4);
+  EXPECT_EQ(Flops("DFT", {{8, 16, 32, 1}}, {{8, 16, 32, 2}}), 5 * kNumbers * 5) << "the last but one";
+}
+
 TEST(OpTable, WhateverAFileSaysOfSizesAndCountsTheWorkIsANumberOfAtLeastZero) {
   for (const int64_t extent : {0, 1, 3, 1 << 30}) {
     for (const size_t rank : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{4}, size_t{5}}) {
       const Dims dims(rank, extent);
-      for (const int64_t number : {std::numeric_limits<int64_t>::min(), int64_t{-5}, int64_t{0}, int64_t{7}}) {
+      for (const int64_t number : {std::numeric_limits<int64_t>::min(), int64_t{-5}, int64_t{0}, int64_t{7},
+                                   int64_t{1} << 40, std::numeric_limits<int64_t>::max()}) {
         Attributes attributes;
         for (const char* name : {"q_num_heads", "kv_num_heads", "num_heads", "N", "K", "size", "sampling_ratio", "axis",
                                  "onesided", "transA", "block_size", "group", "hidden_size"}) {
