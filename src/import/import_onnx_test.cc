@@ -333,6 +333,45 @@ TEST(ImportOnnx, FunctionsOfTheFileAreInlined) {
   EXPECT_THROW(model.Read(), Error) << "a function that calls itself";
 }
 
+// It reads the caller's tensors, whose names the function may use for others, and its own attributes are the caller's.
+TEST(ImportOnnx, AGraphThatACallGivesToAFunctionKeepsItsNames) {
+  TestOnnxModel model(16, 8);
+  model.Input("choose", {}, TensorProto::BOOL);
+  model.Input("a", {1, 8});
+  onnx::NodeProto& call = model.Node("Either", {"choose"}, {"y"}, "call");
+  call.set_domain("mine");
+  TestOnnxGraph body(SetBody(call, "body"));
+  body.Weight("weight", {8, 10});
+  onnx::NodeProto& product = body.Node("MatMul", {"a", "weight"}, {"t"});
+  body.Output("t");
+  model.Output("y");
+  onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name("Either");
+  function.set_domain("mine");
+  function.add_input("a");
+  function.add_output("c");
+  function.add_attribute("body");
+  onnx::NodeProto& either = *function.add_node();
+  either.set_op_type("If");
+  either.set_name("if");
+  either.add_input("a");
+  either.add_output("c");
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    onnx::AttributeProto& attribute = *either.add_attribute();
+    attribute.set_name(branch);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    attribute.set_ref_attr_name("body");
+  }
+  const Graph graph = model.Read();
+  EXPECT_EQ(graph.work(FindOp(graph, "call/if")).flops, 2 * 8 * 10);
+
+  onnx::AttributeProto& endless = *product.add_attribute();
+  endless.set_name("body");
+  endless.set_type(onnx::AttributeProto::GRAPH);
+  endless.set_ref_attr_name("body");
+  EXPECT_EQ(model.Read().num_ops(), 1U) << "what refers to the caller's attribute is not the function's";
+}
+
 // --- Sizes -------------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, OpenSizesAreOneAndNotedUnlessAskedFor) {

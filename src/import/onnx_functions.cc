@@ -137,11 +137,13 @@ class Inliner {
     auto& attributes = *node.mutable_attribute();
     for (int i = 0; i < attributes.size();) {
       AttributeProto& attribute = attributes[i];
-      if (!attribute.ref_attr_name().empty() && !Substitute(attribute, call)) {
+      const bool refers = !attribute.ref_attr_name().empty();
+      if (refers && !Substitute(attribute, call)) {
         attributes.DeleteSubrange(i, 1);
         continue;
       }
-      if (attribute.has_g()) {
+      // What the caller gives has the caller's names, and refers to the caller's attributes.
+      if (attribute.has_g() && !refers) {
         GraphProto& graph = *attribute.mutable_g();
         for (auto& info : *graph.mutable_input()) rename(info.mutable_name());
         for (auto& info : *graph.mutable_output()) rename(info.mutable_name());
