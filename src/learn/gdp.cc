@@ -202,20 +202,22 @@ class GdpPolicy : public Policy {
 
   // The likeliest placement, and the likeliest ones whose co-location groups, or whole layers, stay together: on a
   // graph that it has not seen the odds of a layer's ops say together what one op's leave open. And the same with all
-  // devices busy.
+  // devices busy. What the odds were is not in them.
   std::vector<std::unique_ptr<Episode>> Answers(const GdpTask& task, const OddsTable& odds, size_t most) const {
     const Coupling none;
     std::vector<const Coupling*> couplings{&none};
     if (options_.task.coupled) couplings = {&none, &task.colocated, &task.layers};
+    std::vector<GroupOdds> odds_of;
+    for (const Coupling* coupling : couplings) odds_of.emplace_back(task, ValuesOf(odds.device), *coupling);
+    const std::vector<int64_t> levels =
+        odds.priority.defined() ? LikeliestLevels(odds.priority) : std::vector<int64_t>();
     std::vector<std::unique_ptr<Episode>> answers;
     for (const bool balanced : {false, true}) {
-      for (const Coupling* coupling : couplings) {
+      for (const GroupOdds& groups : odds_of) {
         if (answers.size() == most || (balanced && !options_.task.coupled)) return answers;
-        const GroupOdds groups(task, ValuesOf(odds.device), *coupling);
         auto& answer = answers.emplace_back(std::make_unique<Episode>());
         answer->device = balanced ? groups.Balanced() : groups.Likeliest();
-        if (odds.priority.defined()) answer->priority = LikeliestLevels(odds.priority);
-        Remember(odds, *answer);
+        answer->priority = levels;
       }
     }
     return answers;
@@ -230,6 +232,7 @@ class GdpPolicy : public Policy {
     const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
     std::vector<std::unique_ptr<Episode>> answer;
     answer.push_back(std::move(answers[costs.empty() ? 0 : best]));
+    Remember(odds, *answer[0]);
     if (!costs.empty()) answer[0]->cost.push_back(costs[best]);
     return answer;
   }

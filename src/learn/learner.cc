@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "learn/update_memory.h"
 
 namespace berth {
@@ -336,15 +337,18 @@ void Learner::Save(const std::string& path) const {
   SaveState(path, state_, {.method = method_.name, .planned_updates = planned_updates_}, searches);
 }
 
-void Learner::Load(const std::string& path, bool policy_only) {
+std::string Learner::Load(const std::string& path, bool policy_only) {
   const std::string bytes = ranks_.FromFirst([&] { return ReadCheckpoint(path); });
+  const std::string hash = Hasher().Add(std::string_view(bytes)).Text();
   if (policy_only) {
     LoadPolicy(bytes, path, *state_.policy);
-    return KeepFirst();
+    KeepFirst();
+    return hash;
   }
   std::vector<Search*> searches;
   for (const LearnCase& each : cases_) searches.push_back(each.search);
   LoadState(bytes, path, state_, {.method = method_.name, .planned_updates = planned_updates_}, searches);
+  return hash;
 }
 
 }  // namespace berth

@@ -76,8 +76,8 @@ class Learner {
   // Everything that training needs to go on as if it had not been interrupted (learner_state.h). By one of the ranks.
   void Save(const std::string& path) const;
   // By all ranks, of the file that rank 0 sees. Throws Error where the checkpoint was made by another version, another
-  // method (unless only the policy is wanted), or for other problems.
-  void Load(const std::string& path, bool policy_only);
+  // method (unless only the policy is wanted), or for other problems. Gives a hash of the file.
+  std::string Load(const std::string& path, bool policy_only);
 
  private:
   // Cost 1 in relative costs, in time units: the work, or, where something else than time is to be small, the first

@@ -19,7 +19,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/memory_left.h"
 #include "base/stopwatch.h"
 #include "learn/learner.h"
@@ -442,13 +441,7 @@ TrainingResult Train(const TrainingRequest& request) {
   const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update());
   learner.set_planned_updates(planned);
   std::string begins_with;
-  if (!method.checkpoint.empty()) {
-    learner.Load(method.checkpoint, true);
-    begins_with = ranks.FromFirst([&] {
-      const std::string bytes = ReadCheckpoint(method.checkpoint);
-      return Hasher().Add(std::string_view(bytes)).Text();
-    });
-  }
+  if (!method.checkpoint.empty()) begins_with = learner.Load(method.checkpoint, true);
   std::optional<Learner> tester;
   // Before the work, because a policy may not be able to take them.
   if (!tests.searches.empty()) {
