@@ -338,9 +338,11 @@ void RegisterGdp(MethodCatalog& catalog) {
                    "op's device at once; a reconstruction, since no code was published.",
        .source = "Zhou et al. 2019",
        .parameters =
-           {Choice("features", {"extended", "recalled"},
-                   "what it reads of each op beside its type: sizes, times, levels and degrees, which mean the same on "
-                   "every graph; or what is recalled of the paper, shapes and the neighbours' numbers"),
+           {Choice(
+                "features", {"extended", "recalled"},
+                "what it reads of each op beside its type: sizes, times, levels, degrees and which of several "
+                "branches it is in, which mean the same on every graph; or what is recalled of the paper, shapes and "
+                "the neighbours' numbers"),
             Choice("order", {"topological", "depth_first", "shuffled"}, "in which attention reads the ops"),
             Choice("colocation", {"none", "paper", "code"},
                    "co-location rule by which ops become groups first; none: only the problem's own constraints"),

@@ -12,8 +12,8 @@ namespace berth {
 namespace {
 
 constexpr size_t kShapeColumns = 4, kNeighbourColumns = 8, kSizeColumns = 8;
-// Two of levels, two of the layer, one of the transfer; and two for each device.
-constexpr size_t kTimeColumns = 5;
+// Two of levels, two of the layer, two of sides, one of the transfer; and two for each device.
+constexpr size_t kTimeColumns = 7;
 
 std::vector<double> MeanTimes(const CoarseGraph& graph) {
   std::vector<double> mean(graph.size(), 0);
@@ -26,6 +26,15 @@ std::vector<double> MeanTimes(const CoarseGraph& graph) {
     if (devices > 0) mean[node] /= devices;
   }
   return mean;
+}
+
+// Over the devices that can run it.
+double MeanTime(const Problem& problem, OpId op) {
+  double sum = 0, devices = 0;
+  for (const double time : problem.op_times(op)) {
+    if (time < kCannotRun) sum += time, ++devices;
+  }
+  return devices > 0 ? sum / devices : 0;
 }
 
 // The shape of a node's last output, where the file says one.
@@ -93,25 +102,67 @@ void AddSizes(const Problem& problem, const CoarseGraph& graph, FeatureColumns& 
       [&](size_t node) { return ops.is_backward(graph.grouping.ops_of(MakeId<GroupId>(node)).front()) ? 1 : 0; });
 }
 
-// Of the layer that a node is in: the mean of its nodes' top levels, and its share of the work.
+// Ops of the forward pass so that each stands before what consumes it and a path stays together. Ids are such an order
+// without the paths.
+std::vector<OpId> DepthFirstOps(const Graph& graph) {
+  std::vector<OpId> order;
+  std::vector<uint8_t> seen(graph.num_ops(), 0);
+  struct Step {
+    OpId op;
+    size_t tensor, consumer;  // which is next
+  };
+  std::vector<Step> path;
+  const auto enter = [&](OpId op) {
+    if (graph.is_backward(op) || seen[Index(op)] != 0) return;
+    seen[Index(op)] = 1;
+    path.push_back({op, graph.first_output(op), 0});
+  };
+  for (const OpId root : graph.ops()) {
+    enter(root);
+    while (!path.empty()) {
+      Step& step = path.back();
+      if (step.tensor == graph.end_output(step.op)) {
+        order.push_back(step.op);
+        path.pop_back();
+        continue;
+      }
+      const auto consumers = graph.consumers(MakeId<TensorId>(step.tensor));
+      if (step.consumer == consumers.size()) {
+        ++step.tensor;
+        step.consumer = 0;
+      } else {
+        enter(consumers[step.consumer++]);
+      }
+    }
+  }
+  std::ranges::reverse(order);
+  return order;
+}
+
+// Of the layer that a node is in: the mean of its nodes' top levels, its share of the work, and the mean of its nodes'
+// sides.
 void AddLayers(const CoarseGraph& graph, const Grouping& layers, std::span<const double> top,
-               std::span<const double> time, FeatureColumns& columns) {
-  std::vector<double> level(layers.num_groups(), 0), work = level, count = level, of_level, of_work;
+               std::span<const double> side, std::span<const double> time, FeatureColumns& columns) {
+  std::vector<double> level(layers.num_groups(), 0), sides = level, work = level, count = level;
+  std::vector<double> of_level, of_work, of_side;
   const auto layer_of = [&](size_t node) {
     return Index(layers.group_of(graph.grouping.ops_of(MakeId<GroupId>(node)).front()));
   };
   double whole = 1e-30;
   for (size_t node = 0; node < graph.size(); ++node) {
     level[layer_of(node)] += top[node];
+    sides[layer_of(node)] += side[node];
     work[layer_of(node)] += time[node];
     whole += time[node];
     ++count[layer_of(node)];
   }
   for (size_t node = 0; node < graph.size(); ++node) {
     of_level.push_back(level[layer_of(node)] / count[layer_of(node)]);
+    of_side.push_back(sides[layer_of(node)] / count[layer_of(node)]);
     of_work.push_back(work[layer_of(node)] / whole);
   }
   columns.Add("layer_level", std::move(of_level));
+  columns.Add("layer_side", std::move(of_side));
   columns.Add("layer_work", std::move(of_work));
 }
 
@@ -128,7 +179,9 @@ void AddTimes(const Problem& problem, const CoarseGraph& graph, const Grouping& 
   double mean = 0;
   for (const double time : times) mean += time / static_cast<double>(graph.size());
   if (mean <= 0) mean = 1;
-  AddLayers(graph, layers, levels.top, times, columns);
+  std::vector<double> sides = SidesOf(problem, graph);
+  AddLayers(graph, layers, levels.top, sides, times, columns);
+  columns.Add("side", std::move(sides));
   columns.Add("top_level", std::move(levels.top));
   columns.Add("bottom_level", std::move(levels.bottom));
   for (size_t d = 0; d < graph.num_devices; ++d) {
@@ -178,6 +231,35 @@ Levels LevelsOf(const Problem& problem, const CoarseGraph& graph) {
     }
   }
   return levels;
+}
+
+std::vector<double> SidesOf(const Problem& problem, const CoarseGraph& graph) {
+  const Graph& ops = problem.graph();
+  const auto work_of = [&](OpId op) { return MeanTime(problem, op); };
+  std::vector<size_t> depth(ops.num_ops(), 0);
+  std::vector<double> at_depth(ops.num_ops(), 0);
+  // Ops that take no time count a little, so that they have a side, too.
+  double least = 0;
+  for (const OpId op : ops.ops()) least += 1e-3 * work_of(op) / static_cast<double>(ops.num_ops());
+  if (least <= 0) least = 1;
+  for (const OpId op : ops.ops()) {
+    if (ops.is_backward(op)) continue;
+    for (const TensorId tensor : ops.inputs_of(op)) {
+      depth[Index(op)] = std::max(depth[Index(op)], depth[Index(ops.producer(tensor))] + 1);
+    }
+    at_depth[depth[Index(op)]] += work_of(op) + least;
+  }
+  std::vector<double> before(ops.num_ops(), 0), sum(graph.size(), 0), weight(graph.size(), 0);
+  for (const OpId op : DepthFirstOps(ops)) {
+    const double work = work_of(op) + least;
+    double& first = before[depth[Index(op)]];
+    const auto node = Index(graph.grouping.group_of(op));
+    sum[node] += work * (first + work / 2) / at_depth[depth[Index(op)]];
+    weight[node] += work;
+    first += work;
+  }
+  for (size_t node = 0; node < graph.size(); ++node) sum[node] = weight[node] > 0 ? sum[node] / weight[node] : 0.5;
+  return sum;
 }
 
 FeatureTable MakeGdpFeatures(const Problem& problem, const CoarseGraph& graph, GdpFeatures which,

@@ -16,7 +16,7 @@ enum class GdpFeatures : uint8_t {
   // output, and the neighbours' numbers.
   kRecalled,
   // Ours, which mean the same on every graph: shape, bytes and FLOP in logarithms, degrees, times per device, levels,
-  // and the level and the work of the layer that a node is in.
+  // sides, and the level, the side and the work of the layer that a node is in.
   kExtended,
 };
 
@@ -36,5 +36,11 @@ struct Levels {
   std::vector<double> top, bottom;
 };
 Levels LevelsOf(const Problem& problem, const CoarseGraph& graph);
+
+// Of the work at the same depth of the forward pass the share that stands before each node in a depth-first order, from
+// 0 to 1: what tells one of several branches that look alike from the others, and one of several layers that work at
+// the same time, by the same number along the whole branch. Of ops that are one node the mean, by their work; 0.5 where
+// a node has none of the forward pass. O(size).
+std::vector<double> SidesOf(const Problem& problem, const CoarseGraph& graph);
 
 }  // namespace berth
