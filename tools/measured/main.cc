@@ -3,6 +3,7 @@
 // With --contest only: tune with 20 plans run beside planners that search by running 200 each. With --hsdag only:
 // HSDAG's table 2, 200 plans run per placer and seed. Both take hours for many models.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -157,7 +158,12 @@ int Main(int argc, const char* const* argv) {
   const size_t split = std::min<size_t>(2, cores.size());
   cores.resize(split);
   const Cluster cluster = DetectMachine({.cores = cores, .split = split, .memory = MemoryBytes(), .seconds = 10});
-  fmt::print("Devices: {} of one core each of: {}. {} runs of each.\n\n", split, ProcessorName(), runs);
+  std::vector<std::string> speed;
+  for (const DeviceId id : cluster.ids()) {
+    speed.push_back(fmt::format("{:.0f}", cluster.device(id).peak.at("f32").value / 1e9));
+  }
+  fmt::print("Devices: {} of one core each of: {}, which compute {} GFLOP/s by `detect`. {} runs of each.\n\n", split,
+             ProcessorName(), fmt::join(speed, " and "), runs);
   const Catalogs catalogs;
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
   if (seeds > 0 && !kCanLearn) throw Error("--hsdag: learned planners are not in this build");
