@@ -53,6 +53,12 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
     deeper = deeper->get_subcommands().front();
     command += (command.empty() ? "" : " ") + deeper->get_name();
     CheckOptions(*deeper, "berth " + command);
+    // What has no option's name is called as in the help.
+    for (const CLI::Option* option : deeper->get_options()) {
+      if (option->get_required() && option->get_positional() && option->count() == 0) {
+        what = fmt::format("{} is required", option->get_type_name());
+      }
+    }
     if (const auto left = deeper->remaining(); !left.empty()) what = fmt::format("'{}' was not expected", left.front());
   }
   throw Error("{}: {}; see `berth {} --help`", command, what, command);

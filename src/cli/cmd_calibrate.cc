@@ -189,11 +189,8 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                 fmt::format("{:.2f}", ErrorOf(one.parts, one.measured).rank_correlation)});
   }
   text += errors.ToString();
-  if (calibration.stolen() > kDisturbed) {
-    text +=
-        "\n" + Line(fmt::format("  - Other programs had the cores for up to {} of the time of a plan: measure again "
-                                "on a machine at rest.",
-                                Percent(calibration.stolen())));
+  if (const std::string line = DisturbedLine(calibration.stolen(), "of a plan's time, at most"); !line.empty()) {
+    text += "\n" + line;
   }
   if (!arguments.output.empty()) {
     text +=

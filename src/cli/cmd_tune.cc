@@ -50,6 +50,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Json json = RunJson(saved, tuned.run);
     json["stopped"] = tuned.tuning.stopped;
+    json["plans_stolen_share"] = tuned.tuning.stolen();
     json["plans"] = Json::array();
     for (const auto& [one, round] : tuned.tuning.plans) {
       json["plans"].push_back({{"round", round},

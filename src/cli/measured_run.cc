@@ -184,6 +184,12 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   return run;
 }
 
+std::string DisturbedLine(double stolen, const std::string& of_what) {
+  if (stolen <= kDisturbed) return "";
+  return Line(fmt::format("  - Other programs had the cores for {} {}: measure again on a machine at rest.",
+                          Percent(stolen), of_what));
+}
+
 std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   const Problem& problem = *saved.setup.problem;
   const Measurement& measured = run.plan.measured;
@@ -209,10 +215,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
                                     saved.setup.evaluator->name(), problem.cost_source()));
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
   text += "\n";
-  if (measured.stolen > kDisturbed) {
-    text += Line(fmt::format("  - Other programs had the cores for {} of the time: measure again on a machine at rest.",
-                             Percent(measured.stolen)));
-  }
+  text += DisturbedLine(measured.stolen, "of the time");
   if (run.opened.weights_filled > 0) {
     text += Line(fmt::format("  - The file lacks weights: {} constants are filled with random numbers.",
                              run.opened.weights_filled));

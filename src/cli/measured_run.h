@@ -14,6 +14,9 @@ namespace berth {
 // Above this share of stolen time the numbers say more of the other programs than of the plan.
 inline constexpr double kDisturbed = 0.05;
 
+// A line for a page that says so of such a share, with what that is a share of; empty below.
+std::string DisturbedLine(double stolen, const std::string& of_what);
+
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.
 struct RunRow {
   std::string name{};

@@ -59,6 +59,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
 
 std::string TunedPage(const TunedModel& tuned) {
   const Tuning& tuning = tuned.tuning;
+  const std::string disturbed = DisturbedLine(tuning.stolen(), "of a plan's time, at most");
   return Line(fmt::format("{}; {} run{}", DescribeProblem(*tuned.saved.setup.problem),
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +
@@ -71,7 +72,7 @@ std::string TunedPage(const TunedModel& tuned) {
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above, whose times are at the speed that the machine had when its "
                                 "ops were measured.")) +
-         "\n" + RunPage(tuned.saved, tuned.run);
+         (disturbed.empty() ? "" : "\n" + disturbed) + "\n" + RunPage(tuned.saved, tuned.run);
 }
 
 }  // namespace berth

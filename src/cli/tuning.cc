@@ -126,6 +126,13 @@ class Choice {
 
 const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalists, {}, &PlanRun::seconds); }
 
+double Tuning::stolen() const {
+  double most = 0;
+  for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
+  for (const PlanRun& run : finalists) most = std::max(most, run.measured.stolen);
+  return most;
+}
+
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress) {
   Tuning tuning;

@@ -25,6 +25,7 @@ struct Tuning {
   bool stopped = false;
 
   const PlanRun& winner() const;  // of at least one finalist
+  double stolen() const;          // the largest share of a plan's time in which other programs had the cores
 };
 
 struct TuneOptions {

@@ -26,7 +26,9 @@ TEST(Mistakes, InTheCommandLine) {
   ExpectMistake({}, {"give a command", "plan"});
   ExpectMistake({"pln", "resnet50"}, {"no command 'pln'; did you mean 'plan'? There are: "});
   ExpectMistake({"help", "pln"}, {"no command 'pln'; did you mean 'plan'? There are: "});
-  ExpectMistake({"plan"}, {"model is required", "berth plan --help"});
+  ExpectMistake({"plan"}, {"MODEL is required", "berth plan --help"});
+  ExpectMistake({"calibrate"}, {"calibrate: MODEL is required"});
+  ExpectMistake({"list"}, {"list: WHAT is required"});
   ExpectMistake({"plan", kModel, "--colour", "red"},
                 {"berth: --colour: there is no such option; see `berth plan --help`\n"});
   ExpectMistake({"plan", kModel, "--budgt", "1evals"},

@@ -1,16 +1,20 @@
 // Running plans, profiles and this machine, as a user asks for them. What needs OpenVINO is skipped where it is not
 // built.
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <set>
+#include <stop_token>
+#include <thread>
 
 #include "tests/cli/run_berth.h"
 
 namespace berth::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -239,11 +243,42 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
   EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads"));
 }
 
+// A thread that computes on each of the first two cores, while it lives.
+class BusyCores {
+ public:
+  BusyCores() {
+    for (int core = 0; core < 2; ++core) {
+      threads_.emplace_back([core](const std::stop_token& stop) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(core, &set);
+        ::sched_setaffinity(0, sizeof set, &set);
+        while (!stop.stop_requested()) continue;
+      });
+    }
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+TEST(Tune, SaysThatOtherProgramsHadTheCoresWhilePlansWereRunAndAfterwards) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const BusyCores busy;
+  const Outcome page = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "2",
+                                 "--runs", "2", "-o", folder / "tuned.json"});
+  ASSERT_EQ(page.code, 0) << page.err << page.out;
+  EXPECT_THAT(page.out, ContainsRegex("Other programs had the cores for [0-9]+ % of a plan's time, at most: measure"));
+  EXPECT_THAT(page.out, ContainsRegex("Other programs had the cores for [0-9]+ % of the time: measure"));
+}
+
 TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
   const Folder folder;
   Write(folder / "two.yaml", kTwoCores);
   ExpectMistake({"tune", "squeezenet1_1"}, "--cluster");
-  ExpectMistake({"calibrate", "--cluster", folder / "two.yaml"}, "models");
+  ExpectMistake({"calibrate", "--cluster", folder / "two.yaml"}, "MODEL is required");
   ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "0"}, "--evaluations");
   ExpectMistake({"calibrate", "squeezenet1_1", "--cluster", folder / "two.yaml", "--plans", "2"}, "--plans");
   ExpectMistake({"tune", "no_such_model", "--cluster", folder / "two.yaml"}, "no_such_model");
