@@ -10,6 +10,9 @@
 namespace berth {
 namespace {
 
+// Above this share of stolen time the numbers say more of the other programs than of the plan.
+constexpr double kDisturbed = 0.05;
+
 constexpr size_t kShownParts = 12;
 
 double Longest(const Measurement& measurement) {

@@ -11,10 +11,8 @@
 
 namespace berth {
 
-// Above this share of stolen time the numbers say more of the other programs than of the plan.
-inline constexpr double kDisturbed = 0.05;
-
-// A line for a page that says so of such a share, with what that is a share of; empty below.
+// A line for a page that says which share of some time other programs had the cores; empty where that is too little to
+// matter. `of_what`: "of the time".
 std::string DisturbedLine(double stolen, const std::string& of_what);
 
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.

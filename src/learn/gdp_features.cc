@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "moves/rank.h"
 #include "placement/mean_transfer.h"
 
 namespace berth {
@@ -26,15 +27,6 @@ std::vector<double> MeanTimes(const CoarseGraph& graph) {
     if (devices > 0) mean[node] /= devices;
   }
   return mean;
-}
-
-// Over the devices that can run it.
-double MeanTime(const Problem& problem, OpId op) {
-  double sum = 0, devices = 0;
-  for (const double time : problem.op_times(op)) {
-    if (time < kCannotRun) sum += time, ++devices;
-  }
-  return devices > 0 ? sum / devices : 0;
 }
 
 // The shape of a node's last output, where the file says one.
@@ -235,28 +227,31 @@ Levels LevelsOf(const Problem& problem, const CoarseGraph& graph) {
 
 std::vector<double> SidesOf(const Problem& problem, const CoarseGraph& graph) {
   const Graph& ops = problem.graph();
-  const auto work_of = [&](OpId op) { return MeanTime(problem, op); };
+  std::vector<double> work;
+  double least = 0;
+  for (const OpId op : ops.ops()) {
+    work.push_back(MeanTime(problem.op_times(op)));
+    least += 1e-3 * work.back() / static_cast<double>(ops.num_ops());
+  }
+  // Ops that take no time count a little, so that they have a side, too.
+  for (double& each : work) each += least > 0 ? least : 1;
   std::vector<size_t> depth(ops.num_ops(), 0);
   std::vector<double> at_depth(ops.num_ops(), 0);
-  // Ops that take no time count a little, so that they have a side, too.
-  double least = 0;
-  for (const OpId op : ops.ops()) least += 1e-3 * work_of(op) / static_cast<double>(ops.num_ops());
-  if (least <= 0) least = 1;
   for (const OpId op : ops.ops()) {
     if (ops.is_backward(op)) continue;
     for (const TensorId tensor : ops.inputs_of(op)) {
       depth[Index(op)] = std::max(depth[Index(op)], depth[Index(ops.producer(tensor))] + 1);
     }
-    at_depth[depth[Index(op)]] += work_of(op) + least;
+    at_depth[depth[Index(op)]] += work[Index(op)];
   }
   std::vector<double> before(ops.num_ops(), 0), sum(graph.size(), 0), weight(graph.size(), 0);
   for (const OpId op : DepthFirstOps(ops)) {
-    const double work = work_of(op) + least;
+    const double own = work[Index(op)];
     double& first = before[depth[Index(op)]];
     const auto node = Index(graph.grouping.group_of(op));
-    sum[node] += work * (first + work / 2) / at_depth[depth[Index(op)]];
-    weight[node] += work;
-    first += work;
+    sum[node] += own * (first + own / 2) / at_depth[depth[Index(op)]];
+    weight[node] += own;
+    first += own;
   }
   for (size_t node = 0; node < graph.size(); ++node) sum[node] = weight[node] > 0 ? sum[node] / weight[node] : 0.5;
   return sum;
