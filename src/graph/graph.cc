@@ -186,8 +186,8 @@ std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const 
               names.front());
 }
 
-// Throws Error where what a report adds up would not fit into its number.
-void GraphBuilder::CheckTotals(std::string_view file) const {
+// Throws Error where a size is beyond the limits of graph.h, or what a report adds up would not fit into its number.
+void GraphBuilder::CheckSizes(std::string_view file) const {
   const auto place = [&] { return file.empty() ? name_ : std::string(file); };
   double flops = 0, bytes = 0;
   const Op* most = nullptr;
@@ -201,18 +201,25 @@ void GraphBuilder::CheckTotals(std::string_view file) const {
     throw Error("{}: the FLOPs of its ops add up to more than a number can hold; correct those of op '{}', {}", place(),
                 most->name, most->work.flops);
   }
-  for (const std::vector<Entity>* entities : {&tensors_, &parameters_, &inputs_}) {
-    for (const Entity& entity : *entities) bytes += static_cast<double>(entity.bytes);
+  const std::pair<std::string_view, const std::vector<Entity>*> kinds[] = {
+      {"tensor", &tensors_}, {"parameter", &parameters_}, {"input", &inputs_}};
+  for (const auto& [kind, entities] : kinds) {
+    for (const Entity& entity : *entities) {
+      bytes += static_cast<double>(entity.bytes);
+      if (entity.bytes <= kMostTensorBytes) continue;
+      throw Error("{}: its {} '{}' has {} bytes, more than {} TiB; correct its size", place(), kind,
+                  entity.name.empty() && kind == "tensor" ? ops_[entity.producer].name : entity.name, entity.bytes,
+                  kMostTensorBytes >> 40);
+    }
   }
-  constexpr double kMostBytes = 0x1p62;
-  if (bytes > kMostBytes) {
+  if (bytes > static_cast<double>(kMostGraphBytes)) {
     throw Error("{}: its sizes and the bytes that its ops move add up to more than {} PiB; correct the largest",
-                place(), kMostBytes / 0x1p50);
+                place(), kMostGraphBytes >> 50);
   }
 }
 
 Graph GraphBuilder::Build(std::string_view file) {
-  CheckTotals(file);
+  CheckSizes(file);
   // 1. order the ops, then the tensors by producer
   const std::vector<size_t> op_order = TopologicalOrder(file);
   std::vector<OpId> op_id(ops_.size());

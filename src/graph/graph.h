@@ -41,6 +41,11 @@ enum class Certainty : uint8_t {
 inline constexpr size_t kCertainties = 3;
 inline constexpr std::array<std::string_view, kCertainties> kCertaintyNames = {"known", "estimated", "unknown"};
 
+// Of one tensor, parameter or graph input: 64 TiB, more than any of a real model has.
+inline constexpr int64_t kMostTensorBytes = int64_t{1} << 46;
+// Of all of them and of what all ops read, write and hold while they run, together: no sum of sizes overflows.
+inline constexpr int64_t kMostGraphBytes = int64_t{1} << 60;
+
 // What one op does, on whatever device. Floating-point operations count a multiply-add as two.
 struct OpWork {
   double flops = 0;
@@ -225,8 +230,9 @@ class GraphBuilder {
   size_t num_ops() const { return ops_.size(); }
 
   // Numbers the ops topologically: the Add order where that is one, else the nearest by Kahn's algorithm (smallest
-  // position first). Throws Error naming the ops of a cycle, or where FLOPs or bytes add up to more than their numbers
-  // can hold, with `file` as the place. O((V + E) log V), linear when already sorted. The builder is empty afterwards.
+  // position first). Throws Error naming the ops of a cycle, what is larger than kMostTensorBytes, or that the sizes
+  // add up to more than kMostGraphBytes or the FLOPs to more than a double holds, with `file` as the place. O((V + E)
+  // log V), linear when already sorted. The builder is empty afterwards.
   Graph Build(std::string_view file = {});
 
  private:
@@ -247,7 +253,7 @@ class GraphBuilder {
   };
   using Uses = std::vector<std::pair<size_t, size_t>>;  // (entity, op)
 
-  void CheckTotals(std::string_view file) const;
+  void CheckSizes(std::string_view file) const;
   std::vector<size_t> TopologicalOrder(std::string_view file) const;
 
   std::string name_;

@@ -146,6 +146,33 @@ TEST(Graph, MayBeEmpty) {
   EXPECT_EQ(graph.num_edges(), 0u);
 }
 
+TEST(GraphBuilder, RefusesSizesThatNoFileMayHave) {
+  const auto message = [](auto&& enlarge) -> std::string {
+    GraphBuilder builder = Diamond();
+    enlarge(builder);
+    try {
+      builder.Build("model.onnx");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "built";
+  };
+  const int64_t most = kMostTensorBytes;
+  EXPECT_EQ(message([&](GraphBuilder& b) { b.AddTensor(0, most, "big"); }), "built");
+  EXPECT_EQ(message([&](GraphBuilder& b) { b.AddTensor(0, most + 1, "big"); }),
+            "model.onnx: its tensor 'big' has 70368744177665 bytes, more than 64 TiB; correct its size");
+  EXPECT_EQ(message([&](GraphBuilder& b) { b.AddTensor(0, most + 1); }),
+            "model.onnx: its tensor 'source' has 70368744177665 bytes, more than 64 TiB; correct its size");
+  EXPECT_THAT(message([&](GraphBuilder& b) { b.AddParameter(most + 1, "w"); }), HasSubstr("its parameter 'w' has"));
+  EXPECT_THAT(message([&](GraphBuilder& b) { b.AddInput(most + 1, "x"); }), HasSubstr("its input 'x' has"));
+  EXPECT_EQ(message([&](GraphBuilder& b) { b.work(0).bytes_read = kMostGraphBytes; }),
+            "model.onnx: its sizes and the bytes that its ops move add up to more than 1024 PiB; correct the largest");
+  EXPECT_EQ(message([&](GraphBuilder& b) {
+              for (int i = 0; i < (1 << 14); ++i) b.AddParameter(most);
+            }),
+            "model.onnx: its sizes and the bytes that its ops move add up to more than 1024 PiB; correct the largest");
+}
+
 TEST(GraphBuilder, MakesEveryTextUtf8AndKeepsNamesApart) {
   GraphBuilder builder("\xff");
   for (const char* name : {"a\xe4", "a\xf6", "\xed\xa0\x80", "\xc3\xa4"}) {

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "berth-graph";
 constexpr int64_t kVersion = 1;
-constexpr int64_t kMostBytes = int64_t{1} << 46;  // of one tensor, parameter or input; keeps all sums far from overflow
 
 // --- Writing -----------------------------------------------------------------------------------------------
 
@@ -135,12 +134,7 @@ class Reader {
  private:
   std::string Place(std::string_view list, size_t i) const { return fmt::format("{}[{}]", list, i); }
 
-  int64_t ReadBytes(JsonObject& object, std::string_view key) {
-    const int64_t bytes = object.Int(key, 0, kMostBytes);
-    if (__builtin_add_overflow(total_, bytes, &total_))
-      throw object.Mistake(key, "all together are more than 2^63 bytes");
-    return bytes;
-  }
+  static int64_t ReadBytes(JsonObject& object) { return object.Int("bytes", 0, kMostTensorBytes); }
 
   template <typename Add>
   void ReadEntities(JsonObject& top, std::string_view key, Positions& positions, const Add& add) {
@@ -149,7 +143,7 @@ class Reader {
     for (size_t i = 0; i < list.size(); ++i) {
       JsonObject object(list[i], path_, Place(key, i));
       const std::string name = Name(object);
-      if (!positions.emplace(name, add(object, ReadBytes(object, "bytes"), name)).second) throw Twice(object, name);
+      if (!positions.emplace(name, add(object, ReadBytes(object), name)).second) throw Twice(object, name);
       object.Finish();
     }
   }
@@ -171,10 +165,9 @@ class Reader {
     OpWork work;
     work.flops = object.Number("flops");
     if (!std::isfinite(work.flops) || work.flops < 0) throw object.Mistake("flops", "expected a number of at least 0");
-    constexpr int64_t kMostTraffic = int64_t{1} << 60;
-    work.bytes_read = object.Int("bytes_read", 0, kMostTraffic);
-    work.bytes_written = object.Int("bytes_written", 0, kMostTraffic);
-    if (object.Has("workspace_bytes")) work.workspace_bytes = object.Int("workspace_bytes", 0, kMostBytes);
+    work.bytes_read = object.Int("bytes_read", 0, kMostGraphBytes);
+    work.bytes_written = object.Int("bytes_written", 0, kMostGraphBytes);
+    if (object.Has("workspace_bytes")) work.workspace_bytes = object.Int("workspace_bytes", 0, kMostGraphBytes);
     if (object.Has("bytes_only")) work.bytes_only = object.Bool("bytes_only");
     if (object.Has("sizes")) work.sizes = static_cast<Certainty>(Choice(object, "sizes", kCertaintyNames));
     work.op_class = static_cast<OpClass>(Choice(object, "class", kOpClassNames));
@@ -186,7 +179,7 @@ class Reader {
       JsonObject output(outputs[k], path_, fmt::format("ops[{}].outputs[{}]", i, k));
       const std::string tensor = Name(output);
       const bool result = output.Has("result") && output.Bool("result");
-      const size_t added = builder_.AddTensor(op, ReadBytes(output, "bytes"), tensor, result);
+      const size_t added = builder_.AddTensor(op, ReadBytes(output), tensor, result);
       if (!tensors_.emplace(tensor, added).second) throw Twice(output, tensor);
       if (output.Has("constant") && output.Bool("constant")) builder_.MarkConstant(added);
       if (output.Has("shape")) builder_.SetShape(added, Shape(output));
@@ -240,7 +233,6 @@ class Reader {
   const std::string& path_;
   GraphBuilder builder_;
   Positions ops_, tensors_, parameters_, inputs_;
-  int64_t total_ = 0;
 };
 
 }  // namespace

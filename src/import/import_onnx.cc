@@ -273,12 +273,9 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   // By the file: exporters name their graphs "torch_jit" or "main_graph".
   GraphBuilder builder(std::filesystem::path(walk.path).stem().string());
   std::map<size_t, size_t> tensor, parameter, input;  // by position in the pool
-  int64_t total = 0;
   for (const size_t position : inputs) {
     const OnnxValue& value = walk.pool[position];
-    const int64_t bytes = CheckedBytes(value.dims, value.type, walk.path);
-    AddBytes(total, bytes, walk.path);
-    input[position] = builder.AddInput(bytes, std::string(value.name));
+    input[position] = builder.AddInput(CheckedBytes(value, walk.path), std::string(value.name));
     builder.SetInputShape(input[position], value.dims, std::string(ElementTypeName(value.type)));
   }
   for (const size_t op : order) {
@@ -289,9 +286,8 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
         source.proto->name(), standard ? source.proto->op_type() : domain + "." + source.proto->op_type(), source.work);
     for (const size_t position : source.outputs) {
       const OnnxValue& value = walk.pool[position];
-      const int64_t bytes = CheckedBytes(value, walk.path);
-      AddBytes(total, bytes, walk.path);
-      tensor[position] = builder.AddTensor(added, bytes, std::string(value.name), outputs.contains(position));
+      tensor[position] =
+          builder.AddTensor(added, CheckedBytes(value, walk.path), std::string(value.name), outputs.contains(position));
       builder.SetShape(tensor[position], value.dims);
     }
   }
@@ -300,10 +296,7 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
       const OnnxValue& value = walk.pool[position];
       if (value.constant) {
         const auto [found, fresh] = parameter.try_emplace(position, 0);
-        if (fresh) {
-          AddBytes(total, value.stored_bytes, walk.path);
-          found->second = builder.AddParameter(value.stored_bytes, std::string(value.name));
-        }
+        if (fresh) found->second = builder.AddParameter(value.stored_bytes, std::string(value.name));
         builder.UseParameter(found->second, added);
       } else if (value.node >= 0) {
         builder.Consume(tensor.at(position), added);

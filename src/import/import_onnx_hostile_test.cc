@@ -150,6 +150,14 @@ TEST(ImportOnnxHostile, SizesThatCannotBe) {
   many.Output("0");
   EXPECT_THAT(MessageFor(many), HasSubstr("2^63"));
 
+  TestOnnxModel sequence;
+  sequence.Input("x", {int64_t{1} << 43});
+  sequence.Node("SequenceConstruct", {"x", "x", "x"}, {"xs"}, "together");
+  sequence.Node("ConcatFromSequence", {"xs"}, {"y"});
+  sequence.Output("y");
+  EXPECT_THAT(MessageFor(sequence), AllOf(HasSubstr("'together'"),
+                                          HasSubstr("a sequence of 3 tensors that are larger than 64 TiB together")));
+
   TestOnnxModel data;
   data.Input("x", {4});
   data.Weight("w", {4}).set_raw_data("abc");

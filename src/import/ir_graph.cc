@@ -10,9 +10,6 @@
 namespace berth {
 namespace {
 
-// No tensor of a real model is larger (64 TiB).
-constexpr double kMostBytes = 0x1p46;
-
 constexpr uint32_t Bits(std::initializer_list<int> which) {
   uint32_t bits = 0;
   for (const int i : which) bits |= 1u << i;
@@ -209,7 +206,7 @@ class GraphMaker {
 
   int64_t BytesOf(const IrPort& port) const {
     const double bytes = std::ceil(Elements(port.dims) * BitsOf(port.type) / 8);
-    if (!(bytes <= kMostBytes))
+    if (!(bytes <= static_cast<double>(kMostTensorBytes)))
       throw Error("{}: a tensor of {} elements is none; check the dimensions", path_, Elements(port.dims));
     return static_cast<int64_t>(bytes);
   }
@@ -234,7 +231,7 @@ class GraphMaker {
       const size_t i = found.back();
       found.pop_back();
       for (const size_t c : consumers[i]) {
-        stored_bytes_[c] = std::min(stored_bytes_[c] + stored_bytes_[i], static_cast<int64_t>(kMostBytes));
+        stored_bytes_[c] = std::min(stored_bytes_[c] + stored_bytes_[i], kMostTensorBytes);
         if (--missing[c] > 0 || constant_[c] || IsNeverConstant(layer(c).type)) continue;
         constant_[c] = true;
         found.push_back(c);

@@ -180,7 +180,7 @@ int64_t CheckedElements(const Dims& dims, std::string_view where) {
     if (dim < 0)
       throw Error("{} has the negative dimension {} in {}; check the sizes of the inputs", where, dim, ToString(dims));
     // Also of a tensor without elements: sums of sizes and paddings must not overflow.
-    if (dim > kMaxTensorBytes || __builtin_mul_overflow(product, dim, &product)) {
+    if (dim > kMostTensorBytes || __builtin_mul_overflow(product, dim, &product)) {
       throw Error("{} has more elements than can be counted: {}; check the sizes of the inputs", where, ToString(dims));
     }
   }
@@ -191,7 +191,7 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
   const int64_t elements = CheckedElements(dims, where);
   const int bits = ElementBits(type);
   int64_t total = 0;
-  if (__builtin_mul_overflow(elements, static_cast<int64_t>(bits), &total) || total / 8 >= kMaxTensorBytes) {
+  if (__builtin_mul_overflow(elements, static_cast<int64_t>(bits), &total) || total / 8 >= kMostTensorBytes) {
     throw Error("{} is larger than 64 TiB: {}; check the sizes of the inputs", where, ToString(dims));
   }
   return total / 8 + (total % 8 != 0 ? 1 : 0);
@@ -201,6 +201,10 @@ int64_t CheckedBytes(const OnnxValue& value, std::string_view where) {
   if (!value.is_sequence) return CheckedBytes(value.dims, value.type, where);
   int64_t total = 0;
   for (const OnnxValue& element : value.elements) AddBytes(total, CheckedBytes(element, where), where);
+  if (total > kMostTensorBytes) {
+    throw Error("{} is a sequence of {} tensors that are larger than 64 TiB together; check the sizes of the inputs",
+                where, value.elements.size());
+  }
   return total;
 }
 

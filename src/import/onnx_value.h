@@ -24,8 +24,6 @@ static_assert(std::numeric_limits<long double>::digits >= 63);
 // Above this many elements a constant is only a number of bytes: shapes and axes are small, weights are not looked
 // into.
 inline constexpr int64_t kMaxContent = 4096;
-// No tensor of a real model is larger (64 TiB); keeps all sums of sizes far from overflow.
-inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 
 struct OnnxValue {
   std::string_view name{};
@@ -70,7 +68,7 @@ std::string_view ElementTypeName(int32_t type);
 // The type that has a peak rate of its own on devices.
 DataType ComputeType(int32_t type);
 
-// Throws Error that begins with `where` when a dimension is negative or the tensor exceeds kMaxTensorBytes.
+// Throws Error that begins with `where` when a dimension is negative or the tensor exceeds kMostTensorBytes.
 int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where);
 int64_t CheckedElements(const Dims& dims, std::string_view where);
 // Of a sequence, its elements together.

@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMostMicroseconds = 1'000'000'000'000;
-constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr int64_t kMostOutputs = 65536;
 
 struct Node {
@@ -57,9 +56,11 @@ Node ReadNode(const json& raw, const std::string& path, size_t position) {
   node.cost["gpu"] = static_cast<double>(node.cost_us);
   const json& outputs = object.List("out_bytes");
   for (const json& bytes : outputs) {
-    node.out_bytes.push_back(IntOf(bytes, JsonPlace{path, place + ".out_bytes"}[node.out_bytes.size()], 0, kMostBytes));
+    node.out_bytes.push_back(
+        IntOf(bytes, JsonPlace{path, place + ".out_bytes"}[node.out_bytes.size()], 0, kMostTensorBytes));
   }
-  if (object.Has("mem")) node.bytes = static_cast<int64_t>(object.Number("mem", 0, static_cast<double>(kMostBytes)));
+  if (object.Has("mem"))
+    node.bytes = static_cast<int64_t>(object.Number("mem", 0, static_cast<double>(kMostTensorBytes)));
   object.Finish();
   return node;
 }
