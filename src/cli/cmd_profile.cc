@@ -1,8 +1,10 @@
+#include <algorithm>
 
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machine.h"
+#include "cli/measured_run.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
 #include "exec/statistics.h"
@@ -51,7 +53,8 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
           Wrap(
               "The last columns are shares of the time. A runtime runs several ops as one kernel: its time is divided "
               "among them by their FLOPs. Kernels are timed with counters, the whole model without.");
-  return text;
+  const double stolen = std::ranges::max(measurements, {}, &OpMeasurement::stolen).stolen;
+  return text + DisturbedLine(stolen, "of a device's time, at most");
 }
 
 }  // namespace
@@ -92,6 +95,7 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
                                {"measured_interval", {interval.low, interval.high}},
                                {"kernel_seconds", column.kernels.value},
                                {"unassigned_share", measurements[i].unassigned},
+                               {"stolen_share", measurements[i].stolen},
                                {"fused", column.fused},
                                {"ops", ops}});
   }

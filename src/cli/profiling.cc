@@ -54,6 +54,7 @@ void Add(const OpMeasurement& other, size_t before, OpMeasurement& mean) {
     mean.op_seconds[op] = (mean.op_seconds[op] * count + other.op_seconds[op]) / (count + 1);
   }
   mean.unassigned = (mean.unassigned * count + other.unassigned) / (count + 1);
+  mean.stolen = (mean.stolen * count + other.stolen) / (count + 1);
   std::ranges::copy(other.totals, std::back_inserter(mean.totals));
   std::ranges::copy(other.seconds, std::back_inserter(mean.seconds));
 }

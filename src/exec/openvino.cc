@@ -45,6 +45,16 @@ nlohmann::json DevicesOf(const Cluster& cluster) {
   return devices;
 }
 
+// The share of the time of runs in which another process had the core, the mean over the threads that compute.
+double StolenShare(const nlohmann::json& answer) {
+  const auto sum = [&](const char* key) {
+    const auto by_round = answer.at(key).get<std::vector<double>>();
+    return std::accumulate(by_round.begin(), by_round.end(), 0.0);
+  };
+  const double seconds = sum("seconds");
+  return seconds > 0 ? sum("stolen") / seconds : 0;
+}
+
 std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
   std::vector<size_t> numbers;
   for (const DeviceId device : devices) numbers.push_back(Index(device));
@@ -176,11 +186,10 @@ std::vector<Measurement> OpenVino::RunTogether(const std::vector<RunWay>& ways, 
 Measurement OpenVino::Read(const nlohmann::json& answer) const {
   if (answer.contains("error")) return {.error = answer.at("error")};
   const Graph& graph = problem_.graph();
-  Measurement measurement{
-      .seconds = answer.at("seconds"), .precision = answer.at("precision"), .subgraphs = answer.at("subgraphs")};
-  const auto stolen = answer.at("stolen").get<std::vector<double>>();
-  const double total = std::accumulate(measurement.seconds.begin(), measurement.seconds.end(), 0.0);
-  if (total > 0) measurement.stolen = std::accumulate(stolen.begin(), stolen.end(), 0.0) / total;
+  Measurement measurement{.seconds = answer.at("seconds"),
+                          .stolen = StolenShare(answer),
+                          .precision = answer.at("precision"),
+                          .subgraphs = answer.at("subgraphs")};
   if (answer.contains("outputs")) {
     const nlohmann::json& outputs = answer.at("outputs");
     measurement.outputs = {.equal = outputs.at("equal"),
@@ -249,8 +258,10 @@ std::vector<MeasuredKernel> OpenVino::Kernels(DeviceId device) {
 OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
   if (answer.contains("error")) return {.error = answer.at("error")};
   constexpr std::array<const char*, 5> kKinds = {"absent", "none", "own", "shared", "joined"};
-  OpMeasurement measurement{
-      .totals = answer.at("totals"), .seconds = answer.at("seconds"), .unassigned = answer.at("unassigned")};
+  OpMeasurement measurement{.totals = answer.at("totals"),
+                            .seconds = answer.at("seconds"),
+                            .stolen = StolenShare(answer),
+                            .unassigned = answer.at("unassigned")};
   for (const nlohmann::json& op : answer.at("ops")) {
     measurement.op_seconds.push_back(op.at(0));
     measurement.kind.emplace_back(kKinds.at(op.at(1).get<size_t>()));

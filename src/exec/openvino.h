@@ -64,6 +64,7 @@ struct OpMeasurement {
   std::vector<std::vector<OpId>> kernels{};  // ops that ran as one, several each; no op in two
   std::vector<double> totals{};              // of all kernels, by round
   std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
+  double stolen = 0;                         // the share of these in which another process had the core
   double unassigned = 0;                     // the share of the kernels' time that belongs to no op
 };
 

@@ -44,24 +44,23 @@ class ProfiledRuns {
   void Run() {
     counted_->Run();
     clock_.Add(counted_->request().get_profiling_info());
-    seconds_.push_back(plain_->Run().seconds);
+    const OneRun run = plain_->Run();
+    seconds_.push_back(run.seconds);
+    stolen_.push_back(run.stolen);
   }
 
   nlohmann::json Describe() const {
     nlohmann::json ops = nlohmann::json::array();
     const std::vector<double> by_op = clock_.Seconds();
     for (size_t op = 0; op < by_op.size(); ++op) ops.push_back({by_op[op], static_cast<int>(clock_.kinds()[op])});
-    return {{"ops", ops},
-            {"kernels", clock_.OpsOfKernels()},
-            {"totals", clock_.totals()},
-            {"seconds", seconds_},
-            {"unassigned", clock_.Unassigned()}};
+    return {{"ops", ops},        {"kernels", clock_.OpsOfKernels()}, {"totals", clock_.totals()}, {"seconds", seconds_},
+            {"stolen", stolen_}, {"unassigned", clock_.Unassigned()}};
   }
 
  private:
   std::unique_ptr<WholeRunner> counted_, plain_;
   OpClock clock_;
-  std::vector<double> seconds_;
+  std::vector<double> seconds_, stolen_;
 };
 
 // What does not compile or run is `answer`'s alone, and ends `runner`.

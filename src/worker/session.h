@@ -29,7 +29,7 @@ namespace berth {
 //
 // {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
 //   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round],
-//   "seconds": [by round, without counters], "unassigned": share}
+//   "seconds": [by round, without counters], "stolen": [of these], "unassigned": share}
 //
 // {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, or
 // {"error": why}]}. The devices take turns, so that what else the machine does meets all of them.

@@ -274,6 +274,21 @@ TEST(Tune, SaysThatOtherProgramsHadTheCoresWhilePlansWereRunAndAfterwards) {
   EXPECT_THAT(page.out, ContainsRegex("Other programs had the cores for [0-9]+ % of the time: measure"));
 }
 
+TEST(Profile, SaysThatOtherProgramsHadTheCores) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const std::vector<std::string> command = {"profile", "squeezenet1_1", "--cluster", folder / "two.yaml"};
+  const BusyCores busy;
+  const Outcome page = RunBerth(command);
+  ASSERT_EQ(page.code, 0) << page.err << page.out;
+  EXPECT_THAT(page.out,
+              ContainsRegex("Other programs had the cores for [0-9]+ % of a device's time, at most: measure"));
+  std::vector<std::string> as_json = command;
+  as_json.emplace_back("--json");
+  for (const auto& device : RunBerth(as_json).json().at("devices")) EXPECT_GT(device.at("stolen_share"), 0.1);
+}
+
 TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
   const Folder folder;
   Write(folder / "two.yaml", kTwoCores);
