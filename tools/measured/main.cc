@@ -35,12 +35,13 @@ constexpr int64_t kEvaluations = 5000;
 struct Row {
   std::string model;
   MeasuredRun parallel{}, hetero{};
-  double from_devices = 0;  // seconds of the first device alone, predicted from the device file
+  double from_devices = 0;   // seconds of the first device alone, predicted from the device file
+  double when_profiled = 0;  // seconds of the same, measured when the profile was made
 };
 
 Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
   ProblemStrings strings = models.Strings(model);
-  Row row{.model = model};
+  Row row{.model = model, .when_profiled = models.SecondsWhenProfiled(model)};
   fmt::print(stderr, "{}: plans\n", model);
   row.parallel = TuneModel(catalogs, strings, {.final_runs = runs}, [](const std::string&) {}).run;
   ProblemStrings unprofiled = strings;
@@ -85,16 +86,19 @@ void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
       "times and the overhead of one part, beside the median of runs without counters in another process, and its "
-      "95 % interval. The profile is not scaled. Beside it what the device file alone predicts, whose numbers come from micro-benchmarks and from none "
-      "of these models.\n\n"
-      "| model | from the profile | measured | off | from the device file | off | other programs had the core "
-      "|\n|---|---:|---:|---:|---:|---:|---:|\n");
+      "95 % interval. The profile is not scaled. Beside it what the whole model took, without counters, when the "
+      "profile was made: where that differs from what is measured, the speed of the machine has changed meanwhile. "
+      "Then what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these "
+      "models.\n\n"
+      "| model | from the profile | measured | off | when profiled | from the device file | off | other programs had "
+      "the core |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
   std::vector<double> off, unprofiled_off;
   for (const Row& row : rows) {
     const RunRow& alone = row.parallel.others.front();
     const RunRow unprofiled{.name = alone.name, .predicted = row.from_devices, .measured = alone.measured};
-    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {} | {:.0f} % |\n", row.model, alone.predicted.value_or(0) * 1e3,
-               Cell(alone.measured), Off(alone), row.from_devices * 1e3, Off(unprofiled), 100 * alone.measured.stolen);
+    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {:.2f} | {} | {:.0f} % |\n", row.model,
+               alone.predicted.value_or(0) * 1e3, Cell(alone.measured), Off(alone), row.when_profiled * 1e3,
+               row.from_devices * 1e3, Off(unprofiled), 100 * alone.measured.stolen);
     if (alone.predicted && alone.measured.error.empty()) {
       off.push_back(std::abs(OffBy(*alone.predicted, Median(alone.measured.seconds))));
       unprofiled_off.push_back(std::abs(OffBy(row.from_devices, Median(alone.measured.seconds))));

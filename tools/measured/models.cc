@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/profiling.h"
 #include "cli/runtime.h"
 #include "exec/statistics.h"
@@ -13,14 +14,22 @@
 
 namespace berth::measured {
 
-ProblemStrings Models::Strings(const std::string& model) {
-  ProblemStrings strings = {.model = model, .cluster = "here", .stored_cluster = cluster_};
+ProblemStrings Models::Unprofiled(const std::string& model) const {
+  return {.model = model, .cluster = "here", .stored_cluster = cluster_};
+}
+
+const Models::Profile& Models::Profiled(const std::string& model) {
+  if (const auto known = profiles_.find(model); known != profiles_.end()) return known->second;
+  fmt::print(stderr, "{}: op times\n", model);
+  const OpTimeTable table = ProfileDevices(*OpenRuntime(catalogs_, Unprofiled(model)), runs_).table;
   const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
-  if (!costs_.contains(model)) {
-    fmt::print(stderr, "{}: op times\n", model);
-    costs_[model] = ProfileToFile(*OpenRuntime(catalogs_, strings), runs_, file);
-  }
-  strings.costs = costs_.at(model);
+  WriteFile(file, WriteProfile(table));
+  return profiles_[model] = {.costs = ProfileCosts(file), .seconds = table.columns.front().whole.value};
+}
+
+ProblemStrings Models::Strings(const std::string& model) {
+  ProblemStrings strings = Unprofiled(model);
+  strings.costs = Profiled(model).costs;
   return strings;
 }
 

@@ -19,15 +19,24 @@ class Models {
       : catalogs_(catalogs), cluster_(std::move(cluster)), runs_(runs) {}
 
   ProblemStrings Strings(const std::string& model);
+  // Seconds of the whole model on the first device when its op times were measured, without counters: the median.
+  double SecondsWhenProfiled(const std::string& model) { return Profiled(model).seconds; }
   void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
   const Cluster& cluster() const { return *cluster_; }
 
  private:
+  struct Profile {
+    std::string costs;
+    double seconds;
+  };
+  const Profile& Profiled(const std::string& model);
+  ProblemStrings Unprofiled(const std::string& model) const;
+
   const Catalogs& catalogs_;
   std::shared_ptr<const Cluster> cluster_;
   size_t runs_;
   ScratchFolder folder_{"berth_measured"};
-  std::map<std::string, std::string> costs_;
+  std::map<std::string, Profile> profiles_;
 };
 
 // The median of its runs in milliseconds and its 95 % interval, or why there is none.
