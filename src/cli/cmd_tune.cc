@@ -59,6 +59,11 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
                                {"measured_seconds", one.ran() ? Json(one.seconds()) : Json()},
                                {"failed_because", one.ran() ? Json() : Json(one.measured.error)}});
     }
+    json["run_again"] = Json::array();
+    for (const PlanRun& run : tuned.tuning.finalists) {
+      if (tuned.tuning.times_again == 0) break;
+      json["run_again"].push_back({{"parts", run.measured.subgraphs}, {"measured_seconds", run.seconds()}});
+    }
     Print(DumpJson(json));
   } else {
     std::string text = TunedPage(tuned);

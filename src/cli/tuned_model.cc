@@ -65,10 +65,11 @@ std::string TunedPage(const TunedModel& tuned) {
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
          Wrap(tuning.times_again > 0
-                  ? fmt::format("The fastest {} were compiled and run again, {} times each, in turns; the plan below "
-                                "has the smallest median of these. Times above are at the speed that the machine had "
-                                "when its ops were measured.",
-                                tuning.finalists.size(), tuning.times_again)
+                  ? fmt::format("Compiled and run again {} times each, in turns: the fastest plans{}, {} in all. The "
+                                "plan below has the smallest median of these. Times above are at the speed that the "
+                                "machine had when its ops were measured.",
+                                tuning.times_again, tuning.has_device_alone() ? " and the fastest device alone" : "",
+                                tuning.finalists.size())
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above, whose times are at the speed that the machine had when its "
                                 "ops were measured.")) +

@@ -126,6 +126,8 @@ class Choice {
 
 const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalists, {}, &PlanRun::seconds); }
 
+bool Tuning::has_device_alone() const { return std::ranges::any_of(finalists, OnOneDevice, &PlanRun::device); }
+
 double Tuning::stolen() const {
   double most = 0;
   for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
@@ -154,8 +156,12 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     corrected = tuning.plans.size();
   }
   const std::vector<PlanRun> order = FastestFirst(tuning.plans);
+  // What a moment of the machine flattered must not be answered where one device alone is faster.
+  const auto alone = std::ranges::find_if(order, OnOneDevice, &PlanRun::device);
   std::vector<Placement> best;
-  for (size_t i = 0; i < std::min(order.size(), kFinalists); ++i) best.push_back(order[i].device);
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i < kFinalists || order.begin() + static_cast<ptrdiff_t>(i) == alone) best.push_back(order[i].device);
+  }
   if (!best.empty() && !options.stopped()) {
     progress("the fastest once more");
     tuning.finalists = RunFinal(runner, best, options.final_runs, options.stop);

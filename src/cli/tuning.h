@@ -17,14 +17,15 @@ struct TunedPlan {
 
 struct Tuning {
   std::vector<TunedPlan> plans;
-  // The fastest few, compiled and run again in turns: the fastest of many noisy runs flatters itself, and a plan that
-  // is compiled again is a few percent faster or slower. Of each the compilation with the median time. Where that was
-  // stopped or failed, the fastest as it was; empty where none ran.
+  // The fastest few and the fastest device alone, compiled and run again in turns: the fastest of many noisy runs
+  // flatters itself, and a plan that is compiled again is a few percent faster or slower. Of each the compilation with
+  // the median time. Where that was stopped or failed, the fastest as it was; empty where none ran.
   std::vector<PlanRun> finalists;
   size_t times_again = 0;  // how often each of them was compiled and run again
   bool stopped = false;
 
   const PlanRun& winner() const;  // of at least one finalist
+  bool has_device_alone() const;  // among the finalists
   double stolen() const;          // the largest share of a plan's time in which other programs had the cores
 };
 

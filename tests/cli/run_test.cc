@@ -241,6 +241,23 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
                 "--no-correction", "--costs", "profile(file=" + (folder / "tuned.profile.json") + ")"});
   ASSERT_EQ(page.code, 0) << page.err << page.out;
   EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads"));
+  EXPECT_THAT(page.out, HasSubstr("the fastest plans and the fastest device alone, "));
+}
+
+// A split that a moment of the machine flattered must not be the answer where one device alone is faster.
+TEST(Tune, RunsTheFastestDeviceAloneAgainHoweverManyPlansAreFaster) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome outcome = RunBerth({"tune", "two_towers", "--cluster", folder / "two.yaml", "--evaluations", "8",
+                                    "--runs", "2", "-o", folder / "tuned.json", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const nlohmann::json answer = outcome.json();
+  // Where nothing else has the cores, at least three splits are faster than one tower after the other.
+  ASSERT_GE(answer["plans"].size(), 4u);
+  EXPECT_GE(answer["run_again"].size(), 3u);
+  EXPECT_EQ(
+      std::ranges::count(answer["run_again"], 1, [](const auto& run) { return run["parts"].template get<int>(); }), 1);
 }
 
 // A thread that computes on each of the first two cores, while it lives.
