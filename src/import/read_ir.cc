@@ -153,6 +153,10 @@ class IrReader {
     if (std::string_view(node.name()) != "edge")
       throw Mistake(node, "<{}> stands where an <edge> is expected", node.name());
     const size_t from = LayerOf(node, "from-layer"), to = LayerOf(node, "to-layer");
+    if (net_.layers[from].type == "Result") {
+      throw Mistake(node, "layer {} reads from {}, which is a Result; read from what the Result reads",
+                    net_.layers[to].name, net_.layers[from].name);
+    }
     const size_t output = PortOf(node, "from-port", from, ports_[from].outputs);
     const size_t input = PortOf(node, "to-port", to, ports_[to].inputs);
     if (ports_[to].connected[input])

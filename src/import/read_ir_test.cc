@@ -100,6 +100,8 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
             "net.xml:34: layer flat has no port 7 there; correct from-port");
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<dim>4</dim>", "<dim>four</dim>")),
             "net.xml:5: <dim> is 'four'; expected an integer from -1 to 2147483647");
+  EXPECT_EQ(ErrorOf(Replaced(kSmall, "type=\"MatMul\"", "type=\"Result\"")),
+            "net.xml:30: layer sum reads from product, which is a Result; read from what the Result reads");
   EXPECT_THAT(ErrorOf(kSmall.substr(0, 900)), HasSubstr("net.xml:"));
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<edge from-layer=\"4\" from-port=\"0\" to-layer=\"5\" to-port=\"1\"/>", "")),
             "net.xml:16: nothing comes in at port 1 of layer sum; the file is cut or was edited");
