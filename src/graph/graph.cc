@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <unordered_map>
@@ -189,12 +190,16 @@ std::vector<size_t> GraphBuilder::TopologicalOrder(std::string_view file) const 
 // Throws Error where a size is beyond the limits of graph.h, or what a report adds up would not fit into its number.
 void GraphBuilder::CheckSizes(std::string_view file) const {
   const auto place = [&] { return file.empty() ? name_ : std::string(file); };
-  double flops = 0, bytes = 0;
+  double flops = 0;
+  int64_t bytes = 0;
+  const auto add = [&](int64_t more) {
+    // One below zero is a sum that has overflowed.
+    if (more < 0 || __builtin_add_overflow(bytes, more, &bytes)) bytes = std::numeric_limits<int64_t>::max();
+  };
   const Op* most = nullptr;
   for (const Op& op : ops_) {
     flops += op.work.flops;
-    bytes += static_cast<double>(op.work.bytes_read) + static_cast<double>(op.work.bytes_written) +
-             static_cast<double>(op.work.workspace_bytes);
+    for (const int64_t moved : {op.work.bytes_read, op.work.bytes_written, op.work.workspace_bytes}) add(moved);
     if (most == nullptr || !(op.work.flops <= most->work.flops)) most = &op;
   }
   if (!std::isfinite(flops)) {
@@ -205,14 +210,14 @@ void GraphBuilder::CheckSizes(std::string_view file) const {
       {"tensor", &tensors_}, {"parameter", &parameters_}, {"input", &inputs_}};
   for (const auto& [kind, entities] : kinds) {
     for (const Entity& entity : *entities) {
-      bytes += static_cast<double>(entity.bytes);
+      add(entity.bytes);
       if (entity.bytes <= kMostTensorBytes) continue;
       throw Error("{}: its {} '{}' has {} bytes, more than {} TiB; correct its size", place(), kind,
                   entity.name.empty() && kind == "tensor" ? ops_[entity.producer].name : entity.name, entity.bytes,
                   kMostTensorBytes >> 40);
     }
   }
-  if (bytes > static_cast<double>(kMostGraphBytes)) {
+  if (bytes > kMostGraphBytes) {
     throw Error("{}: its sizes and the bytes that its ops move add up to more than {} PiB; correct the largest",
                 place(), kMostGraphBytes >> 50);
   }

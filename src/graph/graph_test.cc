@@ -165,6 +165,7 @@ TEST(GraphBuilder, RefusesSizesThatNoFileMayHave) {
             "model.onnx: its tensor 'source' has 70368744177665 bytes, more than 64 TiB; correct its size");
   EXPECT_THAT(message([&](GraphBuilder& b) { b.AddParameter(most + 1, "w"); }), HasSubstr("its parameter 'w' has"));
   EXPECT_THAT(message([&](GraphBuilder& b) { b.AddInput(most + 1, "x"); }), HasSubstr("its input 'x' has"));
+  EXPECT_THAT(message([&](GraphBuilder& b) { b.work(0).bytes_written = -1; }), HasSubstr("add up to more than"));
   EXPECT_EQ(message([&](GraphBuilder& b) { b.work(0).bytes_read = kMostGraphBytes; }),
             "model.onnx: its sizes and the bytes that its ops move add up to more than 1024 PiB; correct the largest");
   EXPECT_EQ(message([&](GraphBuilder& b) {

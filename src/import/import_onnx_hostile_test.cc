@@ -134,6 +134,8 @@ TEST(ImportOnnxHostile, SizesThatCannotBe) {
   EXPECT_THAT(with_input({INT64_MAX, INT64_MAX}), HasSubstr("input 'x'"));
   EXPECT_THAT(with_input({INT64_MAX}), HasSubstr("input 'x'"));
   EXPECT_THAT(with_input({int64_t{1} << 45}), HasSubstr("64 TiB"));
+  EXPECT_EQ(with_input({int64_t{1} << 44}), "no error");  // exactly that
+  EXPECT_THAT(with_input({(int64_t{1} << 44) + 1}), HasSubstr("64 TiB"));
 
   TestOnnxModel grows;
   grows.Input("x", {1 << 20});

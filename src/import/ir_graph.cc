@@ -223,7 +223,8 @@ class GraphMaker {
       for (const IrLayer::Source& source : l.inputs) consumers[source.layer].push_back(i);
       missing.push_back(l.inputs.size());
       if (l.type != "Const") continue;
-      for (const IrPort& port : l.outputs) stored_bytes_[i] += BytesOf(port);
+      for (const IrPort& port : l.outputs)
+        stored_bytes_[i] = std::min(stored_bytes_[i] + BytesOf(port), kMostGraphBytes);
       constant_[i] = true;
       found.push_back(i);
     }
@@ -336,12 +337,16 @@ class GraphMaker {
     for (const IrPort& port : l.outputs) work.sizes = std::max(work.sizes, port.certainty);
     for (const IrLayer::Source& source : l.inputs) work.sizes = std::max(work.sizes, PortOf(source).certainty);
     if (rule != nullptr && rule->traffic == Traffic::kNone) return work;
-    for (const IrPort& port : l.outputs) work.bytes_written += BytesOf(port);
+    // No sum overflows; the builder refuses what reaches the limit.
+    for (const IrPort& port : l.outputs) {
+      work.bytes_written = std::min(work.bytes_written + BytesOf(port), kMostGraphBytes);
+    }
     for (size_t k = 0; k < l.inputs.size(); ++k) {
       if (name != nullptr && k < 32 && (name->describing >> k & 1) != 0) continue;
       const int64_t bytes = BytesOf(PortOf(l.inputs[k]));
       const bool selected = rule != nullptr && rule->traffic == Traffic::kSelected && k == 0;
-      work.bytes_read += selected ? std::min(bytes, work.bytes_written) : bytes;
+      const int64_t read = selected ? std::min(bytes, work.bytes_written) : bytes;
+      work.bytes_read = std::min(work.bytes_read + read, kMostGraphBytes);
     }
     return work;
   }

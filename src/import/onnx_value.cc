@@ -191,7 +191,7 @@ int64_t CheckedBytes(const Dims& dims, int32_t type, std::string_view where) {
   const int64_t elements = CheckedElements(dims, where);
   const int bits = ElementBits(type);
   int64_t total = 0;
-  if (__builtin_mul_overflow(elements, static_cast<int64_t>(bits), &total) || total / 8 >= kMostTensorBytes) {
+  if (__builtin_mul_overflow(elements, static_cast<int64_t>(bits), &total) || total > 8 * kMostTensorBytes) {
     throw Error("{} is larger than 64 TiB: {}; check the sizes of the inputs", where, ToString(dims));
   }
   return total / 8 + (total % 8 != 0 ? 1 : 0);

@@ -133,6 +133,10 @@ TEST(ReadPlaceto, SaysWhatIsWrongWhere) {
   EXPECT_EQ(error("[0, 4, 1]", "[0, 4, -1]"), "file.json: edges[1][2]: is -1; expected an integer from 0 to 65535");
   EXPECT_EQ(error("[760000, 380000]", "[760000, \"many\"]"),
             "file.json: nodes[0].out_bytes[1]: is string; expected an integer from 0 to 70368744177664");
+  std::string many = "1";
+  for (int i = 0; i < 65536; ++i) many += ",1";
+  EXPECT_EQ(error("[760000, 380000]", "[" + many + "]"),
+            "file.json: nodes[0].out_bytes: has 65537 entries; expected at most 65536");
   EXPECT_THAT(error("\"n_nodes\": 8", "\"n_nodes\": 9"),
               HasSubstr("n_nodes: is 9, but there are 8; the file is cut or was edited"));
   EXPECT_THAT(error("\"note\"", "\"remark\""), HasSubstr("remark"));

