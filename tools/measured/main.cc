@@ -87,7 +87,7 @@ void PrintTables(const std::vector<Row>& rows) {
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
       "times and the overhead of one part, beside the median of runs without counters in another process, and its "
       "95 % interval. The profile is not scaled. Beside it what the whole model took, without counters, when the "
-      "profile was made: where that differs from what is measured, the speed of the machine has changed meanwhile. "
+      "profile was made: where that differs by more than a few percent, the speed of the machine has changed meanwhile. "
       "Then what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these "
       "models.\n\n"
       "| model | from the profile | measured | off | when profiled | from the device file | off | other programs had "
