@@ -60,9 +60,10 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
                                {"failed_because", one.ran() ? Json() : Json(one.measured.error)}});
     }
     json["run_again"] = Json::array();
-    for (const PlanRun& run : tuned.tuning.finalists) {
-      if (tuned.tuning.times_again == 0) break;
-      json["run_again"].push_back({{"parts", run.measured.subgraphs}, {"measured_seconds", run.seconds()}});
+    if (tuned.tuning.times_again > 0) {
+      for (const PlanRun& run : tuned.tuning.finalists) {
+        json["run_again"].push_back({{"parts", run.measured.subgraphs}, {"measured_seconds", run.seconds()}});
+      }
     }
     Print(DumpJson(json));
   } else {

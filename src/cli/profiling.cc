@@ -100,9 +100,13 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   return profiles;
 }
 
-std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop) {
-  WriteFile(path, WriteProfile(ProfileDevices(runtime, runs, stop).table));
+std::string StoreProfile(const OpTimeTable& table, const std::string& path) {
+  WriteFile(path, WriteProfile(table));
   return ProfileCosts(path);
+}
+
+std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop) {
+  return StoreProfile(ProfileDevices(runtime, runs, stop).table, path);
 }
 
 std::string ProfileCosts(const std::string& path) {

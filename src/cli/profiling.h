@@ -22,7 +22,10 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
 // How often a command does that which needs a profile on its way.
 inline constexpr size_t kProfileRuns = 20;
 
-// The same, into a file; returns the costs that read it.
+// Writes a profile into a file; returns the costs that read it.
+std::string StoreProfile(const OpTimeTable& table, const std::string& path);
+
+// Both.
 std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop = {});
 
 // The cost model, as --costs takes it, that reads this file.

@@ -209,14 +209,19 @@ TEST(Calibrate, WritesWhatCutsCostAndSaysHowFarOffItIsOnPlansThatItDidNotFit) {
   EXPECT_GT(time_on("calibrated.yaml"), time_on("two.yaml"));
 }
 
+// Tunes on the first two cores, into tuned.json; `two.yaml` is their device file.
+nlohmann::json TuneInto(const Folder& folder, const std::string& model, const std::string& evaluations) {
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome outcome = RunBerth({"tune", model, "--cluster", folder / "two.yaml", "--evaluations", evaluations,
+                                    "--runs", "2", "-o", folder / "tuned.json", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  return outcome.json();
+}
+
 TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
   NEEDS_OPENVINO();
   const Folder folder;
-  Write(folder / "two.yaml", kTwoCores);
-  const Outcome outcome = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "4",
-                                    "--runs", "2", "-o", folder / "tuned.json", "--json"});
-  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  const nlohmann::json answer = outcome.json();
+  const nlohmann::json answer = TuneInto(folder, "squeezenet1_1", "4");
   // So small a model may not have four plans that searches end with.
   EXPECT_GE(answer["plans"].size(), 2u);
   EXPECT_LE(answer["plans"].size(), 4u);
@@ -248,11 +253,7 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
 TEST(Tune, RunsTheFastestDeviceAloneAgainHoweverManyPlansAreFaster) {
   NEEDS_OPENVINO();
   const Folder folder;
-  Write(folder / "two.yaml", kTwoCores);
-  const Outcome outcome = RunBerth({"tune", "two_towers", "--cluster", folder / "two.yaml", "--evaluations", "8",
-                                    "--runs", "2", "-o", folder / "tuned.json", "--json"});
-  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  const nlohmann::json answer = outcome.json();
+  const nlohmann::json answer = TuneInto(folder, "two_towers", "8");
   // Where nothing else has the cores, three splits and more are faster than one tower after the other.
   ASSERT_GE(answer["plans"].size(), 4u);
   const auto alone = [](const auto& plan) { return plan["parts"].template get<int>() == 1; };

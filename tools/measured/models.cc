@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/profiling.h"
 #include "cli/runtime.h"
 #include "exec/statistics.h"
@@ -23,8 +22,7 @@ const Models::Profile& Models::Profiled(const std::string& model) {
   fmt::print(stderr, "{}: op times\n", model);
   const OpTimeTable table = ProfileDevices(*OpenRuntime(catalogs_, Unprofiled(model)), runs_).table;
   const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
-  WriteFile(file, WriteProfile(table));
-  return profiles_[model] = {.costs = ProfileCosts(file), .seconds = table.columns.front().whole.value};
+  return profiles_[model] = {.costs = StoreProfile(table, file), .seconds = table.columns.front().whole.value};
 }
 
 ProblemStrings Models::Strings(const std::string& model) {
