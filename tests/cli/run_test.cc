@@ -303,7 +303,8 @@ TEST(Profile, SaysThatOtherProgramsHadTheCores) {
               ContainsRegex("Other programs had the cores for [0-9]+ % of a device's time, at most: measure"));
   std::vector<std::string> as_json = command;
   as_json.emplace_back("--json");
-  for (const auto& device : RunBerth(as_json).json().at("devices")) EXPECT_GT(device.at("stolen_share"), 0.1);
+  const auto answer = RunBerth(as_json).json();
+  for (const auto& device : answer.at("devices")) EXPECT_GT(device.at("stolen_share"), 0.1);
 }
 
 TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
