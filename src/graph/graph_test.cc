@@ -167,11 +167,11 @@ TEST(GraphBuilder, RefusesSizesThatNoFileMayHave) {
   EXPECT_THAT(message([&](GraphBuilder& b) { b.AddInput(most + 1, "x"); }), HasSubstr("its input 'x' has"));
   EXPECT_THAT(message([&](GraphBuilder& b) { b.work(0).bytes_written = -1; }), HasSubstr("add up to more than"));
   EXPECT_EQ(message([&](GraphBuilder& b) { b.work(0).bytes_read = kMostGraphBytes; }),
-            "model.onnx: its sizes and the bytes that its ops move add up to more than 1024 PiB; correct the largest");
+            "model.onnx: its sizes and the bytes that its ops move add up to more than 4 PiB; correct the largest");
   EXPECT_EQ(message([&](GraphBuilder& b) {
-              for (int i = 0; i < (1 << 14); ++i) b.AddParameter(most);
+              for (int i = 0; i < (1 << 6); ++i) b.AddParameter(most);
             }),
-            "model.onnx: its sizes and the bytes that its ops move add up to more than 1024 PiB; correct the largest");
+            "model.onnx: its sizes and the bytes that its ops move add up to more than 4 PiB; correct the largest");
 }
 
 TEST(GraphBuilder, MakesEveryTextUtf8AndKeepsNamesApart) {

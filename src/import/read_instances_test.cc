@@ -186,6 +186,8 @@ TEST(ReadMoirai, SaysWhatIsWrongWhere) {
   EXPECT_EQ(error("[[0.0, 1.5], [1.0, 0.0]]", "[[0.0, 1.5], [1.0, 0.5]]"),
             "file.json: edges[0].comm[1][1]: is 0.5; a tensor that stays on its device takes no time");
   EXPECT_THAT(error("\"mem\": 3.0", "\"mem\": null"), HasSubstr("tasks[0].mem: expected a number, not null"));
+  EXPECT_EQ(error("\"mem\": 3.0", "\"mem\": 1e14"),
+            "file.json: tasks[0].mem: is 100000000000000; expected a number from 0 to 70368744177664");
   EXPECT_THAT(error("\"memory\"", "\"memories\""), HasSubstr("memory: is missing"));
   EXPECT_THAT(error("\"num_devices\": 2", "\"num_devices\": 3"), HasSubstr("memory: has 2 entries; expected 3"));
 }

@@ -46,7 +46,7 @@ Task ReadTask(const json& raw, const std::string& path, size_t position, size_t 
   JsonObject object(raw, path, place);
   Task task{.id = object.Int("id", INT32_MIN, INT32_MAX),
             .time = NumbersOf(object.List("time"), {path, place + ".time"}, devices, 0, kMostTime),
-            .memory = WholeBytes(object.Number("mem", 0, kMostMemory))};
+            .memory = WholeBytes(object.Number("mem", 0, static_cast<double>(kMostTensorBytes)))};
   object.Finish();
   return task;
 }

@@ -17,11 +17,13 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostMilliseconds = 1e12;
-constexpr double kMostBytes = 1e15;
+constexpr double kMostMemory = 1e15;
+constexpr auto kMostBytes = static_cast<double>(kMostTensorBytes);
 // What a staging cost says of a tensor's size: the data set's files were made with 2 GiB/s between accelerator and
 // host.
 constexpr double kBytesPerSecond = 2147483648.0;
 constexpr double kBytesPerMillisecond = kBytesPerSecond / 1000;
+constexpr double kMostCost = 1000 * (kMostBytes / kBytesPerSecond);
 // Upstream takes costs of one node's edges for equal up to this.
 constexpr double kSameCost = 1e-6;
 
@@ -88,7 +90,7 @@ void ReadEdge(const json& raw, const std::string& path, const std::unordered_map
     return found->second;
   };
   const Edge edge{.source = end("sourceId"), .target = end("destId")};
-  const double cost = object.Number("cost", 0, kMostMilliseconds);
+  const double cost = object.Number("cost", 0, kMostCost);
   Node& source = file.nodes[edge.source];
   if (source.first_edge == 0) {
     source.cost = cost;
@@ -109,7 +111,7 @@ void ReadEdge(const json& raw, const std::string& path, const std::unordered_map
 File ParseFile(std::string_view content, const std::string& path) {
   const json document = ParseJson(content, path);
   JsonObject top(document, path);
-  File file{.bytes_per_accelerator = static_cast<int64_t>(top.Number("maxSizePerFPGA", 0, kMostBytes)),
+  File file{.bytes_per_accelerator = static_cast<int64_t>(top.Number("maxSizePerFPGA", 0, kMostMemory)),
             .accelerators = static_cast<size_t>(top.Int("maxFPGAs", 0, 1024)),
             .cpus = static_cast<size_t>(top.Int("maxCPUs", 0, 1024)),
             .nodes = {},

@@ -115,6 +115,12 @@ TEST(ReadMsr, SaysWhatIsWrongWhereAndHowToMendIt) {
   EXPECT_THAT(ErrorOf(Sample().substr(0, 700)), AllOf(StartsWith("msr.json:"), HasSubstr("not valid JSON")));
   EXPECT_THAT(ErrorOf(With(R"("maxFPGAs": 2)", R"("maxFPGAs": 0)", With(R"("maxCPUs": 1)", R"("maxCPUs": 0)"))),
               HasSubstr("there must be a device"));
+  EXPECT_EQ(ErrorOf(With(R"("colorClass": 3, "size": 1024.0)", R"("colorClass": 3, "size": 7.1e13)")),
+            "msr.json: nodes[2].size: is 71000000000000; expected a number from 0 to 70368744177664");
+  // What 64 TiB take.
+  EXPECT_EQ(ErrorOf(With(R"("cost": 0.125)", R"("cost": 32768001)")),
+            "msr.json: edges[3].cost: is 32768001; expected a number from 0 to 32768000");
+  EXPECT_EQ(ErrorOf(With(R"("cost": 0.125)", R"("cost": 32768000)")), "no error");
 }
 
 TEST(ReadMsr, NamesAColourClassThatCannotShareADevice) {

@@ -13,7 +13,7 @@ namespace berth {
 namespace {
 
 constexpr double kMostMilliseconds = 1e12;
-constexpr double kMostBytes = 1e15;
+constexpr auto kMostBytes = static_cast<double>(kMostTensorBytes);
 constexpr std::string_view kSeparator = " -- ";
 constexpr std::array<std::string_view, 4> kFields = {"forward_compute_time", "backward_compute_time", "activation_size",
                                                      "parameter_size"};
@@ -59,7 +59,7 @@ class LineReader {
       while (true) {
         const size_t end = std::min(value.find(';'), value.size());
         sum += Number(Trim(value.substr(0, end)), name, most);
-        if (sum > most) throw Error("{}: {} adds up to more than {:g}; correct the list", where_, name, most);
+        if (sum > most) throw Error("{}: {} adds up to more than {}; correct the list", where_, name, most);
         if (end == value.size()) return sum;
         value.remove_prefix(end + 1);
       }

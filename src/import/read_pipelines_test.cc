@@ -105,6 +105,10 @@ TEST(ReadPiper, SaysWhatIsWrong) {
   EXPECT_THAT(PiperError(With(PiperSample(), R"("vanilla")", R"("plain")")),
               AllOf(HasSubstr("layer 10 (embed)"), HasSubstr("'vanilla'")));
   EXPECT_THAT(PiperError(With(PiperSample(), R"("2": [)", R"("two": [)")), HasSubstr("nodes[0].TMPCs.two"));
+  // Half of 64 TiB, since a parameter is two of these together.
+  EXPECT_EQ(PiperError(With(PiperSample(), R"("memoryUsageB": 32768.0)", R"("memoryUsageB": 3.6e13)")),
+            "piper.json: nodes[1].TMPCs.1[0].memoryUsageB: is 36000000000000; expected a number from 0 to "
+            "35184372088832");
   ExpectSurvivesMutations(PiperSample(), "piper.json", PiperError);
 }
 
@@ -180,11 +184,11 @@ TEST(ReadPipeDream, SaysWhatIsWrong) {
 
 // The MSR layer graphs were made from these profiles: the same layers, the same times.
 TEST(ReadPipeDream, AListAddsUpToNoMoreThanOneNumberMayBe) {
-  std::string list = "activation_size=[1e15";
-  for (int i = 0; i < 10'000; ++i) list += "; 1e15";
+  std::string list = "activation_size=[7e13";
+  for (int i = 0; i < 10'000; ++i) list += "; 7e13";
   const std::string file = "node1 -- Linear(in=1) -- forward_compute_time=1.0, backward_compute_time=1.0, " + list +
                            "], parameter_size=0.0\n";
-  EXPECT_EQ(PipeDreamError(file), "graph.txt:1: activation_size adds up to more than 1e+15; correct the list");
+  EXPECT_EQ(PipeDreamError(file), "graph.txt:1: activation_size adds up to more than 70368744177664; correct the list");
 }
 
 TEST(ReadPipeDream, AgreesWithTheMsrLayerGraphs) {

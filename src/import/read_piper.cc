@@ -16,7 +16,10 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostTime = 1e12;
-constexpr double kMostBytes = 1e15;
+constexpr double kMostMemory = 1e15;
+constexpr double kMostBandwidth = 1e15;
+// Two of these add up to the size of one parameter or tensor (MakeInstance).
+constexpr auto kMostBytes = static_cast<double>(kMostTensorBytes / 2);
 constexpr std::string_view kConfigurationNames[] = {"vanilla", "activation recomp"};  // by PiperConfiguration
 
 // Keys of JSON objects that are numbers.
@@ -103,8 +106,8 @@ PiperModel ParsePiper(std::string_view content, const std::string& path) {
   JsonObject top(document, path);
   PiperModel model{.path = path,
                    .devices = top.Int("maxDevices", 1, 1024),
-                   .bytes_per_device = top.Number("maxMemoryPerDevice", 0, kMostBytes),
-                   .bandwidth = top.Number("bandwidth", 1, kMostBytes),
+                   .bytes_per_device = top.Number("maxMemoryPerDevice", 0, kMostMemory),
+                   .bandwidth = top.Number("bandwidth", 1, kMostBandwidth),
                    // The files' name for it; the data set's own description calls it maxBatchSize.
                    .microbatches = top.Int(top.Has("maxBatchSize") ? "maxBatchSize" : "mbsInBatch", 1, INT32_MAX)};
   std::unordered_map<int64_t, size_t> position_of;
