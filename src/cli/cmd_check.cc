@@ -27,6 +27,12 @@ int64_t ParseTransfers(std::string_view text) {
   return count;
 }
 
+double ParseGap(std::string_view text) {
+  const double gap = ParseShare(text);
+  if (gap > 1 && !text.ends_with('%')) throw Error("'{}' may mean {}% or {}%: write which", text, gap, 100 * gap);
+  return gap;
+}
+
 Limits LimitsOf(const CheckArguments& arguments) {
   Limits limits;
   if (!arguments.latency.empty()) limits.seconds = Parsed("--max-latency", arguments.latency, ParseSeconds).value;
@@ -36,7 +42,7 @@ Limits LimitsOf(const CheckArguments& arguments) {
   }
   if (!arguments.transfers.empty()) limits.transfers = Parsed("--max-transfers", arguments.transfers, ParseTransfers);
   if (!arguments.energy.empty()) limits.joules = Parsed("--max-energy", arguments.energy, ParseJoules);
-  if (!arguments.gap.empty()) limits.gap = Parsed("--max-gap", arguments.gap, ParseShare);
+  if (!arguments.gap.empty()) limits.gap = Parsed("--max-gap", arguments.gap, ParseGap);
   return limits;
 }
 

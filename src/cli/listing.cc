@@ -35,8 +35,9 @@ std::string ListText(const std::vector<EntryInfo>& entries) {
     for (const Parameter& parameter : entry.parameters) {
       const std::string choices =
           parameter.choices.empty() ? "" : fmt::format(" ({})", fmt::join(parameter.choices, "|"));
-      text += Wrap(fmt::format("{}={}: {}{}", parameter.name, parameter.default_value, parameter.sentence, choices),
-                   "    ");
+      const std::string value =
+          parameter.type == ParameterType::kSpecs ? "..." : fmt::format("={}", parameter.default_value);
+      text += Wrap(fmt::format("{}{}: {}{}", parameter.name, value, parameter.sentence, choices), "    ");
     }
   }
   return text;

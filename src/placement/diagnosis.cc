@@ -291,7 +291,7 @@ Diagnosis ConstraintCheck::DescribeMemory(std::span<const size_t> chosen, const 
     } else {
       diagnosis.remedies.push_back(fmt::format("{} {}: {} more {} needed", lift, Quoted(text),
                                                AsBudget(gap.needed - gap.available),
-                                               gap.one_unit ? "on one device are" : "in all are"));
+                                               gap.one_unit ? "on one device is" : "in all is"));
     }
   }
   diagnosis.remedies.push_back("choose a cluster with more memory, or a smaller model");

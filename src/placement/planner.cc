@@ -48,8 +48,14 @@ std::string Budget::ToString() const {
 
 SearchEnd HowItEnded(const Budget& budget, const PlanResult& result) {
   if (result.optimal) return SearchEnd::kItself;
-  if (result.evaluations >= budget.evaluations) return SearchEnd::kEvaluations;
+  // What the clock decided is said first, since another run may find another plan.
+  const bool by_clock = result.cut_by == SearchEnd::kClock && std::isfinite(budget.seconds);
+  if (result.evaluations >= budget.evaluations && !by_clock) return SearchEnd::kEvaluations;
   if (budget.cancelled != nullptr && budget.cancelled->load()) return SearchEnd::kInterrupted;
+  if (by_clock) return SearchEnd::kClock;
+  // Without a limit of evaluations it was the planner's own that cut a part.
+  const bool counted = budget.evaluations < std::numeric_limits<int64_t>::max();
+  if (result.cut_by == SearchEnd::kEvaluations && counted) return SearchEnd::kEvaluations;
   // What is left may be too little for one more score.
   const double left = budget.seconds - result.wall_seconds;
   return left <= result.seconds_per_evaluation ? SearchEnd::kClock : SearchEnd::kItself;

@@ -125,6 +125,8 @@ struct PlanResult {
   // What a score took on average, the first one aside where there are others: that one sets up. 0 where the budget has
   // no seconds.
   double seconds_per_evaluation = 0;
+  // Of searches that are made of others with budgets of their own: what cut one of these short, or left it out.
+  std::optional<SearchEnd> cut_by{};
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven
   std::optional<Learned> learned{};    // of learned planners
@@ -134,7 +136,7 @@ struct PlanResult {
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
 };
 
-// Of a planner that has answered under a budget.
+// Of a planner that has answered under a budget: what ended its search, or a part of it.
 SearchEnd HowItEnded(const Budget& budget, const PlanResult& result);
 
 // What a planner promises; the conformance tests hold it to that.

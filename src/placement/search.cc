@@ -232,7 +232,16 @@ PlanRequest Search::Remaining(uint64_t stream, int64_t evaluations, double secon
   return rest;
 }
 
-void Search::Adopt(const PlanResult& result, std::string member) {
+void Search::Adopt(const PlanResult& result, const Budget& given, std::string member) {
+  CutShort(HowItEnded(given, result));
+  AdoptPlan(result, std::move(member));
+}
+
+void Search::CutShort(SearchEnd by) {
+  if (by == SearchEnd::kClock || (by == SearchEnd::kEvaluations && !cut_by_)) cut_by_ = by;
+}
+
+void Search::AdoptPlan(const PlanResult& result, std::string member) {
   const int64_t after = evaluations_ + (result.best_after > 0 ? result.best_after : result.evaluations);
   evaluations_ += result.evaluations;
   adopted_pace_ = std::max(adopted_pace_, result.seconds_per_evaluation);
@@ -279,6 +288,7 @@ PlanResult Search::Found() const {
           .set_up = set_up_,
           .wall_seconds = seconds(),
           .seconds_per_evaluation = seconds_per_evaluation(),
+          .cut_by = cut_by_,
           .bound = bound_,
           .contributions = contributions_};
 }

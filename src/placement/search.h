@@ -77,15 +77,18 @@ class Search {
   const Score& best_score() const { return best_score_; }
 
   // For composites: a request for another planner, with what is left of this budget (or less) and a random stream of
-  // its own; and what that planner found, adopted (a result without a plan only counts its evaluations).
+  // its own; and what that planner found under the budget that it was given, adopted (a result without a plan only
+  // counts its evaluations). A portfolio names its members, and its result says what each has contributed.
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
-  // A portfolio names its members, and its result says what each has contributed.
-  void Adopt(const PlanResult& result, std::string member = {});
+  void Adopt(const PlanResult& result, const Budget& given, std::string member = {});
+  // Told where a part of the search was cut short or left out. The clock counts for more than evaluations.
+  void CutShort(SearchEnd by);
 
   // For workers: numbers of this search's own, which nobody else gets. A worker's Search over them ends in a result
   // that is adopted here, one worker after another in the order of their leases.
   Lease Lend(int64_t evaluations);
+  void Adopt(const PlanResult& result) { AdoptPlan(result, {}); }
 
   // That no plan has a value below this one; noted where scores repeat.
   void Prove(double value);
@@ -120,6 +123,7 @@ class Search {
   bool IsBest(Score& score, const PlanView& plan);
   void Keep(const PlanView& plan, const Score& score, std::string_view cause, int64_t after);
   void Count(const Score& score);
+  void AdoptPlan(const PlanResult& result, std::string member);
   void Tell();
 
   const PlanRequest request_;
@@ -137,6 +141,7 @@ class Search {
   std::string last_failure_;
   bool deterministic_;
   std::optional<ProvenBound> bound_;
+  std::optional<SearchEnd> cut_by_;
   bool has_best_ = false;
   Plan best_;
   Score best_score_;

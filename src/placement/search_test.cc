@@ -110,6 +110,24 @@ TEST_F(SearchTest, BeginsNoScoreThatItsSecondsAreTooFewFor) {
   EXPECT_EQ(HowItEnded(budget, search.Finish()), SearchEnd::kClock);
 }
 
+TEST_F(SearchTest, RemembersWhatCutAPartOfItShort) {
+  const Budget whole{.evaluations = 100, .seconds = 1000};
+  const auto ended = [&](const std::vector<PlanResult>& parts) {
+    Search search({.evaluator = evaluator_, .budget = whole, .random = Random(1)});
+    search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");
+    for (const PlanResult& part : parts) search.Adopt(part, {.evaluations = 10, .seconds = 1});
+    return HowItEnded(whole, search.Finish());
+  };
+  const PlanResult all = {.evaluations = 3}, counted = {.evaluations = 10},
+                   late = {.evaluations = 3, .wall_seconds = 2};
+  EXPECT_EQ(ended({all}), SearchEnd::kItself);
+  EXPECT_EQ(ended({counted, all}), SearchEnd::kEvaluations);
+  EXPECT_EQ(ended({late, counted}), SearchEnd::kClock);
+  EXPECT_EQ(ended({counted, late}), SearchEnd::kClock);
+  // Where the budget has no such limit, the limit was the planner's own.
+  EXPECT_EQ(HowItEnded({}, {.evaluations = 10, .cut_by = SearchEnd::kEvaluations}), SearchEnd::kItself);
+}
+
 TEST_F(SearchTest, AsksForNoTimesWhereTheBudgetHasNoSeconds) {
   Search search(request_);
   search.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "tried");

@@ -142,7 +142,10 @@ class AutoPlanner : public NamedPlanner {
         const auto left = static_cast<double>(search_.evaluations_left());
         // With less than one for each the first have it; some are kept for the order at the end.
         const auto most = static_cast<size_t>(std::max(1.0, share < 1 ? left * share : left - kForOrder));
-        if (able.size() > most) able.resize(most);
+        if (able.size() > most) {
+          able.resize(most);
+          search_.CutShort(SearchEnd::kEvaluations);
+        }
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
@@ -165,16 +168,17 @@ class AutoPlanner : public NamedPlanner {
     // The best placement once more, in the order of a schedule for just this placement.
     void OrderBest() {
       const EvaluatorFacts& facts = request_.evaluator.facts();
-      if (search_.seconds_left() < schedule_seconds_ + search_.seconds_per_evaluation()) return;
       if (!search_.has_best() || search_.Done() || optimal_ || !facts.Is<ParallelFacts>() || !facts.uses_priorities)
         return;
+      if (search_.seconds_left() < schedule_seconds_ + search_.seconds_per_evaluation())
+        return search_.CutShort(SearchEnd::kClock);
       const Units units(request_.problem());
       ListScheduler scheduler(units, Urgency::kUpward);
       Plan plan{.device = search_.best().device};
       const PartialSchedule schedule = scheduler.Order(
           {.contention = facts.contention(), .io_host = facts.io_host(), .stop = [&] { return search_.Interrupted(); }},
           plan.device);
-      if (scheduler.stopped()) return;
+      if (scheduler.stopped()) return search_.CutShort(SearchEnd::kClock);
       const PlanRequest request = search_.Remaining(++stream_);
       Search orders(request);
       plan.priority = scheduler.rank();
@@ -182,7 +186,7 @@ class AutoPlanner : public NamedPlanner {
       plan.priority.clear();
       plan.sequence = schedule.InOrder();
       if (!orders.Done()) orders.Evaluate(plan);
-      search_.Adopt(orders.Found(), "that plan in a schedule's order");
+      search_.Adopt(orders.Found(), request.budget, "that plan in a schedule's order");
     }
 
     PlanResult Finish() {
@@ -245,7 +249,10 @@ class AutoPlanner : public NamedPlanner {
         }
       });
       for (size_t i = 0; i < members.size(); ++i) {
-        if (has_result[i] != 0) Adopt(*members[i], results[i]);
+        if (has_result[i] != 0)
+          Adopt(*members[i], results[i], requests[i].budget);
+        else if (failure[i].empty())
+          search_.CutShort(SearchEnd::kClock);  // it had no time to begin
         if (failure_.empty()) failure_ = failure[i];
       }
     }
@@ -255,8 +262,8 @@ class AutoPlanner : public NamedPlanner {
       return std::clamp<size_t>(static_cast<size_t>(ThreadsFor(request_.evaluator, request_.threads)), 1, members);
     }
 
-    void Adopt(const Planner& member, const PlanResult& result) {
-      search_.Adopt(result, member.name());
+    void Adopt(const Planner& member, const PlanResult& result, const Budget& given) {
+      search_.Adopt(result, given, member.name());
       if (member.name() == kSchedule) schedule_seconds_ = result.wall_seconds;
       optimal_ = optimal_ || NoPlanIsBetter(member, result, request_.evaluator.facts());
     }

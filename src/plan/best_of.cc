@@ -56,7 +56,7 @@ class BestOfPlanner : public NamedPlanner {
       const bool single = able[k] == 0;
       const PlanRequest part = Share(search, request, able[k], single ? 1 : static_cast<int64_t>(able.size() - k));
       const PlanResult result = member.MakePlan(part);
-      search.Adopt(result, member.name());
+      search.Adopt(result, part.budget, member.name());
       optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
     }
     return search.Finish(optimal, fmt::format("{}", fmt::join(refusals, "; ")));

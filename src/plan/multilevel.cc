@@ -68,7 +68,7 @@ class MultilevelPlanner : public NamedPlanner {
       part.start = &*start;
       part.causes = false;
       const PlanResult result = searches_[std::min(level, searches_.size() - 1)]->MakePlan(part);
-      search.Adopt(result);
+      search.Adopt(result, part.budget);
       if (!result.plan.device.empty()) starts.push_back(result.plan);
     }
     PlanResult result = search.Finish(
@@ -95,7 +95,7 @@ class MultilevelPlanner : public NamedPlanner {
         PlanRequest part = search.Remaining(i);
         part.causes = false;
         const PlanResult result = rules_[i]->MakePlan(part);
-        search.Adopt(result);
+        search.Adopt(result, part.budget);
         if (!result.plan.device.empty()) starts.push_back(result.plan);
       } catch (const Error&) {
         // Rules that keep ops apart may leave one without any placement.

@@ -95,7 +95,7 @@ void Seeds::AddRules(Search& search, const PlanRequest& request, std::vector<Pla
       if (result.plan.device.size() == problem.num_ops()) plans.push_back(result.plan);
       // A plan in an order that is not asked for is no answer.
       if (!searches_order()) result.plan = {};
-      search.Adopt(result);
+      search.Adopt(result, part.budget);
     } catch (const Error&) {
       // Groups and rules that keep ops apart may leave a rule without any placement.
     }

@@ -126,7 +126,7 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
     return Better(a.report.timeline.score, b.report.timeline.score);
   });
   // One bound for all: the sharpest.
-  Bound bound;
+  Bound bound = rows.front().report.bound;
   for (const ComparisonRow& row : rows) {
     if (row.report.bound.value() > bound.value()) bound = row.report.bound;
   }

@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, size_t>> BytesOnlyTypes(const Graph& graph) {
 }
 
 std::string DescribeDoubtful(const Graph& graph, const DoubtfulSizes& doubtful) {
-  return fmt::format("{} of {} ({}), with {} of the work", Count(static_cast<int64_t>(doubtful.ops)),
+  return fmt::format("{} of {} ({}) with {} of the work", Count(static_cast<int64_t>(doubtful.ops)),
                      Counted(static_cast<int64_t>(graph.num_ops()), "op"), Percent(doubtful.share_of_ops),
                      Percent(doubtful.share_of_work));
 }

@@ -19,7 +19,7 @@ ProvenanceCount CountProvenance(const Cluster& cluster);
 // Op types that are costed by their bytes only, with how many ops are of each, most first.
 std::vector<std::pair<std::string, size_t>> BytesOnlyTypes(const Graph& graph);
 
-// "12 of 300 ops (4 %), with 34 % of the work".
+// "12 of 300 ops (4 %) with 34 % of the work".
 std::string DescribeDoubtful(const Graph& graph, const DoubtfulSizes& doubtful);
 
 // One line each: guesses in the cluster, ops without a formula, times that were predicted, notes of the importer.

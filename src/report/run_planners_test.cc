@@ -204,5 +204,17 @@ TEST(RunControls, GivesEachAsManyEvaluationsAsTheLearnedOneHad) {
   }
 }
 
+TEST(RunControls, EndsWhenItsSecondsAreOver) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const auto simulator = Machine::Simulator(problem);
+  const Conditions conditions = Of(*simulator, {.evaluations = 10});
+  const PlanReport learned = RunPlanner(conditions, *Planners().MakePlanner("annealing"));
+  const int64_t endless = int64_t{1} << 40;
+  for (const ComparisonRow& row : RunControls(conditions, Planners(), endless, &learned, 1e-3).rows) {
+    if (row.report.planner == learned.planner || row.simple) continue;
+    EXPECT_EQ(row.report.ended, SearchEnd::kClock) << row.report.planner;
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -188,6 +188,7 @@ TEST(Check, MistakesAreOneLineAndSayWhatToDo) {
   ExpectMistake({"check", plan, "--max-transfers", "-1"}, "--max-transfers");
   ExpectMistake({"check", plan, "--max-energy", "2kWh"}, "2J");
   ExpectMistake({"check", plan, "--max-gap", "small"}, "5%");
+  ExpectMistake({"check", plan, "--max-gap", "5"}, "--max-gap: '5' may mean 5% or 500%: write which");
   ExpectMistake({"check", plan, "--max-memory", "1GiB", "--evaluator", "parallel(memory=false)"},
                 "does not count memory");
   ExpectMistake({"check", folder / "none.json"}, "none.json");

@@ -417,14 +417,20 @@ TEST(MemoryLimit, EndsASearchWithTheBestPlanSoFar) {
 
 TEST(APlan, SaysWhyItsSearchEnded) {
   const Folder folder;
-  const auto ended = [&](const std::string& planner, const std::string& budget) {
-    EXPECT_EQ(RunBerth({"plan", kModel, "--planner", planner, "--budget", budget, "-o", folder / "p.json"}).code, 0);
+  const auto ended = [&](const std::string& planner, const std::string& budget, const char* model = kModel) {
+    EXPECT_EQ(RunBerth({"plan", model, "--planner", planner, "--budget", budget, "-o", folder / "p.json"}).code, 0);
     return json::parse(Content(folder / "p.json")).at("ended");
   };
   EXPECT_EQ(ended("heft", "1000evals"), "itself");
   EXPECT_EQ(ended("annealing", "300evals"), "evaluations");
   EXPECT_EQ(ended("annealing", "0.2s"), "clock");
   EXPECT_THAT(RunBerth({"simulate", "--plan", folder / "p.json"}).out, HasSubstr("The clock ended the search"));
+  // Portfolios with a search that never ends by itself, whatever they leave of their budget.
+  for (const char* planner : {"auto", "best_of(annealing,heft)"}) {
+    SCOPED_TRACE(planner);
+    EXPECT_EQ(ended(planner, "500evals", "bert_base_s128"), "evaluations");
+    EXPECT_EQ(ended(planner, "0.1s", "bert_base_s128"), "clock");
+  }
 }
 
 // --- The machines of a plan -----------------------------------------------------------------------------------------
