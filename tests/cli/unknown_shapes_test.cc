@@ -50,7 +50,7 @@ TEST_F(UnknownShapes, AreRefusedInOneLineThatSaysWhatHelps) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_THAT(outcome.err,
-                MatchesRegex("berth: [^\n]*model.json: the sizes of 2 of 4 ops \\(50 %\\), with 50 % of the "
+                MatchesRegex("berth: [^\n]*model.json: the sizes of 2 of 4 ops \\(50 %\\) with 50 % of the "
                              "work are unknown, from op 'op2' \\(Relu\\) on, and `berth inspect` says why; [^\n]*"
                              "--allow-unknown-shapes\n"));
   }
