@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -76,11 +78,15 @@ bool SameNumbers(const Link& a, const Link& b) {
 // c), which is (a b)(b c)(a b). So comparing with one device of each class is enough.
 class SymmetryFinder {
  public:
-  SymmetryFinder(std::span<const Device> devices, std::span<const Link> links) : links_(links), count_(devices.size()) {
+  SymmetryFinder(std::span<const Device> devices, std::span<const Link> kinds, std::span<const uint32_t> kind_of)
+      : kinds_(kinds), kind_of_(kind_of), count_(devices.size()) {
     for (const Device& device : devices) hashes_.push_back(HashOf(device));
+    std::map<std::string_view, size_t> numbers = {{"", kOwn}};
+    for (const Link& kind : kinds) domain_.push_back(numbers.emplace(kind.domain, numbers.size()).first->second);
+    domain_size_.resize(numbers.size());
     for (size_t from = 0; from < count_; ++from) {
       for (size_t to = 0; to < count_; ++to) {
-        if (from != to) ++domain_size_[LinkOf(from, to).domain];
+        if (from != to) ++domain_size_[DomainOf(from, to)];
       }
     }
   }
@@ -97,7 +103,8 @@ class SymmetryFinder {
   }
 
  private:
-  const Link& LinkOf(size_t from, size_t to) const { return links_[from * count_ + to]; }
+  const Link& LinkOf(size_t from, size_t to) const { return kinds_[kind_of_[from * count_ + to]]; }
+  size_t DomainOf(size_t from, size_t to) const { return domain_[kind_of_[from * count_ + to]]; }
 
   bool MaySwap(size_t a, size_t b) const {
     if (hashes_[a] != hashes_[b] || !SameNumbers(LinkOf(a, b), LinkOf(b, a))) return false;
@@ -112,11 +119,10 @@ class SymmetryFinder {
   // The swap moves links from one contention domain to another. That changes nothing when whole domains move: each goes
   // to one other, and one that is moved has no link that stays where it is.
   bool SwapKeepsDomains(size_t a, size_t b) const {
-    std::map<std::string_view, std::string_view> image;
-    std::map<std::string_view, size_t> touched;
+    std::map<size_t, size_t> image, touched;
     const auto move = [&](size_t from, size_t to, size_t new_from, size_t new_to) {
-      const std::string& domain = LinkOf(from, to).domain;
-      const std::string& target = LinkOf(new_from, new_to).domain;
+      const size_t domain = DomainOf(from, to), target = DomainOf(new_from, new_to);
+      if (domain == kOwn) return target == kOwn;
       ++touched[domain];
       return image.emplace(domain, target).first->second == target;
     };
@@ -128,14 +134,18 @@ class SymmetryFinder {
     }
     // One-to-one by itself: the swap is its own inverse.
     return one_image && std::ranges::all_of(image, [&](const auto& entry) {
-             return entry.first == entry.second || touched.at(entry.first) == domain_size_.at(entry.first);
+             return entry.first == entry.second || touched.at(entry.first) == domain_size_[entry.first];
            });
   }
 
-  std::span<const Link> links_;
+  static constexpr size_t kOwn = 0;  // of links that share no medium
+
+  std::span<const Link> kinds_;
+  std::span<const uint32_t> kind_of_;
   size_t count_;
   std::vector<uint64_t> hashes_;
-  std::map<std::string_view, size_t> domain_size_;
+  std::vector<size_t> domain_;       // by kind of link: the number of its contention domain
+  std::vector<size_t> domain_size_;  // in links
 };
 
 }  // namespace
@@ -149,10 +159,26 @@ std::string PrecisionMistake(std::string_view name) {
 }
 
 Cluster::Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links)
-    : name_(std::move(name)), devices_(std::move(devices)), links_(std::move(links)) {
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      link_kinds_(std::move(links)),
+      kind_of_link_(link_kinds_.size()) {
+  std::iota(kind_of_link_.begin(), kind_of_link_.end(), uint32_t{0});
+  CheckAndFindClasses();
+}
+
+Cluster::Cluster(std::string name, std::vector<Device> devices, std::vector<Link> kinds, std::vector<uint32_t> kind_of)
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      link_kinds_(std::move(kinds)),
+      kind_of_link_(std::move(kind_of)) {
+  CheckAndFindClasses();
+}
+
+void Cluster::CheckAndFindClasses() {
   if (devices_.empty()) throw Error("cluster {} has no devices: expected at least one", name_);
-  BERTH_CHECK(links_.size() == devices_.size() * devices_.size(), "{} links for {} devices", links_.size(),
-              devices_.size());
+  BERTH_CHECK(kind_of_link_.size() == devices_.size() * devices_.size(), "{} links for {} devices",
+              kind_of_link_.size(), devices_.size());
   std::set<std::string_view> names;
   for (const Device& device : devices_) {
     if (!names.insert(device.name).second) throw Error("cluster {} has two devices named {}", name_, device.name);
@@ -161,15 +187,14 @@ Cluster::Cluster(std::string name, std::vector<Device> devices, std::vector<Link
   for (const DeviceId from : ids()) {
     for (const DeviceId to : ids()) {
       if (from == to) continue;
+      const auto& [latency, bandwidth, unused] = link(from, to);
+      if (latency.value >= 0 && bandwidth.value > 0) continue;
       const std::string place = fmt::format("link {} -> {}", device(from).name, device(to).name);
-      CheckNumber(name_, place, "latency", link(from, to).latency.value);
-      if (!(link(from, to).bandwidth.value > 0)) {
-        throw Error("cluster {}, {}: bandwidth is {}, expected more than 0", name_, place,
-                    link(from, to).bandwidth.value);
-      }
+      CheckNumber(name_, place, "latency", latency.value);
+      throw Error("cluster {}, {}: bandwidth is {}, expected more than 0", name_, place, bandwidth.value);
     }
   }
-  class_of_ = SymmetryFinder(devices_, links_).Classes();
+  class_of_ = SymmetryFinder(devices_, link_kinds_, kind_of_link_).Classes();
 }
 
 DeviceId Cluster::Find(std::string_view name) const {

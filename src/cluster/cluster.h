@@ -67,12 +67,16 @@ class Cluster {
   // `links` is row-major, devices x devices; the diagonal is not read. Throws Error naming `name` for a repeated device
   // name, a bandwidth that is not positive, or a negative number.
   Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links);
+  // The same where links repeat, each kind stored once: that of a pair is kinds[kind_of[pair]].
+  Cluster(std::string name, std::vector<Device> devices, std::vector<Link> kinds, std::vector<uint32_t> kind_of);
 
   const std::string& name() const { return name_; }
   size_t num_devices() const { return devices_.size(); }
   Ids<DeviceId> ids() const { return Ids<DeviceId>(num_devices()); }
   const Device& device(DeviceId id) const { return devices_[Index(id)]; }
-  const Link& link(DeviceId from, DeviceId to) const { return links_[Index(from) * num_devices() + Index(to)]; }
+  const Link& link(DeviceId from, DeviceId to) const {
+    return link_kinds_[kind_of_link_[Index(from) * num_devices() + Index(to)]];
+  }
 
   // The device of this name or number ("1"); throws Error listing the devices.
   DeviceId Find(std::string_view name) const;
@@ -86,9 +90,12 @@ class Cluster {
   uint64_t fingerprint() const;
 
  private:
+  void CheckAndFindClasses();
+
   std::string name_;
   std::vector<Device> devices_;
-  std::vector<Link> links_;
+  std::vector<Link> link_kinds_;
+  std::vector<uint32_t> kind_of_link_;  // row-major, devices x devices
   std::vector<DeviceId> class_of_;
 };
 

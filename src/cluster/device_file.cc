@@ -23,6 +23,9 @@ const std::vector<std::string> kOpClassKeys = {"matmul",    "conv",          "el
 
 const std::vector<std::string> kProvenances = {kProvenanceNames.begin(), kProvenanceNames.end()};
 
+// Every number of every device has a copy.
+constexpr size_t kLongestSource = 1000;
+
 // What a number gets that says nothing of itself.
 struct Origin {
   Provenance provenance = Provenance::kGuess;
@@ -53,6 +56,8 @@ std::string_view SplitOrigin(std::string_view text, const YamlPlace& place, Orig
   const size_t space = text.find_last_of(" \t");
   const std::string_view last = space == std::string_view::npos ? text : text.substr(space + 1);
   if (const std::optional<Provenance> provenance = ProvenanceNamed(last)) {
+    if (source.size() > kLongestSource)
+      throw place.Fail(fmt::format("a source of {} bytes; expected at most {}", source.size(), kLongestSource));
     origin = {*provenance, std::string(source)};
     return Trim(text.substr(0, text.size() - last.size()));
   }
@@ -260,8 +265,9 @@ class DeviceFile {
     std::string cluster_name = YamlText(name.value, fields_.PlaceOf(name), "a name for the cluster");
     origin_ = ReadOrigin(fields_, {});
     ReadDevices();
-    std::vector<Link> links = ReadLinks();
-    return Cluster(std::move(cluster_name), std::move(devices_), std::move(links));
+    std::vector<Link> kinds(1);
+    std::vector<uint32_t> kind_of = ReadLinks(kinds);
+    return Cluster(std::move(cluster_name), std::move(devices_), std::move(kinds), std::move(kind_of));
   }
 
  private:
@@ -298,11 +304,10 @@ class DeviceFile {
     devices_.push_back(device);
   }
 
-  // Every ordered pair takes the last entry that fits it.
-  std::vector<Link> ReadLinks() {
+  // Adds the entries to `entries`, and says which each pair has: every ordered pair takes the last one that fits it.
+  std::vector<uint32_t> ReadLinks(std::vector<Link>& entries) {
     const size_t count = devices_.size();
-    std::vector<size_t> entry_of(count * count, 0);
-    std::vector<Link> entries(1);  // 0: none fits
+    std::vector<uint32_t> entry_of(count * count, 0);  // 0: none fits
     const YamlField* field = fields_.Find("links");
     if (field != nullptr) {
       if (!field->value.IsSequence())
@@ -312,21 +317,16 @@ class DeviceFile {
         ReadLink(node, field->line, entries.size(), entry_of, entries);
       }
     }
-    std::vector<Link> links(count * count);
-    for (size_t pair = 0; pair < links.size(); ++pair) {
-      if (pair / count == pair % count) continue;
-      if (entry_of[pair] == 0) {
-        throw Error(
-            "{}:{}: links: none from {} to {}; expected an entry that fits the pair, or one without from and to for "
-            "all",
-            path_, field == nullptr ? 1 : field->line, devices_[pair / count].name, devices_[pair % count].name);
-      }
-      links[pair] = entries[entry_of[pair]];
+    for (size_t pair = 0; pair < entry_of.size(); ++pair) {
+      if (entry_of[pair] > 0 || pair / count == pair % count) continue;
+      throw Error(
+          "{}:{}: links: none from {} to {}; expected an entry that fits the pair, or one without from and to for all",
+          path_, field == nullptr ? 1 : field->line, devices_[pair / count].name, devices_[pair % count].name);
     }
-    return links;
+    return entry_of;
   }
 
-  void ReadLink(const YAML::Node& node, int links_line, size_t number, std::vector<size_t>& entry_of,
+  void ReadLink(const YAML::Node& node, int links_line, size_t number, std::vector<uint32_t>& entry_of,
                 std::vector<Link>& entries) const {
     const int line = node.Mark().is_null() ? links_line : node.Mark().line + 1;
     const YamlFields fields(node, {&path_, line, fmt::format("link {}", number)},
@@ -348,8 +348,8 @@ class DeviceFile {
       for (const size_t q : to) {
         if (p == q) continue;
         fits = true;
-        entry_of[p * devices_.size() + q] = number;
-        if (both) entry_of[q * devices_.size() + p] = number;
+        entry_of[p * devices_.size() + q] = static_cast<uint32_t>(number);
+        if (both) entry_of[q * devices_.size() + p] = static_cast<uint32_t>(number);
       }
     }
     if (!fits && devices_.size() > 1)

@@ -193,6 +193,8 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
        "box.yaml:19: links: none from gpu0 to cpu"},
       {With("links:", "link:"), "box.yaml:19: the cluster: unknown key 'link' (did you mean links?)"},
       {With("vendor (sheet)", "seller"), "box.yaml:2: provenance of the cluster: 'seller'"},
+      {With("(sheet)", "(" + std::string(1001, 's') + ")"),
+       "box.yaml:2: provenance of the cluster: a source of 1001 bytes; expected at most 1000"},
       {With("name: box\n", ""), "box.yaml:1: the cluster: no name"},
       {With("name: box", "name: [box"), "box.yaml:"},
       {With("    kind: cpu\n", "\tkind: cpu\n"), "box.yaml:5: not YAML"},
@@ -319,6 +321,22 @@ TEST(DeviceFile, WritesWhatItReadsBackEqual) {
       link = {.latency = quantity(), .bandwidth = quantity(), .domain = random.Chance(0.5) ? "a: b" : ""};
     equal_after_round_trip(Cluster("random: #1", devices, links));
   }
+}
+
+TEST(DeviceFile, StoresLinksThatRepeatOnce) {
+  const Cluster cluster = ParseCluster(
+      "name: many\ndevices:\n  gpu: {count: 1024, kind: gpu, peak: {f32: 1TFLOP/s}, memory_bandwidth: 1GB/s}\n"
+      "links:\n  - {latency: 8us, bandwidth: 45GB/s, provenance: guess (" +
+          std::string(1000, 's') + ")}\n  - {from: gpu7, to: gpu9, latency: 1us, bandwidth: 45GB/s}\n",
+      "many.yaml");
+  const auto link = [&](size_t from, size_t to) { return &cluster.link(MakeId<DeviceId>(from), MakeId<DeviceId>(to)); };
+  EXPECT_EQ(link(0, 1), link(1023, 5));
+  EXPECT_NE(link(0, 1), link(7, 9));
+  EXPECT_EQ(cluster.class_of(DeviceId{1023}), DeviceId{0});
+  EXPECT_EQ(cluster.class_of(DeviceId{9}), DeviceId{9});
+  const std::string text = WriteCluster(cluster);
+  EXPECT_THAT(text, HasSubstr("{from: gpu7, to: gpu9, latency: 1us guess, bandwidth: 45GB/s guess}"));
+  EXPECT_LT(text.size(), 4096u);
 }
 
 TEST(DeviceFile, FoldsEqualDevicesWhenWritten) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,8 +85,15 @@ std::string Number(std::string text, const Quantity& quantity, const OriginText&
 }
 
 OriginText MostCommon(const std::vector<const Quantity*>& quantities) {
+  // The links of a large cluster have millions of numbers and few origins: the texts of these alone are made.
+  std::map<std::pair<Provenance, std::string_view>, std::pair<const Quantity*, size_t>> uses;
+  for (const Quantity* quantity : quantities) {
+    auto& [first, number] = uses[{quantity->provenance, quantity->source}];
+    first = quantity;
+    ++number;
+  }
   std::map<OriginText, size_t> count;
-  for (const Quantity* quantity : quantities) ++count[OriginOf(*quantity)];
+  for (const auto& [origin, use] : uses) count[OriginOf(*use.first)] += use.second;
   const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
   return most == count.end() ? "guess" : most->first;
 }
@@ -197,25 +206,45 @@ std::string LinkText(const Link& link, const OriginText& origin) {
   return text;
 }
 
+// Links that are written alike.
+struct LinkKind {
+  std::string text{};
+  size_t uses = 0;
+};
+
 std::string LinksText(const Cluster& cluster, const OriginText& origin) {
   const size_t count = cluster.num_devices();
   if (count < 2) return "";
-  std::vector<std::string> texts(count * count);
-  std::map<std::string, size_t> uses;
+  const auto key = [](const Link& link) {
+    const auto parts = [](const Quantity& quantity) {
+      return std::make_tuple(quantity.value, quantity.provenance, std::string_view(quantity.source));
+    };
+    return std::make_tuple(parts(link.latency), parts(link.bandwidth), std::string_view(link.domain));
+  };
+  std::map<decltype(key(Link{})), LinkKind> kinds;
+  std::vector<const LinkKind*> kind_of(count * count);
   for (const DeviceId from : cluster.ids()) {
     for (const DeviceId to : cluster.ids()) {
-      if (from != to) ++uses[texts[Index(from) * count + Index(to)] = LinkText(cluster.link(from, to), origin)];
+      if (from == to) continue;
+      const Link& link = cluster.link(from, to);
+      LinkKind& kind = kinds[key(link)];
+      if (kind.uses++ == 0) kind.text = LinkText(link, origin);
+      kind_of[Index(from) * count + Index(to)] = &kind;
     }
   }
-  const std::string& usual = std::ranges::max_element(uses, {}, [](const auto& entry) { return entry.second; })->first;
-  std::string text = fmt::format("links:\n  - {{{}}}\n", usual);
+  const LinkKind* usual = nullptr;
+  for (const auto& [unused, kind] : kinds) {
+    if (usual == nullptr || kind.uses > usual->uses || (kind.uses == usual->uses && kind.text < usual->text))
+      usual = &kind;
+  }
+  std::string text = fmt::format("links:\n  - {{{}}}\n", usual->text);
   for (size_t p = 0; p < count; ++p) {
     for (size_t q = 0; q < count; ++q) {
-      const std::string& one = texts[p * count + q];
-      const bool both = one == texts[q * count + p];
+      const LinkKind* one = kind_of[p * count + q];
+      const bool both = one == kind_of[q * count + p];
       if (p == q || one == usual || (both && q < p)) continue;
       text += fmt::format("  - {{from: {}, to: {}, {}{}}}\n", cluster.device(MakeId<DeviceId>(p)).name,
-                          cluster.device(MakeId<DeviceId>(q)).name, both ? "both: true, " : "", one);
+                          cluster.device(MakeId<DeviceId>(q)).name, both ? "both: true, " : "", one->text);
     }
   }
   return text;
