@@ -29,7 +29,7 @@ int64_t ParseTransfers(std::string_view text) {
 
 double ParseGap(std::string_view text) {
   const double gap = ParseShare(text);
-  if (gap > 1 && !text.ends_with('%')) throw Error("'{}' may mean {}% or {}%: write which", text, gap, 100 * gap);
+  if (gap >= 1 && !text.ends_with('%')) throw Error("'{}' may mean {}% or {}%: write which", text, gap, 100 * gap);
   return gap;
 }
 

@@ -179,6 +179,7 @@ void Cluster::CheckAndFindClasses() {
   if (devices_.empty()) throw Error("cluster {} has no devices: expected at least one", name_);
   BERTH_CHECK(kind_of_link_.size() == devices_.size() * devices_.size(), "{} links for {} devices",
               kind_of_link_.size(), devices_.size());
+  for (const uint32_t kind : kind_of_link_) BERTH_CHECK(kind < link_kinds_.size(), "no link is of kind {}", kind);
   std::set<std::string_view> names;
   for (const Device& device : devices_) {
     if (!names.insert(device.name).second) throw Error("cluster {} has two devices named {}", name_, device.name);

@@ -88,8 +88,8 @@ OriginText MostCommon(const std::vector<const Quantity*>& quantities) {
   // The links of a large cluster have millions of numbers and few origins: the texts of these alone are made.
   std::map<std::pair<Provenance, std::string_view>, std::pair<const Quantity*, size_t>> uses;
   for (const Quantity* quantity : quantities) {
-    auto& [first, number] = uses[{quantity->provenance, quantity->source}];
-    first = quantity;
+    auto& [example, number] = uses[{quantity->provenance, quantity->source}];
+    example = quantity;
     ++number;
   }
   std::map<OriginText, size_t> count;

@@ -44,7 +44,7 @@ inline constexpr std::array<std::string_view, kCertainties> kCertaintyNames = {"
 // Of one tensor, parameter or graph input: 64 TiB, more than any of a real model has.
 inline constexpr int64_t kMostTensorBytes = int64_t{1} << 46;
 // Of all of them and of what all ops read, write and hold while they run, together: 4 PiB, so that no sum over the
-// devices of a cluster (at most 1024) overflows, either.
+// devices of a cluster overflows, of which device files have at most 1024.
 inline constexpr int64_t kMostGraphBytes = int64_t{1} << 52;
 
 // What one op does, on whatever device. Floating-point operations count a multiply-add as two.

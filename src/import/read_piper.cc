@@ -92,7 +92,7 @@ Cluster MakeCluster(const PiperModel& model) {
          .memory = Quantity{.value = model.bytes_per_device, .source = "maxMemoryPerDevice of the data set"}});
   }
   const Link link{.bandwidth = {.value = model.bandwidth, .source = "bandwidth of the data set"}};
-  return Cluster("piper", std::move(devices), std::vector<Link>(count * count, link));
+  return Cluster("piper", std::move(devices), {link}, std::vector<uint32_t>(count * count));
 }
 
 }  // namespace

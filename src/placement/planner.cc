@@ -48,7 +48,7 @@ std::string Budget::ToString() const {
 
 SearchEnd HowItEnded(const Budget& budget, const PlanResult& result) {
   if (result.optimal) return SearchEnd::kItself;
-  // What the clock decided is said first, since another run may find another plan.
+  // What the clock decided is said before evaluations, since another run may find another plan.
   const bool by_clock = result.cut_by == SearchEnd::kClock && std::isfinite(budget.seconds);
   if (result.evaluations >= budget.evaluations && !by_clock) return SearchEnd::kEvaluations;
   if (budget.cancelled != nullptr && budget.cancelled->load()) return SearchEnd::kInterrupted;

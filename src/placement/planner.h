@@ -38,8 +38,8 @@ struct Budget {
 // Why a search was over. Plan files say it by these names, so that a plan that was cut short is known as one.
 enum class SearchEnd : uint8_t {
   kItself,       // the planner had nothing more to try
-  kEvaluations,  // its budget of evaluations was spent
-  kClock,        // its seconds were over: another machine or another run may find another plan
+  kEvaluations,  // its evaluations, or those of a part of it, were spent
+  kClock,        // its seconds, or those of a part, were over: another run may find another plan
   kInterrupted,  // by Ctrl-C or SIGTERM
 };
 inline constexpr std::array<std::string_view, 4> kSearchEndNames = {"itself", "evaluations", "clock", "interrupted"};
@@ -125,7 +125,7 @@ struct PlanResult {
   // What a score took on average, the first one aside where there are others: that one sets up. 0 where the budget has
   // no seconds.
   double seconds_per_evaluation = 0;
-  // Of searches that are made of others with budgets of their own: what cut one of these short, or left it out.
+  // Of searches made of others with budgets of their own: what cut one short or left it out; all spent counts as cut.
   std::optional<SearchEnd> cut_by{};
   bool optimal = false;                // proven so, in the planner's own space
   std::optional<ProvenBound> bound{};  // the largest that the search has proven

@@ -86,7 +86,7 @@ class ListPlanner : public NamedPlanner {
   }
 
  private:
-  std::vector<OpId> FindFavourites(const Search& search, const PlanRequest& request, const Units& units,
+  std::vector<OpId> FindFavourites(Search& search, const PlanRequest& request, const Units& units,
                                    std::string& note) const {
     if (options_.favourites == FavouritesBy::kNothing) return {};
     if (options_.favourites == FavouritesBy::kProgram) {
@@ -99,6 +99,7 @@ class ListPlanner : public NamedPlanner {
         const double most = request.budget.seconds / 2;
         auto found = FavouritesByProgram(units, [&] { return search.Interrupted() || search.seconds() > most; });
         if (found) return std::move(found->child);
+        search.CutShort(SearchEnd::kClock);
         note = "favourite children by the heaviest tensors: the linear program did not end in half of the time";
       }
     }

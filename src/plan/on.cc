@@ -59,8 +59,8 @@ class OnPlanner : public NamedPlanner {
     result.optimal = result.optimal && grouped.constraints().colocate == request.problem().constraints().colocate;
     std::string note = fmt::format("{} in {}", Counted(static_cast<int64_t>(request.problem().num_ops()), "op"),
                                    Counted(static_cast<int64_t>(grouping.num_groups()), "group"));
-    // A fast machine's notes need no clock, so that equal runs print equal pages.
     if (stopped) result.cut_by = SearchEnd::kClock;
+    // A fast machine's notes need no clock, so that equal runs print equal pages.
     if (stopped) note += fmt::format(", which the clock cut short after {}", ToString(Seconds{grouping_seconds}));
     result.wall_seconds += grouping_seconds;
     if (dropped > 0) note += fmt::format("; constraints split {} of them", dropped);

@@ -84,8 +84,9 @@ void Seeds::AddRules(Search& search, const PlanRequest& request, std::vector<Pla
     const auto left = static_cast<int64_t>(rules_.size() - i);
     const int64_t evaluations = counted ? (last - search.evaluations()) / left : search.evaluations_left();
     const double seconds = (end - search.seconds()) / static_cast<double>(left);
-    if (counted && last <= search.evaluations()) return;
-    if (seconds <= 0 || rules_[i]->Refuses(problem, request.evaluator)) continue;
+    if (rules_[i]->Refuses(problem, request.evaluator)) continue;
+    if (counted && last <= search.evaluations()) return search.CutShort(SearchEnd::kEvaluations);
+    if (seconds <= 0) return search.CutShort(SearchEnd::kClock);
     PlanRequest part = search.Remaining(i + 1, std::max<int64_t>(1, evaluations), seconds);
     part.start = nullptr;
     part.causes = false;      // the search gives its own

@@ -127,8 +127,8 @@ std::string DescribeEnd(SearchEnd ended) {
     return "Stopped by Ctrl-C, SIGTERM or --memory-limit: this is the best plan that the search had found.";
   }
   if (ended != SearchEnd::kClock) return {};
-  return "The clock ended the search: another machine or another run may find another plan. A budget of evaluations "
-         "alone (--budget 5000evals) repeats exactly.";
+  return "The clock ended the search, or a part of it: another machine or another run may find another plan. A budget "
+         "of evaluations alone (--budget 5000evals) repeats exactly.";
 }
 
 std::string DescribeProblem(const Problem& problem) {

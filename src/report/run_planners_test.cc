@@ -210,10 +210,13 @@ TEST(RunControls, EndsWhenItsSecondsAreOver) {
   const Conditions conditions = Of(*simulator, {.evaluations = 10});
   const PlanReport learned = RunPlanner(conditions, *Planners().MakePlanner("annealing"));
   const int64_t endless = int64_t{1} << 40;
+  size_t searches = 0;
   for (const ComparisonRow& row : RunControls(conditions, Planners(), endless, &learned, 1e-3).rows) {
     if (row.report.planner == learned.planner || row.simple) continue;
     EXPECT_EQ(row.report.ended, SearchEnd::kClock) << row.report.planner;
+    ++searches;
   }
+  EXPECT_GT(searches, 2u);
 }
 
 }  // namespace

@@ -189,6 +189,7 @@ TEST(Check, MistakesAreOneLineAndSayWhatToDo) {
   ExpectMistake({"check", plan, "--max-energy", "2kWh"}, "2J");
   ExpectMistake({"check", plan, "--max-gap", "small"}, "5%");
   ExpectMistake({"check", plan, "--max-gap", "5"}, "--max-gap: '5' may mean 5% or 500%: write which");
+  ExpectMistake({"check", plan, "--max-gap", "1"}, "--max-gap: '1' may mean 1% or 100%: write which");
   ExpectMistake({"check", plan, "--max-memory", "1GiB", "--evaluator", "parallel(memory=false)"},
                 "does not count memory");
   ExpectMistake({"check", folder / "none.json"}, "none.json");
