@@ -189,7 +189,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
 
 std::string DisturbedLine(double stolen, const std::string& of_what) {
   if (stolen <= kDisturbed) return "";
-  return Line(fmt::format("  - Other programs had the cores for {} {}: measure again on a machine at rest.",
+  return Item(fmt::format("Other programs had the cores for {} {}: measure again on a machine at rest.",
                           Percent(stolen), of_what));
 }
 
@@ -220,12 +220,12 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
   if (run.opened.weights_filled > 0) {
-    text += Line(fmt::format("  - The file lacks weights: {} constants are filled with random numbers.",
-                             run.opened.weights_filled));
+    text += Item(
+        fmt::format("The file lacks weights: {} constants are filled with random numbers.", run.opened.weights_filled));
   }
   if (run.opened.ops_found < run.opened.ops) {
-    text += Line(
-        fmt::format("  - {} of the {} ops are not in OpenVINO's reading of the model, like {}: where they are "
+    text += Item(
+        fmt::format("{} of the {} ops are not in OpenVINO's reading of the model, like {}: where they are "
                     "placed changes nothing.",
                     run.opened.ops - run.opened.ops_found, run.opened.ops, Legible(run.opened.ops_missing.front())));
   }

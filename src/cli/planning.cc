@@ -55,7 +55,7 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
 
 std::string HintLines(const Problem& problem) {
   std::string text;
-  for (const std::string& note : HonestyNotes(problem)) text += Wrap("- " + note);
+  for (const std::string& note : HonestyNotes(problem)) text += Item(note);
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
 }
 

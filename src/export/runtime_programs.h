@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,8 +32,11 @@ struct OrtProvider {
   size_t threads = 0;  // of a processor; 0: as ONNX Runtime likes
 };
 
-// What runs a device's parts: the CPU's own provider; CUDA for a gpu, by its number among these; OpenVINO's for an
-// igpu, an npu, and what the device file says `runs_on` another of OpenVINO's names. Throws Error for another kind.
+constexpr std::string_view kCuda = "CUDAExecutionProvider";
+
+// What runs a device's parts: the CPU's own provider; CUDA for a gpu, by its number among these, with products and
+// convolutions in f32 where that is the device's precision, else in TF32; OpenVINO's for an igpu, an npu, and what the
+// device file says `runs_on` another of OpenVINO's names. Throws Error for another kind.
 OrtProvider OrtProviderOf(const Cluster& cluster, DeviceId device);
 
 // run.py: runs the parts as manifest.json has them.

@@ -89,6 +89,13 @@ OpTimes ProfileTimes(const Params& params, const CostCatalog& catalog, const Gra
   OpTimes times = RestTimes(params.Text("rest"), applied, catalog, graph, cluster);
   for (const auto& [profile, on] : applied) ApplyProfile(*profile, graph, cluster, on, times);
   times.source = params.canonical();
+  if (std::ranges::any_of(applied, [](const auto& entry) { return entry.first->slowed; })) {
+    std::string note = fmt::format(
+        "{}: ONNX Runtime's profiler slows a GPU, several times where ops are short. Say what each device alone takes "
+        "when nothing is profiled: --costs 'calibrated(totals=TIME/TIME,rest=...)', docs/costs.md.",
+        path);
+    if (std::ranges::find(times.notes, note) == times.notes.end()) times.notes.push_back(std::move(note));
+  }
   return times;
 }
 
@@ -121,6 +128,7 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
     }
   }
   times.source = params.canonical();
+  times.notes.clear();  // they are about totals
   return times;
 }
 

@@ -16,6 +16,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kKernelSuffix = "_kernel_time";
+constexpr std::string_view kGpu = "gpu";
 constexpr std::string_view kProviderSuffix = "ExecutionProvider";
 constexpr int64_t kTableVersion = 1;
 constexpr double kLongest = 1e15;  // microseconds: thirty years
@@ -35,7 +36,7 @@ std::string KindOf(std::string_view provider) {
   std::string kind(provider);
   for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   for (const std::string_view gpu : {"cuda", "tensorrt", "nvtensorrtrtx", "rocm", "migraphx", "dml", "webgpu"}) {
-    if (kind == gpu) return "gpu";
+    if (kind == gpu) return std::string(kGpu);
   }
   return kind;
 }
@@ -61,6 +62,7 @@ OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
     }
   }
   profile.device = MostCommon(kinds);
+  profile.slowed = profile.device == kGpu;
   return profile;
 }
 
@@ -131,6 +133,7 @@ class TraceReader {
       }
       profile.time_by_op.emplace(name, Seconds{Median(values) / 1e6});
     }
+    profile.slowed = profile.device == kGpu;
     return profile;
   }
 

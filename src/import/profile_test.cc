@@ -190,6 +190,15 @@ class CostModels : public testing::Test {
   std::string file_;
 };
 
+TEST_F(CostModels, ATimeOfAGpuByOnnxRuntimesProfilerIsSaidToBeSlowed) {
+  EXPECT_THAT(Times("profile(file={})").notes, testing::IsEmpty()) << "a processor is not";
+  WriteFile(file_, R"({"nodes": [{"name": "a", "us_median": 5, "provider": "CUDAExecutionProvider"}]})");
+  EXPECT_THAT(Times("profile(file={})").notes, testing::ElementsAre(HasSubstr("profiler slows a GPU")));
+  EXPECT_THAT(Times("profile(file={},devices=cpu)").notes, testing::SizeIs(1)) << "whatever it is taken for";
+  EXPECT_THAT(Times("profile(file={},rest=profile(file={},devices=cpu))").notes, testing::SizeIs(1)) << "said once";
+  EXPECT_THAT(Times("calibrated(totals=1ms/2ms,rest=profile(file={}))").notes, testing::IsEmpty());
+}
+
 TEST_F(CostModels, AProfileIsForTheKindThatItNames) {
   const OpTimes times = Times("profile(file={})");
   const OpTimes roofline = Times("roofline");

@@ -33,8 +33,9 @@ struct OpTimes {
   std::vector<double> time{};
   // Same shape: 1 where the number was measured (a profile), 0 where a model predicted it. Empty: all predicted.
   std::vector<uint8_t> measured{};
-  std::vector<Kernel> kernels{};  // no op is in two
-  std::string source{};           // how they were made, canonical: "roofline", "profile(file=...)+roofline"
+  std::vector<Kernel> kernels{};     // no op is in two
+  std::string source{};              // how they were made, canonical: "roofline", "profile(file=...)+roofline"
+  std::vector<std::string> notes{};  // what a reader must know before believing them: sentences
 };
 
 // The tensor never goes from one device to the other: not its producer on `from` and a consumer on `to` at once.
@@ -105,6 +106,7 @@ class Problem {
     return !times_.measured.empty() && times_.measured[Index(op) * num_devices_ + Index(device)] != 0;
   }
   const std::string& cost_source() const { return times_.source; }
+  const std::vector<std::string>& cost_notes() const { return times_.notes; }
   // Those that are whole wherever they are.
   std::span<const Kernel> kernels() const { return times_.kernels; }
   // How many others the costs know, which are apart.

@@ -133,7 +133,7 @@ std::string SourceLines(const Cluster& cluster) {
   }
   sources.erase("");
   std::string text = sources.empty() ? "" : "\nSources:\n";
-  for (const auto& [source, whats] : sources) text += Wrap(Legible(fmt::format("- {}: {}", JoinAnd(whats), source)));
+  for (const auto& [source, whats] : sources) text += Item(Legible(fmt::format("{}: {}", JoinAnd(whats), source)));
   return text;
 }
 

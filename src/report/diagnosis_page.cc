@@ -17,7 +17,7 @@ std::string Block(const std::string& title, std::vector<std::string> lines, size
   lines.resize(std::min(all, most));
   if (all > most) lines.push_back(fmt::format("and {} more (--json names them all)", all - most));
   std::string text = "\n" + title + "\n";
-  for (const std::string& line : lines) text += Wrap("- " + Legible(line), "    ");
+  for (const std::string& line : lines) text += Item(Legible(line), "    ");
   return text;
 }
 

@@ -140,7 +140,7 @@ std::string ModelPage(const Graph& graph) {
   }
   for (const std::string& note : graph.notes()) notes.push_back(Legible(note));
   if (!notes.empty()) text += "\nNotes:\n";
-  for (const std::string& note : notes) text += Wrap("- " + note);
+  for (const std::string& note : notes) text += Item(note);
   return text;
 }
 

@@ -70,6 +70,7 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
                   : measured == all ? fmt::format("All op times were measured ({}).", problem.cost_source())
                                     : fmt::format("Measured: {} of {} op times; the others are predicted ({}).",
                                                   Count(measured), Count(all), problem.cost_source()));
+  for (const std::string& note : problem.cost_notes()) notes.push_back(Legible(note));
   if (!problem.kernels().empty() || problem.split_kernels() > 0) {
     int64_t fused = 0;
     for (const Kernel& kernel : problem.kernels()) fused += static_cast<int64_t>(kernel.ops.size());

@@ -254,6 +254,11 @@ std::string Wrap(std::string_view text, std::string_view indent, size_t width) {
 
 std::string Line(std::string_view text) { return Wrap(text, "", PageWidth()); }
 
+std::string Item(std::string_view text, std::string_view indent) {
+  const std::string head = std::string(indent) + "- ";
+  return head + Wrap(text, std::string(head.size(), ' ')).substr(head.size());
+}
+
 std::string Field(std::string_view title, std::string_view text) {
   const std::string head = fmt::format("  {:<11}  ", title);
   return head + Wrap(text, std::string(head.size(), ' '), PageWidth()).substr(head.size());

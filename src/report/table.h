@@ -73,6 +73,8 @@ std::string Wrap(std::string_view text, std::string_view indent, size_t width);
 
 // One line, broken only where the page is too narrow.
 std::string Line(std::string_view text);
+// "  - text", wrapped as by Wrap, under the text. `indent` is what stands before the dash.
+std::string Item(std::string_view text, std::string_view indent = "  ");
 // "  title        text": one line, broken only where the page is too narrow, under the text.
 std::string Field(std::string_view title, std::string_view text);
 

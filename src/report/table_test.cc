@@ -108,6 +108,12 @@ TEST(Wrap, BreaksLongWordsOnlyOnAPageWithAWidth) {
   EXPECT_EQ(Wrap("see /a/long/path"), "  see\n  /a/long\n  /path\n");
 }
 
+TEST(Item, ContinuesBelowItsText) {
+  const Page narrow(20);
+  EXPECT_EQ(Item("one two three four five"), "  - one two three\n    four five\n");
+  EXPECT_EQ(Item("one two three four", "    "), "    - one two three\n      four\n");
+}
+
 TEST(Field, ContinuesBelowItsText) {
   EXPECT_EQ(Field("time", "5.81 ms"), "  time         5.81 ms\n");
   const Page page(24);

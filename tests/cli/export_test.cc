@@ -120,6 +120,38 @@ TEST(Export, OfAProviderThatIsNotThereIsSaidByTheProgram) {
   ExpectSameOutputs("onnxruntime", kOrt, model, folder / "parts --provider CPUExecutionProvider");
 }
 
+// ONNX Runtime goes on with the processor where CUDA's libraries or a GPU are missing.
+TEST(Export, OfAProviderThatCannotBeLoadedIsSaidByTheProgram) {
+  NEEDS_ONNXRUNTIME();
+  const Folder folder;
+  const std::string model = folder / "model.onnx";
+  WriteModelWithWeights("squeezenet1_1", model);
+  ExpectFine(
+      RunBerth({"plan", model, "--cluster", "cpu_gpu", "--planner", "single(device=gpu)", "-o", folder / "plan.json"}));
+  ExpectFine(RunBerth({"export", folder / "plan.json", "--to", "onnxruntime", "-o", folder / "parts"}));
+  const nlohmann::json manifest = nlohmann::json::parse(Content(folder / "parts/manifest.json"));
+  EXPECT_EQ(manifest["parts"][0]["provider_options"], (nlohmann::json{{"device_id", "0"}, {"use_tf32", "0"}}));
+  fs::create_directory(folder / "stand_in");
+  Write(folder / "stand_in/onnxruntime.py", R"(
+class capi:
+    class onnxruntime_pybind11_state:
+        class Fail(Exception): pass
+def set_global_thread_pool_sizes(within, between): pass
+class SessionOptions:
+    def add_session_config_entry(self, key, value): pass
+class InferenceSession:
+    def __init__(self, path, options, providers): pass
+    def get_providers(self): return ["CPUExecutionProvider"]
+def get_available_providers(): return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+def preload_dlls(): print("preloaded")
+)");
+  std::string output;
+  EXPECT_NE(Shell("PYTHONPATH=" + folder / "stand_in:" + kOrt + " /usr/bin/python3 " + folder / "parts/run.py", output),
+            0);
+  EXPECT_THAT(output, AllOf(HasSubstr("preloaded"),
+                            HasSubstr("onnxruntime has CUDAExecutionProvider but cannot load it here")));
+}
+
 TEST(Export, TheIrForOpenVinoGivesTheOutputsOfTheWholeModel) {
   if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
   const bool python = PythonHas(kOpenVino, "openvino, numpy");

@@ -4,6 +4,7 @@
 Needs the Python packages onnxruntime and numpy.
 """
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
@@ -17,6 +18,15 @@ class Parts:
     def __init__(self, folder, provider=None):
         self.manifest = json.loads((folder / "manifest.json").read_text())
         self.sessions = []
+        # Parts take turns. With a pool of threads for all of them, threads of those that wait take no processor time
+        # from the one that runs; where devices have different numbers of threads, these sleep between their ops.
+        threads = {part["threads"] for part in self.manifest["parts"] if provider or "CPU" in part["provider"]}
+        one_pool = len(threads) < 2
+        if one_pool:
+            with contextlib.suppress(ort.capi.onnxruntime_pybind11_state.Fail):  # the process has one
+                ort.set_global_thread_pool_sizes(max(threads, default=0), 1)
+        if hasattr(ort, "preload_dlls") and any("CUDA" in part["provider"] for part in self.manifest["parts"]):
+            ort.preload_dlls()  # CUDA's libraries, where they are Python packages
         for part in self.manifest["parts"]:
             chosen, settings = (provider, {}) if provider else (part["provider"], part["provider_options"])
             # ONNX Runtime would quietly take the CPU instead.
@@ -24,10 +34,16 @@ class Parts:
                 sys.exit(f"part {part['file']} is for {part['device']}: this onnxruntime has no {chosen}, but "
                          f"{', '.join(ort.get_available_providers())}; --provider runs all parts with one")
             options = ort.SessionOptions()
-            options.intra_op_num_threads = part["threads"]
-            # Parts take turns: threads of those that wait would take processor time from the one that runs.
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            self.sessions.append(ort.InferenceSession(folder / part["file"], options, [(chosen, settings)]))
+            options.use_per_session_threads = not one_pool
+            if not one_pool:
+                options.intra_op_num_threads = part["threads"]
+                options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            session = ort.InferenceSession(folder / part["file"], options, [(chosen, settings)])
+            # Nor does it stop where the provider is there and its libraries or its device are not.
+            if chosen not in session.get_providers():
+                sys.exit(f"part {part['file']} is for {part['device']}: onnxruntime has {chosen} but cannot load it "
+                         f"here (the lines above may say why); --provider runs all parts with one")
+            self.sessions.append(session)
 
     def run(self, inputs):
         values = dict(inputs)
