@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+"""Predicted beside measured for plans that ONNX Runtime runs: `berth plan`, `berth export --to onnxruntime`, run.py.
+
+    tools/onnxruntime/measure.py --berth build/release/berth -o out MODEL.onnx ...
+
+Needs the Python packages numpy, onnx and onnxruntime (onnxruntime-gpu for a GPU). It measures what ONNX Runtime makes
+of this processor and its GPU (a device file, `machine.yaml`), profiles each model on both, plans, exports and runs the
+plans in turns, and prints the tables of docs/handover.md. Weights that a model lacks are made up. Seeds are fixed;
+times are medians.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+GPU = "CUDAExecutionProvider"
+CPU = "CPUExecutionProvider"
+# As the kind of a device in a device file, and as the name of the device here.
+DEVICES = {"cpu": CPU, "gpu": GPU}
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def with_weights(path, batch):
+    """The model with numbers in the place of weights that were left out (a ConstantOfShape of a constant shape)."""
+    model = onnx.load(path)
+    graph = model.graph
+    for port in graph.input:
+        if batch:
+            port.type.tensor_type.shape.dim[0].dim_value = batch
+    if batch:  # what the file says of the sizes between was for another batch
+        del graph.value_info[:]
+        for port in graph.output:
+            port.type.tensor_type.shape.dim[0].dim_value = batch
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    first_use = {}
+    for node in graph.node:
+        for index, name in enumerate(node.input):
+            first_use.setdefault(name, (node.op_type, index))
+    generator = np.random.default_rng(0)
+    kept = []
+    for node in graph.node:
+        shape = stored.get(node.input[0]) if node.op_type == "ConstantOfShape" else None
+        dims = [int(size) for size in numpy_helper.to_array(shape)] if shape is not None else []
+        value = node.attribute[0].t if node.attribute else None
+        if np.prod(dims, dtype=np.int64) < 64 or value is None or value.data_type != TensorProto.FLOAT:
+            kept.append(node)
+            continue
+        op, index = first_use.get(node.output[0], ("", 0))
+        if len(dims) < 2:  # biases small; scales and variances, which multiply or divide, about one
+            scales = op in ("BatchNormalization", "LayerNormalization", "Mul") and index in (0, 1, 4)
+            weights = np.ones(dims) if scales else 0.01 * generator.standard_normal(dims)
+        else:  # so that values neither grow nor fade from layer to layer
+            fan_in = dims[-2] if op == "MatMul" else np.prod(dims) / dims[0]
+            weights = generator.standard_normal(dims) / np.sqrt(fan_in)
+        graph.initializer.append(numpy_helper.from_array(weights.astype(np.float32), node.output[0]))
+    del graph.node[:]
+    graph.node.extend(kept)
+    return model
+
+
+def make_inputs(session):
+    generator = np.random.default_rng(0)
+    inputs = {}
+    for port in session.get_inputs():
+        shape = [size if isinstance(size, int) else 1 for size in port.shape]
+        floating = "float" in port.type
+        value = generator.standard_normal(shape) if floating else np.ones(shape)
+        kind = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}.get(port.type)
+        if kind is None:
+            sys.exit(f"input {port.name} is {port.type}: this tool makes up float, int64 and int32 only")
+        inputs[port.name] = value.astype(kind)
+    return inputs
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def open_session(model, device, *, optimise=True, profile=None, tf32=True):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    level = ort.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
+    if profile:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    settings = {"use_tf32": "1" if tf32 else "0"} if DEVICES[device] == GPU else {}
+    session = ort.InferenceSession(model, options, [(DEVICES[device], settings)])
+    if session.get_providers()[0] != DEVICES[device]:
+        sys.exit(f"{DEVICES[device]} cannot be loaded; ONNX Runtime took {session.get_providers()[0]} in its place")
+    return session
+
+
+def seconds_of(call, least=0.02, most=200, warm_up=3, calls=5):
+    """The median of as many calls as take `least` seconds, after some that warm up."""
+    for _ in range(warm_up):
+        call()
+    times = []
+    while len(times) < calls or (sum(times) < least and len(times) < most):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def small_model(nodes, inputs, outputs, weights=()):
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs + outputs]
+    graph = helper.make_graph(nodes, "micro", ports[:len(inputs)], ports[len(inputs):],
+                              [numpy_helper.from_array(value, name) for name, value in weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def on_device(device, model, inputs, **settings):
+    """Seconds of a run whose inputs and outputs stay on the device."""
+    session = open_session(model, device, optimise=False, **settings)
+    binding = session.io_binding()
+    place = "cuda" if DEVICES[device] == GPU else "cpu"
+    held = [ort.OrtValue.ortvalue_from_numpy(value, place, 0) for value in inputs.values()]
+    for name, value in zip(inputs, held):
+        binding.bind_ortvalue_input(name, value)
+    for port in session.get_outputs():
+        binding.bind_ortvalue_output(
+            port.name, ort.OrtValue.ortvalue_from_shape_and_type(port.shape, np.float32, place, 0))
+    return seconds_of(lambda: session.run_with_iobinding(binding), 0.3)
+
+
+def machine():
+    """What ONNX Runtime makes of the processor and its GPU: numbers for a device file."""
+    found = {}
+    for device in DEVICES:
+        numbers = found[device] = {}
+        size = 4096 if device == "gpu" else 2048
+        a = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32)
+        product = small_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", a.shape)], [("y", a.shape)],
+                              [("w", a)])
+        numbers["matmul"] = 2 * size**3 / on_device(device, product, {"x": a}, tf32=False)
+        if device == "gpu":
+            numbers["matmul_tf32"] = 2 * size**3 / on_device(device, product, {"x": a}, tf32=True)
+        image = np.random.default_rng(0).standard_normal((8, 256, 56, 56)).astype(np.float32)
+        kernel = np.random.default_rng(1).standard_normal((256, 256, 3, 3)).astype(np.float32)
+        convolution = small_model([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+                                  [("x", image.shape)], [("y", image.shape)], [("w", kernel)])
+        flops = 2 * image.size * 256 * 9
+        numbers["conv"] = flops / on_device(device, convolution, {"x": image}, tf32=False)
+        if device == "gpu":
+            numbers["conv_tf32"] = flops / on_device(device, convolution, {"x": image}, tf32=True)
+        large = np.ones(1 << 26, np.float32)
+        addition = small_model([helper.make_node("Add", ["x", "z"], ["y"])], [("x", large.shape), ("z", large.shape)],
+                               [("y", large.shape)])
+        numbers["bandwidth"] = 3 * large.nbytes / on_device(device, addition, {"x": large, "z": large})
+        tiny = np.ones(1, np.float32)
+        chains = {}
+        for length in (1, 201):
+            nodes = [helper.make_node("Add", [f"t{i}", "one"], [f"t{i + 1}"]) for i in range(length)]
+            chain = small_model(nodes, [("t0", tiny.shape)], [(f"t{length}", tiny.shape)], [("one", tiny)])
+            chains[length] = on_device(device, chain, {"t0": tiny})
+        numbers["per_op"] = (chains[201] - chains[1]) / 200
+        numbers["hand_over"] = {}
+        for count in (1, 1 << 24):  # through the program's memory, as run.py hands tensors from part to part
+            value = np.ones(count, np.float32)
+            model = small_model([helper.make_node("Neg", ["x"], ["y"])], [("x", value.shape)], [("y", value.shape)])
+            session = open_session(model, device, optimise=False)
+            numbers["hand_over"][4 * count] = seconds_of(lambda: session.run(None, {"x": value}), 0.3)
+    return found
+
+
+def device_file(found, memory, gpu_name, cpu_name):
+    cpu, gpu = found["cpu"], found["gpu"]
+    small, large = min(cpu["hand_over"]), max(cpu["hand_over"])
+    session = max(cpu["hand_over"][small] - cpu["per_op"], 1e-7)
+    latency = max((gpu["hand_over"][small] - cpu["hand_over"][small] - gpu["per_op"]) / 2, 1e-7)
+    bandwidth = 2 * large / (gpu["hand_over"][large] - gpu["hand_over"][small])
+    peak = {name: max(found[name]["matmul"], found[name]["conv"]) for name in found}
+    lines = ["name: machine", "devices:"]
+    for name, model in (("cpu", cpu_name), ("gpu", gpu_name)):
+        lines += [f"  {name}:  # {model}", f"    kind: {name}", f"    memory: {memory[name]}B measured (the operating system)",
+                  "    peak:", f"      f32: {peak[name] / 1e9:.4g}GFLOP/s measured (the faster of a product and a convolution)",
+                  f"    memory_bandwidth: {found[name]['bandwidth'] / 1e9:.4g}GB/s measured (a sum of 256 MiB tensors)",
+                  f"    op_overhead: {found[name]['per_op'] * 1e6:.3g}us measured (a chain of 200 tiny ops)",
+                  "    efficiency:"]
+        lines += [f"      {kind}: {found[name][kind] / peak[name]:.3g} measured (one large {what})"
+                  for kind, what in (("matmul", "product"), ("conv", "convolution"))]
+    lines += ["links:", f"  - {{latency: {latency * 1e6:.3g}us, bandwidth: {bandwidth / 1e9:.4g}GB/s, "
+              "provenance: measured (a tensor to the GPU and back by the program's memory)}"]
+    return "\n".join(lines) + "\n", session
+
+
+# --- one model --------------------------------------------------------------------------------------------------------
+
+
+def profile(arguments):
+    """In a process of its own: the environment decides whether launches wait for their kernels."""
+    path, device, prefix, DEVICES["gpu"] = arguments
+    if hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()
+    session = open_session(path, device, optimise=False, profile=prefix, tf32=False)
+    inputs = make_inputs(session)
+    for _ in range(12):
+        session.run(None, inputs)
+    print(session.end_profiling())
+
+
+def profile_in_child(path, device, prefix, blocking):
+    environment = {**os.environ, "CUDA_LAUNCH_BLOCKING": "1" if blocking else "0"}
+    command = [sys.executable, __file__, "--profile", str(path), device, str(prefix), DEVICES["gpu"]]
+    made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return pathlib.Path(made.stdout.split()[-1])
+
+
+def kernels_ms(trace):
+    """The sum of a trace's op times: their medians over the runs but the first."""
+    events = json.loads(trace.read_text())
+    starts = sorted(event["ts"] for event in events if event.get("name") == "model_run")
+    sums = [0.0] * len(starts)
+    for event in events:
+        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+            run = sum(start <= event["ts"] for start in starts) - 1
+            sums[run] += event["dur"]
+    return statistics.median(sums[1:]) / 1e3
+
+
+def berth(arguments, *words):
+    made = subprocess.run([arguments.berth, *map(str, words)], capture_output=True, text=True)
+    if made.returncode != 0:
+        raise RuntimeError(f"berth {words[0]}: {made.stderr.strip()}")
+    return made.stdout
+
+
+def planners(seeds):
+    yield from ("single(device=cpu)", "single(device=gpu)", "auto", "heft", "one_cut")
+    for seed in range(1, seeds + 1):
+        yield f"on(group=merge(size={2 ** (1 + seed % 4)}),planner=random):{seed}"
+
+
+def read_plan(folder, provider_settings):
+    """run.py of an exported plan, as a module; its Parts run the plan."""
+    specification = importlib.util.spec_from_file_location("handed_over", folder / "run.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for part in manifest["parts"]:
+        if part["device"] == "gpu":
+            part["provider"] = DEVICES["gpu"]
+            part["provider_options"] = {**part["provider_options"], **provider_settings} if DEVICES["gpu"] == GPU else {}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return module.Parts(folder)
+
+
+def one_model(arguments, path, session_seconds, report):
+    path, _, batch = str(path).partition("@")
+    name = pathlib.Path(path).stem + (f", batch {batch}" if batch else "")
+    folder = arguments.output / name.replace(", batch ", "_")
+    folder.mkdir(parents=True, exist_ok=True)
+    model = folder / "model.onnx"
+    onnx.save(with_weights(path, int(batch or 0)), model)
+    row = report["models"].setdefault(name, {})
+
+    whole = {device: open_session(str(model), device, tf32=False) for device in DEVICES}
+    inputs = make_inputs(whole["cpu"])
+    row["measured_ms"] = {device: 1e3 * seconds_of(lambda s=session: s.run(None, inputs), 1.0)
+                          for device, session in whole.items()}
+    tf32 = open_session(str(model), "gpu", tf32=True)
+    row["measured_ms"]["gpu, TF32"] = 1e3 * seconds_of(lambda: tf32.run(None, inputs), 1.0)
+    for device in DEVICES:
+        plain = open_session(str(model), device, optimise=False, tf32=False)
+        row["measured_ms"][f"{device}, not optimised"] = 1e3 * seconds_of(lambda: plain.run(None, inputs), 1.0)
+    expected = dict(zip([port.name for port in whole["cpu"].get_outputs()], whole["cpu"].run(None, inputs)))
+
+    def difference(outputs):
+        worst = 0.0
+        for key, right in expected.items():
+            if np.issubdtype(right.dtype, np.floating):
+                worst = max(worst, float(np.abs(outputs[key] - right).max() / max(np.abs(right).max(), 1e-30)))
+        return worst
+
+    for label, session in (("gpu", whole["gpu"]), ("gpu, TF32", tf32)):
+        outputs = dict(zip(expected, session.run(list(expected), inputs)))
+        row.setdefault("difference", {})[label] = difference(outputs)
+
+    traces = {"cpu": profile_in_child(model, "cpu", folder / "cpu", False),
+              "gpu": profile_in_child(model, "gpu", folder / "gpu", True),
+              "gpu, launches only": profile_in_child(model, "gpu", folder / "launches", False)}
+    row["profile_ms"] = {device: kernels_ms(trace) for device, trace in traces.items()}
+    profiles = (f"profile(file=\"{traces['gpu']}\",devices=gpu,"
+                f"rest=profile(file=\"{traces['cpu']}\",devices=cpu))")
+    totals = "/".join(f"{row['measured_ms'][device]:.4g}ms" for device in DEVICES)
+    costs = f"calibrated(totals={totals},rest={profiles})"
+
+    cluster = arguments.output / "machine.yaml"
+    evaluator = f"serial(subgraph_overhead={session_seconds:.3g})"
+    for label, words in (("machine.yaml", ("--cluster", cluster)), ("profile", ("--cluster", cluster, "--costs", profiles)),
+                         *((f"{extra}", ("--cluster", extra)) for extra in arguments.also)):
+        told = {}
+        for device in DEVICES:
+            try:
+                out = berth(arguments, "plan", model, *words, "--evaluator", evaluator, "--planner",
+                            f"single(device={device})", "--json")
+                told[device] = 1e3 * json.loads(out)["score_seconds"]
+            except (RuntimeError, KeyError) as error:
+                told[device] = str(error)
+        row.setdefault("predicted_ms", {})[label] = told
+
+    plans = []
+    for planner in planners(arguments.seeds):
+        text, _, seed = planner.partition("):")
+        text += ")" if seed else ""
+        plan = folder / f"plan_{len(plans)}.json"
+        try:
+            out = json.loads(berth(arguments, "plan", model, "--cluster", cluster, "--costs", costs, "--evaluator",
+                                   evaluator, "--planner", text, "--seed", seed or 1, "--budget",
+                                   "1evals" if seed else "5000evals", "-o", plan, "--json"))
+            parts = folder / f"parts_{len(plans)}"
+            shutil.rmtree(parts, ignore_errors=True)
+            berth(arguments, "export", plan, "--to", "onnxruntime", "-o", parts)
+            running = read_plan(parts, {"use_tf32": "0"})
+        except (Exception, SystemExit) as error:  # one plan that fails is a row, not the end
+            report["failures"].append(f"{name}, {planner}: {error}")
+            continue
+        plans.append({"planner": planner, "parts": len(running.sessions), "transfers": out["transfer_count"],
+                      "predicted_ms": 1e3 * out["score_seconds"],
+                      "running": running, "times": [], "difference": difference(running.run(inputs))})
+        shutil.rmtree(parts, ignore_errors=True)
+    for turn in range(arguments.turns):
+        for plan in plans if turn % 2 == 0 else plans[::-1]:
+            plan["times"].append(seconds_of(lambda: plan["running"].run(inputs), warm_up=1, calls=2))
+    for plan in plans:
+        del plan["running"]
+        plan["measured_ms"] = 1e3 * statistics.median(plan.pop("times"))
+    row["plans"] = plans
+    model.unlink()
+
+
+def without_parts(plan, session_seconds):
+    """The prediction in ms, less what it has for each part; `serial` adds that to the rest."""
+    return plan["predicted_ms"] - 1e3 * session_seconds * plan["parts"]
+
+
+def cost_of_a_part(plans, session_seconds):
+    """In ms: the median over plans of several parts of what they took beyond the prediction, per part."""
+    shares = [(plan["measured_ms"] - without_parts(plan, session_seconds)) / plan["parts"]
+              for plan in plans if plan["parts"] > 2]
+    return max(statistics.median(shares), 0.0) if shares else 1e3 * session_seconds
+
+
+def rank_correlation(a, b):
+    """Spearman's; equal values share the mean of their ranks."""
+    def ranks(values):
+        _, which, count = np.unique(values, return_inverse=True, return_counts=True)
+        return (np.cumsum(count) - (count - 1) / 2)[which]
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+
+
+def table(out, head, rows):
+    print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1), file=out)
+    for row in rows:
+        print("| " + " | ".join(row) + " |", file=out)
+    print(file=out)
+
+
+def write_tables(report, out):
+    print(f"{report['gpu']} and {report['cpu']}, ONNX Runtime {report['onnxruntime']}; milliseconds\n", file=out)
+    print(f"```yaml\n{report['device_file']}```\n", file=out)
+    rows = []
+    for name, row in report["models"].items():
+        for device in DEVICES:
+            told = [told[device] for told in row["predicted_ms"].values()]
+            rows.append([name, device, f"{row['measured_ms'][device]:.2f}",
+                         f"{row['measured_ms'][device + ', not optimised']:.2f}",
+                         f"{row['measured_ms']['gpu, TF32']:.2f}" if device == "gpu" else "",
+                         *(f"{time:.2f}" if isinstance(time, float) else time for time in told)])
+    labels = [pathlib.Path(label).name for label in next(iter(report["models"].values()))["predicted_ms"]]
+    table(out, ["model", "device", "measured", "not optimised", "TF32", *(f"by {label}" for label in labels)], rows)
+
+    summary, pages = [], []
+    for name, row in report["models"].items():
+        plans = row["plans"]
+        seen = [plan for other, its in report["models"].items() if other != name for plan in its["plans"]]
+        per_part = cost_of_a_part(seen, report["session_seconds"])
+        measured = [plan["measured_ms"] for plan in plans]
+        plain = [plan["predicted_ms"] for plan in plans]
+        fitted = [without_parts(plan, report["session_seconds"]) + per_part * plan["parts"] for plan in plans]
+        cells = [name, str(len(plans)), f"{1e3 * per_part:.0f} us"]
+        for told in (plain, fitted):
+            error = statistics.median(abs(guess / truth - 1) for guess, truth in zip(told, measured))
+            cells.append(f"{error:.0%}, {rank_correlation(told, measured):.2f}")
+        cells.append(f"{rank_correlation([plan['parts'] for plan in plans], measured):.2f}")
+        cells.append(f"{max(plan['difference'] for plan in plans):.0e}")
+        summary.append(cells)
+        pages.append((name, [[f"`{plan['planner']}`", str(plan["parts"]), f"{told:.2f}", f"{with_parts:.2f}",
+                              f"{plan['measured_ms']:.2f}"] for plan, told, with_parts in zip(plans, plain, fitted)]))
+    table(out, ["model", "plans", "a part costs", "predicted", "with parts", "parts alone", "outputs differ by"], summary)
+    for name, page in pages:
+        print(f"{name}:\n", file=out)
+        table(out, ["plan", "parts", "predicted", "with the cost of its parts", "measured"], page)
+    for failure in report["failures"]:
+        print(f"failed: {failure}\n", file=out)
+
+
+def first_line(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return ""
+
+
+def main():
+    if sys.argv[1:2] == ["--profile"]:
+        return profile(sys.argv[2:6])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="+", help="ONNX files")
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="a folder for everything")
+    parser.add_argument("--berth", default="build/release/berth", help="the program")
+    parser.add_argument("--also", action="append", default=[], help="further device files that predict, with cpu and gpu")
+    parser.add_argument("--seeds", type=int, default=12, help="how many random plans")
+    parser.add_argument("--turns", type=int, default=5, help="how often each plan has its turn")
+    parser.add_argument("--gpu", default=GPU, help="the provider of the second device")
+    arguments = parser.parse_args()
+    DEVICES["gpu"] = arguments.gpu
+    if hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+
+    gpu_name = first_line("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or arguments.gpu
+    gpu_memory = first_line("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits") or "1024"
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    cpu_name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "a processor")
+    memory = {"cpu": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "gpu": int(gpu_memory) << 20}
+    found = machine()
+    text, session = device_file(found, memory, gpu_name, cpu_name)
+    (arguments.output / "machine.yaml").write_text(text)
+    report = {"gpu": gpu_name, "cpu": f"{cpu_name}, {os.cpu_count()} processors", "onnxruntime": ort.__version__,
+              "machine": found, "session_seconds": session, "device_file": text, "models": {}, "failures": []}
+    for path in arguments.models:
+        began = time.perf_counter()
+        try:
+            one_model(arguments, path, session, report)
+        except (Exception, SystemExit) as error:  # the other models still count
+            report["failures"].append(f"{path}: {error}")
+        print(f"{path}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+        (arguments.output / "report.json").write_text(json.dumps(report, indent=1, default=str))
+    report["models"] = {name: row for name, row in report["models"].items() if row.get("plans")}
+    with open(arguments.output / "tables.md", "w") as out:
+        write_tables(report, out)
+    print((arguments.output / "tables.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
