@@ -105,21 +105,31 @@ Handover HandToOnnxRuntime(const SavedPlan& saved, const std::string& model_file
   if (split.has_stored_weights()) handover.files.emplace_back(kWeights);
   WriteFile(folder / "manifest.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   WriteFile(folder / "run.py", OnnxRuntimePython(Title(saved)));
-  std::vector<std::string> narrow;
-  bool full_on_cuda = false;
+  std::vector<std::string> left_out, full, tf32;
   for (const Handover::User& user : handover.devices) {
     const std::string& precision = cluster.device(cluster.Find(user.device)).precision;
-    if (precision != "f32") narrow.push_back(fmt::format("{} ({})", Legible(user.device), precision));
-    full_on_cuda = full_on_cuda || (user.runs_on == kCuda && precision == "f32");
+    const std::string name = Legible(user.device);
+    if (user.runs_on == kCuda) {
+      (precision == "f32" ? full : tf32).push_back(name);
+    } else if (precision != "f32") {
+      left_out.push_back(fmt::format("{} ({})", name, precision));
+    }
   }
-  if (!narrow.empty()) {
+  if (!left_out.empty()) {
     handover.notes.push_back(fmt::format(
-        "ONNX Runtime computes in the model's own types; the precision of {} is left out.", JoinAnd(narrow)));
+        "ONNX Runtime computes in the model's own types; the precision of {} is left out.", JoinAnd(left_out)));
   }
-  if (full_on_cuda) {
-    handover.notes.emplace_back(
-        "CUDA computes in full f32, as the device file says. With \"use_tf32\": \"1\" in manifest.json models took 0.5 "
-        "to 1.0 of the time on an H100, and outputs differed by up to 0.3 %.");
+  if (!tf32.empty()) {
+    handover.notes.push_back(
+        fmt::format("ONNX Runtime computes in the model's own types, and on {}, whose precision is below f32, products "
+                    "and convolutions of f32 in TF32.",
+                    JoinAnd(tf32)));
+  }
+  if (!full.empty()) {
+    handover.notes.push_back(fmt::format(
+        "On {} f32 is computed in full. With \"use_tf32\": \"1\" in manifest.json five models took 0.5 to 1.0 of "
+        "the time on an H100, and outputs differed by up to 0.3 % of the largest value.",
+        JoinAnd(full)));
   }
   if (split.ops_within_others() > 0) {
     handover.notes.push_back(

@@ -176,6 +176,14 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
     known.push_back(fmt::format("{} ({})", format.name, format.sentence));
   }
   if (!asked.empty()) ThrowUnknownName("model format", asked, names);
+  // What Berth itself wrote: its first key says what it is.
+  const std::string_view start = content.substr(0, 64);
+  if (start.find("\"berth_plan\"") != std::string_view::npos) {
+    throw Error("{}: is a plan, and a model was expected; `berth explain` and `berth simulate` read plans", path);
+  }
+  if (start.find("\"berth-profile\"") != std::string_view::npos) {
+    throw Error("{0}: is a profile, and a model was expected; write --costs 'profile(file=\"{0}\")'", path);
+  }
   throw Error("{}: is no model of a known kind; known are {}; --format names one", path, fmt::join(known, ", "));
 }
 

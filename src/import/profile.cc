@@ -62,7 +62,7 @@ OpProfile ReadSummary(const nlohmann::json& json, const std::string& path) {
     }
   }
   profile.device = MostCommon(kinds);
-  profile.slowed = profile.device == kGpu;
+  profile.launch_times = kinds.contains(std::string(kGpu));
   return profile;
 }
 
@@ -133,7 +133,7 @@ class TraceReader {
       }
       profile.time_by_op.emplace(name, Seconds{Median(values) / 1e6});
     }
-    profile.slowed = profile.device == kGpu;
+    profile.launch_times = kinds_.contains(std::string(kGpu));
     return profile;
   }
 

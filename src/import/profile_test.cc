@@ -190,13 +190,27 @@ class CostModels : public testing::Test {
   std::string file_;
 };
 
-TEST_F(CostModels, ATimeOfAGpuByOnnxRuntimesProfilerIsSaidToBeSlowed) {
+TEST_F(CostModels, TimesOfAGpuByOnnxRuntimesProfilerAreSaidToBeNone) {
   EXPECT_THAT(Times("profile(file={})").notes, testing::IsEmpty()) << "a processor is not";
   WriteFile(file_, R"({"nodes": [{"name": "a", "us_median": 5, "provider": "CUDAExecutionProvider"}]})");
-  EXPECT_THAT(Times("profile(file={})").notes, testing::ElementsAre(HasSubstr("profiler slows a GPU")));
+  EXPECT_THAT(Times("profile(file={})").notes, testing::ElementsAre(HasSubstr("does not tell what a GPU's ops take")));
   EXPECT_THAT(Times("profile(file={},devices=cpu)").notes, testing::SizeIs(1)) << "whatever it is taken for";
   EXPECT_THAT(Times("profile(file={},rest=profile(file={},devices=cpu))").notes, testing::SizeIs(1)) << "said once";
   EXPECT_THAT(Times("calibrated(totals=1ms/2ms,rest=profile(file={}))").notes, testing::IsEmpty());
+}
+
+TEST_F(CostModels, OfAGpuWithDefaultEfficienciesItIsSaidHowFarPredictionsWereOff) {
+  EXPECT_THAT(Times("roofline", "cpu_gpu").notes, testing::IsEmpty()) << "its GPU has efficiencies of its own";
+  EXPECT_THAT(Times("roofline", "laptop").notes, testing::IsEmpty());
+  EXPECT_THAT(Times("roofline", "desktop").notes, testing::ElementsAre(HasSubstr("Times on gpu are predicted")));
+  EXPECT_THAT(Times("roofline(fusion=none)", "p100x4").notes, testing::ElementsAre(HasSubstr("Times on 4 GPUs")));
+  for (const char* rest : {"", ",rest=roofline(fusion=none)"}) {
+    EXPECT_THAT(Times(std::string("profile(file={},devices=gpu") + rest + ")", "desktop").notes, testing::IsEmpty());
+    EXPECT_THAT(Times(std::string("profile(file={},devices=cpu") + rest + ")", "desktop").notes, testing::SizeIs(1));
+  }
+  EXPECT_THAT(Times("profile(file={},devices=gpu,rest=profile(file={},devices=cpu))", "desktop").notes,
+              testing::IsEmpty());
+  EXPECT_THAT(Times("calibrated(totals=1ms/2ms,rest=roofline)", "desktop").notes, testing::IsEmpty());
 }
 
 TEST_F(CostModels, AProfileIsForTheKindThatItNames) {

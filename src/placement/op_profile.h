@@ -17,8 +17,8 @@ struct OpProfile {
   std::map<std::string, Seconds, std::less<>> time_by_op;
   // Ops that ran as one kernel, several each and no op in two; nothing where the file does not say.
   std::optional<std::vector<std::vector<std::string>>> fused{};
-  // Made by ONNX Runtime's profiler on a GPU, which it slows (docs/costs.md).
-  bool slowed = false;
+  // Has times of a GPU by ONNX Runtime's profiler, which are not what its ops take (docs/costs.md).
+  bool launch_times = false;
 };
 
 // What of the graph ran as one: as the profile says, else by the rules of FusedOps; nothing where there is a backward

@@ -133,9 +133,6 @@ TEST(Export, OfAProviderThatCannotBeLoadedIsSaidByTheProgram) {
   EXPECT_EQ(manifest["parts"][0]["provider_options"], (nlohmann::json{{"device_id", "0"}, {"use_tf32", "0"}}));
   fs::create_directory(folder / "stand_in");
   Write(folder / "stand_in/onnxruntime.py", R"(
-class capi:
-    class onnxruntime_pybind11_state:
-        class Fail(Exception): pass
 def set_global_thread_pool_sizes(within, between): pass
 class SessionOptions:
     def add_session_config_entry(self, key, value): pass

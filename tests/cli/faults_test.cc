@@ -435,6 +435,16 @@ TEST(APlan, SaysWhyItsSearchEnded) {
 
 // --- The machines of a plan -----------------------------------------------------------------------------------------
 
+TEST(APlan, IsNoModelAndSaidSo) {
+  const Folder folder;
+  ExpectFine(RunBerth({"plan", kModel, "--planner", "single", "-o", folder / "plan.json"}));
+  for (const char* command : {"plan", "inspect", "compare"}) {
+    ExpectMistake(RunBerth({command, folder / "plan.json"}), "plan.json: is a plan, and a model was expected");
+  }
+  Write(folder / "profile.json", R"({"berth-profile": 1, "devices": []})");
+  ExpectMistake(RunBerth({"plan", folder / "profile.json"}), "profile.json: is a profile, and a model was expected");
+}
+
 TEST(APlan, HoldsItsMachines) {
   const Folder folder;
   Write(folder / "pair.yaml", Pair());

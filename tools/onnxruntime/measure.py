@@ -5,7 +5,7 @@
 
 Needs the Python packages numpy, onnx and onnxruntime (onnxruntime-gpu for a GPU). It measures what ONNX Runtime makes
 of this processor and its GPU (a device file, `machine.yaml`), profiles each model on both, plans, exports and runs the
-plans in turns, and prints the tables of docs/handover.md. Weights that a model lacks are made up. Seeds are fixed;
+plans in turns, and prints the tables of docs/gpu.md. Weights that a model lacks are made up. Seeds are fixed;
 times are medians.
 """
 import argparse
@@ -88,9 +88,16 @@ def make_inputs(session):
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
+def prepare_runtime():
+    ort.set_global_thread_pool_sizes(0, 1)
+    if hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()  # CUDA's libraries, where they are Python packages
+
+
 def open_session(model, device, *, optimise=True, profile=None, tf32=True):
     options = ort.SessionOptions()
     options.log_severity_level = 3
+    options.use_per_session_threads = False  # one pool for the process, as run.py has it
     level = ort.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
     if profile:
@@ -208,8 +215,7 @@ def device_file(found, memory, gpu_name, cpu_name):
 def profile(arguments):
     """In a process of its own: the environment decides whether launches wait for their kernels."""
     path, device, prefix, DEVICES["gpu"] = arguments
-    if hasattr(ort, "preload_dlls"):
-        ort.preload_dlls()
+    prepare_runtime()
     session = open_session(path, device, optimise=False, profile=prefix, tf32=False)
     inputs = make_inputs(session)
     for _ in range(12):
@@ -260,7 +266,7 @@ def read_plan(folder, provider_settings):
             part["provider"] = DEVICES["gpu"]
             part["provider_options"] = {**part["provider_options"], **provider_settings} if DEVICES["gpu"] == GPU else {}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    return module.Parts(folder)
+    return module.Parts(folder, one_pool=True)
 
 
 def one_model(arguments, path, session_seconds, report):
@@ -393,19 +399,22 @@ def write_tables(report, out):
         plans = row["plans"]
         seen = [plan for other, its in report["models"].items() if other != name for plan in its["plans"]]
         per_part = cost_of_a_part(seen, report["session_seconds"])
-        measured = [plan["measured_ms"] for plan in plans]
         plain = [plan["predicted_ms"] for plan in plans]
         fitted = [without_parts(plan, report["session_seconds"]) + per_part * plan["parts"] for plan in plans]
-        cells = [name, str(len(plans)), f"{1e3 * per_part:.0f} us"]
-        for told in (plain, fitted):
+        # Of one part: a device alone, whose total the prediction was given. The same plan found twice counts once.
+        split = list({(plan["parts"], round(plan["predicted_ms"], 9)): index
+                      for index, plan in enumerate(plans) if plan["parts"] > 1}.values())
+        cells = [name, str(len(split)), f"{1e3 * per_part:.0f} us"]
+        measured = [plans[index]["measured_ms"] for index in split]
+        for told in ([plain[index] for index in split], [fitted[index] for index in split]):
             error = statistics.median(abs(guess / truth - 1) for guess, truth in zip(told, measured))
             cells.append(f"{error:.0%}, {rank_correlation(told, measured):.2f}")
-        cells.append(f"{rank_correlation([plan['parts'] for plan in plans], measured):.2f}")
-        cells.append(f"{max(plan['difference'] for plan in plans):.0e}")
+        cells.append(f"{rank_correlation([plans[index]['parts'] for index in split], measured):.2f}")
+        cells.append(f"{max(plan['difference'] for plan in plans):.1e}")
         summary.append(cells)
         pages.append((name, [[f"`{plan['planner']}`", str(plan["parts"]), f"{told:.2f}", f"{with_parts:.2f}",
                               f"{plan['measured_ms']:.2f}"] for plan, told, with_parts in zip(plans, plain, fitted)]))
-    table(out, ["model", "plans", "a part costs", "predicted", "with parts", "parts alone", "outputs differ by"], summary)
+    table(out, ["model", "plans of several parts", "a part costs", "predicted", "with parts", "parts alone", "outputs differ by"], summary)
     for name, page in pages:
         print(f"{name}:\n", file=out)
         table(out, ["plan", "parts", "predicted", "with the cost of its parts", "measured"], page)
@@ -433,8 +442,7 @@ def main():
     parser.add_argument("--gpu", default=GPU, help="the provider of the second device")
     arguments = parser.parse_args()
     DEVICES["gpu"] = arguments.gpu
-    if hasattr(ort, "preload_dlls"):
-        ort.preload_dlls()
+    prepare_runtime()
     arguments.output.mkdir(parents=True, exist_ok=True)
 
     gpu_name = first_line("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or arguments.gpu

@@ -4,7 +4,6 @@
 Needs the Python packages onnxruntime and numpy.
 """
 import argparse
-import contextlib
 import json
 import pathlib
 import sys
@@ -13,19 +12,18 @@ import time
 import numpy as np
 import onnxruntime as ort
 
+CUDA = "CUDAExecutionProvider"
+
 
 class Parts:
-    def __init__(self, folder, provider=None):
+    """The parts as sessions. Parts take turns, so threads of those that wait should not take processor time from the
+    one that runs: with `one_pool` all use the process's pool of threads, which ort.set_global_thread_pool_sizes makes
+    (every session of the process must use it then); without it each has its own, which sleep between their ops."""
+
+    def __init__(self, folder, provider=None, one_pool=False):
         self.manifest = json.loads((folder / "manifest.json").read_text())
         self.sessions = []
-        # Parts take turns. With a pool of threads for all of them, threads of those that wait take no processor time
-        # from the one that runs; where devices have different numbers of threads, these sleep between their ops.
-        threads = {part["threads"] for part in self.manifest["parts"] if provider or "CPU" in part["provider"]}
-        one_pool = len(threads) < 2
-        if one_pool:
-            with contextlib.suppress(ort.capi.onnxruntime_pybind11_state.Fail):  # the process has one
-                ort.set_global_thread_pool_sizes(max(threads, default=0), 1)
-        if hasattr(ort, "preload_dlls") and any("CUDA" in part["provider"] for part in self.manifest["parts"]):
+        if hasattr(ort, "preload_dlls") and CUDA in {provider or part["provider"] for part in self.manifest["parts"]}:
             ort.preload_dlls()  # CUDA's libraries, where they are Python packages
         for part in self.manifest["parts"]:
             chosen, settings = (provider, {}) if provider else (part["provider"], part["provider_options"])
@@ -39,10 +37,10 @@ class Parts:
                 options.intra_op_num_threads = part["threads"]
                 options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             session = ort.InferenceSession(folder / part["file"], options, [(chosen, settings)])
-            # Nor does it stop where the provider is there and its libraries or its device are not.
+            # Nor does it stop where it has the provider and lacks its libraries or its device.
             if chosen not in session.get_providers():
                 sys.exit(f"part {part['file']} is for {part['device']}: onnxruntime has {chosen} but cannot load it "
-                         f"here (the lines above may say why); --provider runs all parts with one")
+                         "here (the lines above may say why); --provider runs all parts with one")
             self.sessions.append(session)
 
     def run(self, inputs):
@@ -51,6 +49,15 @@ class Parts:
             fed = {name: values[name] for name in part["inputs"]}
             values.update(zip(part["outputs"], session.run(part["outputs"], fed)))
         return {port["name"]: values[port["name"]] for port in self.manifest["outputs"]}
+
+
+def processor_threads(folder, provider):
+    """How many threads the processor's parts have, if all have as many; else None. 0: as many as ONNX Runtime likes."""
+    parts = json.loads((folder / "manifest.json").read_text())["parts"]
+    threads = {part["threads"] for part in parts if part["provider"] == "CPUExecutionProvider"}
+    if provider or not threads:
+        return max(threads, default=0)
+    return threads.pop() if len(threads) == 1 else None
 
 
 def make_input(port):
@@ -67,7 +74,11 @@ def main():
     parser.add_argument("--provider", help="run all parts with this one, as CPUExecutionProvider")
     arguments = parser.parse_args()
 
-    parts = Parts(pathlib.Path(__file__).resolve().parent, arguments.provider)
+    folder = pathlib.Path(__file__).resolve().parent
+    threads = processor_threads(folder, arguments.provider)
+    if threads is not None:
+        ort.set_global_thread_pool_sizes(threads, 1)
+    parts = Parts(folder, arguments.provider, one_pool=threads is not None)
     given = np.load(arguments.inputs) if arguments.inputs else {}
     inputs = {}
     for port in parts.manifest["inputs"]:
