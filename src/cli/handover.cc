@@ -153,10 +153,9 @@ std::string HandoverPage(const SavedPlan& saved, const Handover& handover, const
                Count(static_cast<int64_t>(user.parts))});
   }
   text += table.ToString();
-  if (parts) text += "\n";
   if (parts) {
-    text += Field("parts", fmt::format("{}, which hand {} to one another", handover.parts,
-                                       Counted(static_cast<int64_t>(handover.handed), "tensor")));
+    text += "\n" + Field("parts", fmt::format("{}, which hand {} to one another", handover.parts,
+                                              Counted(static_cast<int64_t>(handover.handed), "tensor")));
   }
   if (!handover.notes.empty()) text += "\n";
   for (const std::string& note : handover.notes) text += Item(note);

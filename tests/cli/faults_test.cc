@@ -433,8 +433,6 @@ TEST(APlan, SaysWhyItsSearchEnded) {
   }
 }
 
-// --- The machines of a plan -----------------------------------------------------------------------------------------
-
 TEST(APlan, IsNoModelAndSaidSo) {
   const Folder folder;
   ExpectFine(RunBerth({"plan", kModel, "--planner", "single", "-o", folder / "plan.json"}));
@@ -444,6 +442,8 @@ TEST(APlan, IsNoModelAndSaidSo) {
   Write(folder / "profile.json", R"({"berth-profile": 1, "devices": []})");
   ExpectMistake(RunBerth({"plan", folder / "profile.json"}), "profile.json: is a profile, and a model was expected");
 }
+
+// --- The machines of a plan -----------------------------------------------------------------------------------------
 
 TEST(APlan, HoldsItsMachines) {
   const Folder folder;

@@ -250,9 +250,12 @@ def berth(arguments, *words):
 
 
 def planners(seeds):
-    yield from ("single(device=cpu)", "single(device=gpu)", "auto", "heft", "one_cut")
+    """Title, planner, seed and budget of each plan."""
+    for planner in ("single(device=cpu)", "single(device=gpu)", "auto", "heft", "one_cut"):
+        yield planner, planner, 1, "5000evals"
     for seed in range(1, seeds + 1):
-        yield f"on(group=merge(size={2 ** (1 + seed % 4)}),planner=random):{seed}"
+        planner = f"on(group=merge(size={2 ** (1 + seed % 4)}),planner=random)"
+        yield f"{planner}:{seed}", planner, seed, "1evals"
 
 
 def read_plan(folder, provider_settings):
@@ -324,22 +327,20 @@ def one_model(arguments, path, session_seconds, report):
         row.setdefault("predicted_ms", {})[label] = told
 
     plans = []
-    for planner in planners(arguments.seeds):
-        text, _, seed = planner.partition("):")
-        text += ")" if seed else ""
+    for title, planner, seed, budget in planners(arguments.seeds):
         plan = folder / f"plan_{len(plans)}.json"
         try:
             out = json.loads(berth(arguments, "plan", model, "--cluster", cluster, "--costs", costs, "--evaluator",
-                                   evaluator, "--planner", text, "--seed", seed or 1, "--budget",
-                                   "1evals" if seed else "5000evals", "-o", plan, "--json"))
+                                   evaluator, "--planner", planner, "--seed", seed, "--budget", budget, "-o", plan,
+                                   "--json"))
             parts = folder / f"parts_{len(plans)}"
             shutil.rmtree(parts, ignore_errors=True)
             berth(arguments, "export", plan, "--to", "onnxruntime", "-o", parts)
             running = read_plan(parts, {"use_tf32": "0"})
         except (Exception, SystemExit) as error:  # one plan that fails is a row, not the end
-            report["failures"].append(f"{name}, {planner}: {error}")
+            report["failures"].append(f"{name}, {title}: {error}")
             continue
-        plans.append({"planner": planner, "parts": len(running.sessions), "transfers": out["transfer_count"],
+        plans.append({"planner": title, "parts": len(running.sessions), "transfers": out["transfer_count"],
                       "predicted_ms": 1e3 * out["score_seconds"],
                       "running": running, "times": [], "difference": difference(running.run(inputs))})
         shutil.rmtree(parts, ignore_errors=True)
