@@ -2,10 +2,10 @@
 #if BERTH_HAS_LEARN
 
 #include <benchmark/benchmark.h>
-#include <torch/torch.h>
 
 #include "bench/problems.h"
 #include "learn/learner.h"
+#include "learn/libtorch.h"
 
 namespace berth {
 namespace {

@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-constexpr uint64_t kMostPlans = 1000, kMostRuns = 10'000;
+constexpr uint64_t kMostSamples = 1000, kMostRunsOfSample = 10'000;
 constexpr size_t kHeldOut = 3;  // each third plan
 
 struct CalibratedModel {
@@ -36,8 +36,8 @@ class Calibration {
  public:
   Calibration(const Catalogs& catalogs, const CalibrateArguments& arguments)
       : catalogs_(catalogs),
-        plans_(ParseCount("--plans", arguments.plans, 3, kMostPlans)),
-        runs_(ParseCount("--runs", arguments.runs, 1, kMostRuns)),
+        plans_(ParseCount("--plans", arguments.plans, 3, kMostSamples)),
+        runs_(ParseCount("--runs", arguments.runs, 1, kMostRunsOfSample)),
         seed_(ParseCount("--seed", arguments.seed, 0)) {}
 
   // Throws Error where nothing could be fitted to this model, so that nobody waits for the others first.

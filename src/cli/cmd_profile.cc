@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-constexpr uint64_t kMostRuns = 100'000;
+constexpr uint64_t kMostProfileRuns = 100'000;
 
 // The share of the time, or of the ops, whose times were found in this way.
 double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_time) {
@@ -61,7 +61,7 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
 
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
-  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
+  const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostProfileRuns);
   ProblemStrings strings = arguments.problem;
   if (strings.cluster.empty()) {
     strings.cluster = "here";

@@ -13,13 +13,13 @@
 namespace berth {
 namespace {
 
-constexpr uint64_t kMostPlans = 10'000, kMostRuns = 10'000;
+constexpr uint64_t kMostTuned = 10'000, kMostRunsOfTuned = 10'000;
 
 }  // namespace
 
 int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
-  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1, kMostPlans);
-  const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
+  const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1, kMostTuned);
+  const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRunsOfTuned);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;

@@ -31,7 +31,7 @@ std::vector<std::vector<DeviceId>> FastestFirst(const std::map<std::vector<Devic
   return plans;
 }
 
-std::vector<double> Ranks(const std::vector<double>& values) {
+std::vector<double> RanksOf(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t i) { return values[i]; });
@@ -208,7 +208,7 @@ PredictionError ErrorOf(const std::vector<double>& predicted, const std::vector<
   std::ranges::sort(off);
   error.median = Median(off);
   error.ninetieth = off[static_cast<size_t>(std::ceil(0.9 * static_cast<double>(off.size()))) - 1];
-  if (off.size() > 2) error.rank_correlation = Correlation(Ranks(predicted), Ranks(measured));
+  if (off.size() > 2) error.rank_correlation = Correlation(RanksOf(predicted), RanksOf(measured));
   return error;
 }
 

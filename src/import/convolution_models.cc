@@ -14,22 +14,22 @@ namespace {
 using Value = NetBuilder::Value;  // (batch, channels, height, width), or (batch, channels, length)
 
 // A window over an image.
-struct Window {
+struct ConvWindow {
   int64_t height, width;
   int64_t stride = 1;
   bool same = true;  // padded so that only the stride shrinks the image; else not padded
 };
 
-int64_t Shrunk(int64_t size, int64_t window, const Window& by) {
+int64_t Shrunk(int64_t size, int64_t window, const ConvWindow& by) {
   return by.same ? (size + by.stride - 1) / by.stride : (size - window) / by.stride + 1;
 }
 
-Dims Slid(const Value& x, const Window& window, int64_t channels) {
+Dims Slid(const Value& x, const ConvWindow& window, int64_t channels) {
   return {x.Dim(0), channels, Shrunk(x.Dim(2), window.height, window), Shrunk(x.Dim(3), window.width, window)};
 }
 
 // With bias: batch normalisation is folded into the convolution, as in the shipped exports.
-Value Conv(NetBuilder& net, const Value& x, int64_t channels, const Window& window, std::string_view name,
+Value Conv(NetBuilder& net, const Value& x, int64_t channels, const ConvWindow& window, std::string_view name,
            int64_t groups = 1) {
   const NetBuilder::Scope scope(net, name);
   return net.Op("Conv",
@@ -38,11 +38,11 @@ Value Conv(NetBuilder& net, const Value& x, int64_t channels, const Window& wind
                 Slid(x, window, channels));
 }
 
-Value ConvRelu(NetBuilder& net, const Value& x, int64_t channels, const Window& window, std::string_view name) {
+Value ConvRelu(NetBuilder& net, const Value& x, int64_t channels, const ConvWindow& window, std::string_view name) {
   return net.Unary("Relu", Conv(net, x, channels, window, name));
 }
 
-Value Pool(NetBuilder& net, std::string_view type, const Value& x, const Window& window) {
+Value Pool(NetBuilder& net, std::string_view type, const Value& x, const ConvWindow& window) {
   Attributes attributes;
   attributes.Set("kernel_shape", std::vector<int64_t>{window.height, window.width});
   return net.Op(type, {x}, Slid(x, window, x.Dim(1)), attributes);
@@ -57,10 +57,11 @@ Value PaddedAverage(NetBuilder& net, const Value& x) {
 // --- Inception-V3 (Szegedy et al. 2016)
 // ----------------------------------------------------------------------------------
 
-constexpr Window kPoint{1, 1};
+constexpr ConvWindow kPoint{1, 1};
 
 // Convolutions one after another, named by number.
-Value Branch(NetBuilder& net, std::string_view name, Value x, const std::vector<std::pair<int64_t, Window>>& layers) {
+Value Branch(NetBuilder& net, std::string_view name, Value x,
+             const std::vector<std::pair<int64_t, ConvWindow>>& layers) {
   const NetBuilder::Scope scope(net, name);
   for (size_t i = 0; i < layers.size(); ++i)
     x = ConvRelu(net, x, layers[i].first, layers[i].second, fmt::format("conv{}", i));
@@ -75,7 +76,7 @@ Value InceptionA(NetBuilder& net, const Value& x, int64_t pool_channels) {
 }
 
 Value InceptionB(NetBuilder& net, const Value& x) {
-  const Window shrink{3, 3, 2, false};
+  const ConvWindow shrink{3, 3, 2, false};
   return net.Concat(
       {Branch(net, "3x3", x, {{384, shrink}}), Branch(net, "double", x, {{64, kPoint}, {96, {3, 3}}, {96, shrink}}),
        Pool(net, "MaxPool", x, shrink)},
@@ -83,7 +84,7 @@ Value InceptionB(NetBuilder& net, const Value& x) {
 }
 
 Value InceptionC(NetBuilder& net, const Value& x, int64_t middle) {
-  const Window across{1, 7}, down{7, 1};
+  const ConvWindow across{1, 7}, down{7, 1};
   return net.Concat(
       {Branch(net, "1x1", x, {{192, kPoint}}), Branch(net, "7x7", x, {{middle, kPoint}, {middle, across}, {192, down}}),
        Branch(net, "double", x, {{middle, kPoint}, {middle, down}, {middle, across}, {middle, down}, {192, across}}),
@@ -92,7 +93,7 @@ Value InceptionC(NetBuilder& net, const Value& x, int64_t middle) {
 }
 
 Value InceptionD(NetBuilder& net, const Value& x) {
-  const Window shrink{3, 3, 2, false};
+  const ConvWindow shrink{3, 3, 2, false};
   return net.Concat({Branch(net, "3x3", x, {{192, kPoint}, {320, shrink}}),
                      Branch(net, "7x7", x, {{192, kPoint}, {192, {1, 7}}, {192, {7, 1}}, {192, shrink}}),
                      Pool(net, "MaxPool", x, shrink)},
@@ -208,7 +209,7 @@ const Cell kAmoebaReduction = {{{{{0, CellOp::kMax2}, {0, CellOp::kMax3}}},
 Value Separable(NetBuilder& net, Value x, int64_t window, int64_t stride) {
   for (int round = 0; round < 2; ++round) {
     const NetBuilder::Scope scope(net, fmt::format("round{}", round));
-    const Window depthwise{window, window, round == 0 ? stride : 1};
+    const ConvWindow depthwise{window, window, round == 0 ? stride : 1};
     x = Conv(net, net.Unary("Relu", x), x.Dim(1), depthwise, "depthwise", x.Dim(1));
     x = Conv(net, x, x.Dim(1), kPoint, "pointwise");
   }
@@ -216,7 +217,7 @@ Value Separable(NetBuilder& net, Value x, int64_t window, int64_t stride) {
 }
 
 Value ApplyCellOp(NetBuilder& net, CellOp op, const Value& x, int64_t stride) {
-  const auto conv = [&](const Window& window) { return Conv(net, net.Unary("Relu", x), x.Dim(1), window, "conv"); };
+  const auto conv = [&](const ConvWindow& window) { return Conv(net, net.Unary("Relu", x), x.Dim(1), window, "conv"); };
   switch (op) {
     case CellOp::kIdentity:
       return stride == 1 ? x : conv({1, 1, stride});

@@ -11,11 +11,11 @@
 namespace berth {
 namespace {
 
-struct Window {
+struct IrWindow {
   int64_t height, width, stride = 1, pad_height = 0, pad_width = 0;
 };
 // A square one; `pad` on all sides.
-Window Square(int64_t side, int64_t stride = 1, int64_t pad = 0) { return {side, side, stride, pad, pad}; }
+IrWindow Square(int64_t side, int64_t stride = 1, int64_t pad = 0) { return {side, side, stride, pad, pad}; }
 
 class IrBuilder {
  public:
@@ -64,15 +64,15 @@ class IrBuilder {
     return Binary("Add", product, Weight({1, features}));
   }
 
-  IrValue ConvBias(const IrValue& x, int64_t channels, const Window& w) {
+  IrValue ConvBias(const IrValue& x, int64_t channels, const IrWindow& w) {
     const IrValue conv =
         Layer("Convolution", {x, Weight({channels, x.dims[1], w.height, w.width})}, Slide(x.dims, channels, w));
     return Binary("Add", conv, Weight({1, channels, 1, 1}));
   }
-  IrValue ConvUnit(const IrValue& x, int64_t channels, const Window& w) {
+  IrValue ConvUnit(const IrValue& x, int64_t channels, const IrWindow& w) {
     return Unary("ReLU", ConvBias(x, channels, w));
   }
-  IrValue Pool(std::string_view type, const IrValue& x, const Window& w) {
+  IrValue Pool(std::string_view type, const IrValue& x, const IrWindow& w) {
     const IrValue pool = Layer(type, {x}, Slide(x.dims, x.dims[1], w));
     Attribute(pool, "kernel", fmt::format("{},{}", w.height, w.width));
     return pool;
@@ -85,7 +85,7 @@ class IrBuilder {
   }
 
  private:
-  static Dims Slide(const Dims& x, int64_t channels, const Window& w) {
+  static Dims Slide(const Dims& x, int64_t channels, const IrWindow& w) {
     return {x[0], channels, (x[2] + 2 * w.pad_height - w.height) / w.stride + 1,
             (x[3] + 2 * w.pad_width - w.width) / w.stride + 1};
   }
@@ -141,10 +141,10 @@ class InceptionV3 {
   }
 
  private:
-  static constexpr Window kRow{.height = 1, .width = 7, .stride = 1, .pad_height = 0, .pad_width = 3};
-  static constexpr Window kColumn{.height = 7, .width = 1, .stride = 1, .pad_height = 3, .pad_width = 0};
-  static constexpr Window kShortRow{.height = 1, .width = 3, .stride = 1, .pad_height = 0, .pad_width = 1};
-  static constexpr Window kShortColumn{.height = 3, .width = 1, .stride = 1, .pad_height = 1, .pad_width = 0};
+  static constexpr IrWindow kRow{.height = 1, .width = 7, .stride = 1, .pad_height = 0, .pad_width = 3};
+  static constexpr IrWindow kColumn{.height = 7, .width = 1, .stride = 1, .pad_height = 3, .pad_width = 0};
+  static constexpr IrWindow kShortRow{.height = 1, .width = 3, .stride = 1, .pad_height = 0, .pad_width = 1};
+  static constexpr IrWindow kShortColumn{.height = 3, .width = 1, .stride = 1, .pad_height = 1, .pad_width = 0};
 
   IrValue Rescale(const IrValue& x) {
     std::vector<IrValue> channels;
@@ -156,7 +156,7 @@ class InceptionV3 {
     }
     return net_.Concat(channels);
   }
-  IrValue Chain(IrValue x, const std::vector<std::pair<int64_t, Window>>& convs) {
+  IrValue Chain(IrValue x, const std::vector<std::pair<int64_t, IrWindow>>& convs) {
     for (const auto& [channels, window] : convs) x = net_.ConvUnit(x, channels, window);
     return x;
   }

@@ -1,13 +1,13 @@
 // What training needs to go on, as one file.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "learn/libtorch.h"
 
 namespace berth {
 

@@ -1,10 +1,9 @@
 // A learned model of costs, which some methods train beside the policy.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
+#include "learn/libtorch.h"
 #include "learn/policy.h"
 
 namespace berth {

@@ -1,12 +1,11 @@
 // Which devices the nodes of a graph may be given.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <span>
 
 #include "learn/coarse_graph.h"
+#include "learn/libtorch.h"
 
 namespace berth {
 

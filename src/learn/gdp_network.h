@@ -3,13 +3,12 @@
 // of it; docs/decisions/0005-learning.md says what is a choice of ours.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 #include "learn/nets.h"
 #include "learn/segment_placer.h"
 

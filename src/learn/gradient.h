@@ -1,8 +1,6 @@
 // Weighed episodes become a gradient, and a gradient a step.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/stop_check.h"
+#include "learn/libtorch.h"
 #include "learn/player.h"
 #include "learn/policy.h"
 

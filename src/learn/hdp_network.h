@@ -2,12 +2,11 @@
 // a sequence-to-sequence one (rnn_network.h) writes a device for each group.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 #include "learn/rnn_network.h"
 
 namespace berth {

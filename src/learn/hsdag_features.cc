@@ -9,8 +9,6 @@
 namespace berth {
 namespace {
 
-constexpr size_t kShapeColumns = 4;
-
 void AddTypes(const Problem& problem, const CoarseGraph& graph, bool fixed, FeatureColumns& columns) {
   const Graph& ops = problem.graph();
   std::vector<size_t> column_of;
@@ -51,8 +49,9 @@ void AddPosition(const CoarseGraph& graph, int64_t width, FeatureColumns& column
 }
 
 void AddShape(const Problem& problem, const CoarseGraph& graph, FeatureColumns& columns) {
+  constexpr size_t kShapeSizes = 4;
   const Graph& ops = problem.graph();
-  for (size_t k = 0; k < kShapeColumns; ++k) {
+  for (size_t k = 0; k < kShapeSizes; ++k) {
     std::vector<double> column(graph.size());
     for (size_t node = 0; node < graph.size(); ++node) {
       const OpId last = graph.grouping.ops_of(MakeId<GroupId>(node)).back();

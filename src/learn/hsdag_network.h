@@ -1,8 +1,6 @@
 // The network of HSDAG (Duan et al. 2024, section 2), layer by layer as released.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "base/random.h"
 #include "learn/hsdag_parse.h"
+#include "learn/libtorch.h"
 #include "learn/nets.h"
 
 namespace berth {

@@ -1,14 +1,13 @@
 // What training changes, as one thing: to be undone, and to be saved.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "learn/critic.h"
+#include "learn/libtorch.h"
 #include "learn/memory.h"
 #include "learn/policy.h"
 #include "learn/update_rule.h"

@@ -2,13 +2,12 @@
 // measured latency" that Duan et al. 2024 name as future work (section 4).
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "learn/coarse_graph.h"
+#include "learn/libtorch.h"
 #include "placement/problem.h"
 
 namespace berth {

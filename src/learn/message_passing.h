@@ -2,11 +2,10 @@
 // where torch would write each intermediate value to memory, or spend its time on calls.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <vector>
 
+#include "learn/libtorch.h"
 #include "learn/nets.h"
 
 namespace berth {

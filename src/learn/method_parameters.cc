@@ -42,7 +42,7 @@ const Words<Baseline>& Baselines() {
 }
 
 template <typename T>
-std::vector<std::string> Names(const Words<T>& words) {
+std::vector<std::string> NamesOf(const Words<T>& words) {
   std::vector<std::string> names;
   for (const auto& [name, value] : words) names.emplace_back(name);
   return names;
@@ -138,14 +138,14 @@ Params WithMode(const Params& params, const std::vector<Mode>& modes, const std:
 
 std::vector<Parameter> TrainingParameters() {
   std::vector<Parameter> list = {
-      Choice("reward", Names(Rewards()),
+      Choice("reward", NamesOf(Rewards()),
              "reward of a placement: minus the logarithm of its time, minus its time in seconds or the square root of "
              "that, 1 / its time, or plus the square root (slower: as in the recurrent baseline that HSDAG released)"),
-      Choice("credit", Names(Credits()),
+      Choice("credit", NamesOf(Credits()),
              "what a step is credited with: the reward of its own placement; all of an episode's, discounted (buffer); "
              "its reward minus the one before (incremental), or how much better all later placements become "
              "(intermediate); the last placement alone (terminal); or the best later one (best_future)"),
-      Choice("baseline", Names(Baselines()),
+      Choice("baseline", NamesOf(Baselines()),
              "what is subtracted from credits: their mean over an update (batch), nothing, a moving mean over updates, "
              "the mean of the last `window` episodes at the same step, or all but their best quarter (elite), so that "
              "what is worse counts for nothing"),

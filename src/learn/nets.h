@@ -1,8 +1,6 @@
 // The layers that the published networks are made of, on batches of graphs.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 
 namespace berth {
 

@@ -1,8 +1,6 @@
 // Values as bytes, for a process of the same program on a machine of the same kind.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "learn/libtorch.h"
 
 namespace berth {
 

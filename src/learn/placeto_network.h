@@ -2,8 +2,6 @@
 // the ancestors, descendants and parallel nodes of the node that is placed, and a classifier over devices.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 #include "learn/nets.h"
 
 namespace berth {

@@ -1,8 +1,6 @@
 // What learned placers are made of: a Policy that plays episodes on a Problem and can say how likely it was to do so.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 #include "learn/parcel.h"
 #include "placement/problem.h"
 #include "placement/search.h"

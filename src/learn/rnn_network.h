@@ -4,13 +4,12 @@
 // transformed memory; what it finds goes into the logits and not back into the decoder.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "learn/libtorch.h"
 
 namespace berth {
 

@@ -3,11 +3,11 @@
 // its parts are known; docs/decisions/0005-learning.md says what is a choice of ours.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "learn/libtorch.h"
 
 namespace berth {
 

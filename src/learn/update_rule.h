@@ -1,8 +1,6 @@
 // From the costs of an episode to the weight of each of its steps, and from these to a loss.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/libtorch.h"
 #include "learn/policy.h"
 
 namespace berth {
