@@ -71,8 +71,9 @@ function(berth_library folder)
   endif()
 endfunction()
 
-# berth_compile_together(<target> sources): sixteen of them as one, which takes half of the time from nothing: most of it
-# is what every source reads and instantiates again. A header of its own is then read sooner than precompiled.
+# berth_compile_together(<target> sources): sixteen of them as one, since most of the time from nothing is what every
+# source reads and instantiates again. With 24 as one, a header of its own is read sooner than precompiled
+# (docs/decisions/0001-build-and-third-party.md).
 function(berth_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   get_target_property(header ${target} PRECOMPILE_HEADERS)

@@ -1,6 +1,6 @@
 // What Berth uses of libtorch: tensors, gradients, linear layers and Adam. <torch/torch.h> has also what loads data,
-// stores models and all other layers, and takes twice as long to precompile, and every source a fifth longer to
-// compile.
+// stores models and all other layers: it takes a sixth longer to precompile, and a source that includes it so
+// precompiled a sixth longer, too.
 #pragma once
 
 #include <torch/autograd.h>
