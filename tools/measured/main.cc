@@ -35,19 +35,26 @@ constexpr int64_t kEvaluations = 5000;
 struct Row {
   std::string model;
   MeasuredRun parallel{}, hetero{};
-  double from_devices = 0;   // seconds of the first device alone, predicted from the device file
-  double when_profiled = 0;  // seconds of the same, measured when the profile was made
+  // Seconds of the first device alone, predicted from its profile and from the device file.
+  double from_profile = 0, from_devices = 0;
+  OneDevice alone{};
 };
+
+double SecondsOfFirstDevice(const Catalogs& catalogs, ProblemStrings strings, const std::string& evaluator) {
+  strings.evaluator = evaluator;
+  const Setup setup = MakeSetup(catalogs, strings);
+  return setup.problem->ToSeconds(ScoreSingleDevices(*setup.evaluator).times().front()).value;
+}
 
 Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, size_t runs) {
   ProblemStrings strings = models.Strings(model);
-  Row row{.model = model, .when_profiled = models.SecondsWhenProfiled(model)};
+  Row row{.model = model, .alone = models.Alone(model)};
+  row.from_profile = SecondsOfFirstDevice(catalogs, strings, "parts");
   fmt::print(stderr, "{}: plans\n", model);
   row.parallel = TuneModel(catalogs, strings, {.final_runs = runs}, [](const std::string&) {}).run;
   ProblemStrings unprofiled = strings;
   unprofiled.costs.clear();
-  const Setup predicted = MakeSetup(catalogs, unprofiled);
-  row.from_devices = predicted.problem->ToSeconds(ScoreSingleDevices(*predicted.evaluator).times().front()).value;
+  row.from_devices = SecondsOfFirstDevice(catalogs, unprofiled, unprofiled.evaluator);
   strings.evaluator = "serial";
   Setup setup = MakeSetup(catalogs, strings);
   PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
@@ -84,30 +91,37 @@ void PrintTables(const std::vector<Row>& rows) {
   }
 
   fmt::print(
-      "\n## One device, predicted from a profile\n\nMilliseconds on the first device: the sum of the profile's op "
-      "times and the overhead of one part, beside the median of runs without counters in another process, and its "
-      "95 % interval. The profile is not scaled. Beside it what the whole model took, without counters, when the "
-      "profile was made: where that differs by more than a few percent, the speed of the machine has changed meanwhile. "
+      "\n## One device, predicted from a profile\n\nMilliseconds on the first device. The prediction is the sum of the "
+      "profile's op times and the overhead of one part; the profile is not scaled. Measured: the median of runs of three "
+      "compilations, without counters, by another process, right after the profile was made, and its 95 % interval. "
       "Then what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these "
-      "models.\n\n"
-      "| model | from the profile | measured | off | when profiled | from the device file | off | other programs had "
-      "the core |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
-  std::vector<double> off, unprofiled_off;
+      "models. When profiled: what the whole model took, without counters, while the profile was made. Later: what it "
+      "took in turns with the plans of the tables below, up to half an hour after the profile. Where these three "
+      "differ by more than a few percent, the speed of the machine has changed meanwhile.\n\n"
+      "| model | from the profile | measured | off | from the device file | off | when profiled | off | later | off | "
+      "other programs had the core |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  std::vector<double> profile_off, devices_off, then_off, later_off;
+  const auto share = [](double predicted, double measured, std::vector<double>& all) {
+    const double off = OffBy(predicted, measured);
+    all.push_back(std::abs(off));
+    return fmt::format("{:+.1f} %", 100 * off);
+  };
   for (const Row& row : rows) {
-    const RunRow& alone = row.parallel.others.front();
-    const RunRow unprofiled{.name = alone.name, .predicted = row.from_devices, .measured = alone.measured};
-    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {:.2f} | {} | {:.0f} % |\n", row.model,
-               alone.predicted.value_or(0) * 1e3, Cell(alone.measured), Off(alone), row.when_profiled * 1e3,
-               row.from_devices * 1e3, Off(unprofiled), 100 * alone.measured.stolen);
-    if (alone.predicted && alone.measured.error.empty()) {
-      off.push_back(std::abs(OffBy(*alone.predicted, Median(alone.measured.seconds))));
-      unprofiled_off.push_back(std::abs(OffBy(row.from_devices, Median(alone.measured.seconds))));
-    }
+    const Measurement &now = row.alone.measured, &later = row.parallel.others.front().measured;
+    const bool ran = now.error.empty(), ran_later = later.error.empty();
+    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {} | {:.2f} | {} | {} | {} | {:.0f} % |\n", row.model,
+               row.from_profile * 1e3, Cell(now), ran ? share(row.from_profile, Median(now.seconds), profile_off) : "-",
+               row.from_devices * 1e3, ran ? share(row.from_devices, Median(now.seconds), devices_off) : "-",
+               row.alone.when_profiled * 1e3, share(row.from_profile, row.alone.when_profiled, then_off), Cell(later),
+               ran_later ? share(row.from_profile, Median(later.seconds), later_off) : "-", 100 * now.stolen);
   }
-  if (!off.empty()) {
-    fmt::print("\nMedian over the models: off by {:.1f} % from the profile, by {:.1f} % from the device file.\n",
-               100 * Median(off), 100 * Median(unprofiled_off));
-  }
+  const auto median = [](const std::vector<double>& off) {
+    return off.empty() ? "-" : fmt::format("{:.1f} %", 100 * Median(off));
+  };
+  fmt::print(
+      "\nMedian over the models: off by {} from the profile ({} beside the time when profiled, {} beside the later one), by "
+      "{} from the device file.\n",
+      median(profile_off), median(then_off), median(later_off), median(devices_off));
 
   fmt::print(
       "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -12,6 +13,24 @@
 #include "report/table.h"
 
 namespace berth::measured {
+namespace {
+
+// How often a model is compiled to measure it on one device, as often as for its profile.
+constexpr int kCompilations = 3;
+
+Measurement RunAlone(const Problem& problem, const std::string& model, DeviceId on, size_t runs) {
+  OpenVino runtime(problem, ModelFile(model));
+  Measurement all;
+  for (int time = 0; time < kCompilations && all.error.empty(); ++time) {
+    const Measurement one = runtime.Run({{.how = "alone", .on = on}}, {.rounds = runs, .limit = 1800}).front();
+    all.error = one.error;
+    all.seconds.insert(all.seconds.end(), one.seconds.begin(), one.seconds.end());
+    all.stolen = std::max(all.stolen, one.stolen);
+  }
+  return all;
+}
+
+}  // namespace
 
 ProblemStrings Models::Unprofiled(const std::string& model) const {
   return {.model = model, .cluster = "here", .stored_cluster = cluster_};
@@ -20,9 +39,13 @@ ProblemStrings Models::Unprofiled(const std::string& model) const {
 const Models::Profile& Models::Profiled(const std::string& model) {
   if (const auto known = profiles_.find(model); known != profiles_.end()) return known->second;
   fmt::print(stderr, "{}: op times\n", model);
-  const OpTimeTable table = ProfileDevices(*OpenRuntime(catalogs_, Unprofiled(model)), runs_).table;
+  const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs_, Unprofiled(model));
+  const OpTimeTable table = ProfileDevices(*runtime, runs_).table;
+  // At once: minutes later the speed of the machine may be another.
+  OneDevice alone{.when_profiled = table.columns.front().whole.value,
+                  .measured = RunAlone(*runtime->setup->problem, model, DeviceId{0}, runs_)};
   const std::string file = folder_.Path(std::filesystem::path(model).filename().string() + ".json");
-  return profiles_[model] = {.costs = StoreProfile(table, file), .seconds = table.columns.front().whole.value};
+  return profiles_[model] = {.costs = StoreProfile(table, file), .alone = std::move(alone)};
 }
 
 ProblemStrings Models::Strings(const std::string& model) {

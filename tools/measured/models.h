@@ -12,6 +12,12 @@
 
 namespace berth::measured {
 
+// A model on one device, seconds.
+struct OneDevice {
+  double when_profiled = 0;  // without counters, in turns with the runs that the profile is made of: the median
+  Measurement measured{};    // right after that, by another process, without counters; of several compilations
+};
+
 // Models on these devices, the op times of each measured when it is first asked for, over so many runs.
 class Models {
  public:
@@ -19,15 +25,15 @@ class Models {
       : catalogs_(catalogs), cluster_(std::move(cluster)), runs_(runs) {}
 
   ProblemStrings Strings(const std::string& model);
-  // Seconds of the whole model on the first device when its op times were measured, without counters: the median.
-  double SecondsWhenProfiled(const std::string& model) { return Profiled(model).seconds; }
+  // The first device alone.
+  const OneDevice& Alone(const std::string& model) { return Profiled(model).alone; }
   void SetCluster(Cluster cluster) { cluster_ = std::make_shared<const Cluster>(std::move(cluster)); }
   const Cluster& cluster() const { return *cluster_; }
 
  private:
   struct Profile {
     std::string costs;
-    double seconds;
+    OneDevice alone;
   };
   const Profile& Profiled(const std::string& model);
   ProblemStrings Unprofiled(const std::string& model) const;
