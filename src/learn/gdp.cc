@@ -136,10 +136,16 @@ class GdpPolicy : public Policy {
       const std::vector<double> costs = task.CostsOf(task.order, drawn, search, options);
       for (size_t i = 0; i < costs.size(); ++i) drawn[i]->cost.push_back(costs[i]);
     };
-    // Where nothing is known yet, half of the batch, at most, are the policy's answers, each once.
+    // Where nothing is known yet, half of the batch, at most, are the policy's answers, each once, after the list
+    // schedule's placement where it reads that.
     std::vector<std::unique_ptr<Episode>> answers;
     if (memory != nullptr && memory->best().empty() && options.round == 0) {
       answers = Answers(task, odds, randoms.size() / 2);
+      if (!task.scheduled.empty()) {
+        auto& first = *answers.emplace(answers.begin(), std::make_unique<Episode>());
+        first->device = task.scheduled;
+        if (odds.priority.defined()) first->priority = LikeliestLevels(odds.priority);
+      }
     }
     size_t scored = 0;
     for (Random& random : randoms) {
@@ -291,25 +297,29 @@ class GdpPolicy : public Policy {
   std::shared_ptr<GdpNetwork> network_;
 };
 
+GdpFeatures FeaturesOf(const std::string& name) {
+  if (name == "recalled") return GdpFeatures::kRecalled;
+  return name == "scheduled" ? GdpFeatures::kScheduled : GdpFeatures::kExtended;
+}
+
 void CompleteGdp(const Params&, const Params& params, Method& method) {
-  const GdpOptions options{
-      .shape = {.sage_layers = params.Int("sage"),
-                .refinements = params.Int("refine"),
-                .placer = {.width = params.Int("hidden"),
-                           .heads = params.Int("heads"),
-                           .inner = params.Int("inner"),
-                           .layers = params.Int("layers"),
-                           .segment = params.Int("segment"),
-                           .gated = params.Bool("superposition")},
-                .levels = params.Int("priorities")},
-      .task = {.colocation = params.Text("colocation"),
-               .order = params.Text("order"),
-               .features = params.Text("features") == "recalled" ? GdpFeatures::kRecalled : GdpFeatures::kExtended,
-               .coupled = params.Bool("coupled"),
-               .moves = params.Real("near") > 0},
-      .symmetric = params.Bool("symmetric"),
-      .near = params.Real("near"),
-      .temperature = params.Real("temperature")};
+  const GdpOptions options{.shape = {.sage_layers = params.Int("sage"),
+                                     .refinements = params.Int("refine"),
+                                     .placer = {.width = params.Int("hidden"),
+                                                .heads = params.Int("heads"),
+                                                .inner = params.Int("inner"),
+                                                .layers = params.Int("layers"),
+                                                .segment = params.Int("segment"),
+                                                .gated = params.Bool("superposition")},
+                                     .levels = params.Int("priorities")},
+                           .task = {.colocation = params.Text("colocation"),
+                                    .order = params.Text("order"),
+                                    .features = FeaturesOf(params.Text("features")),
+                                    .coupled = params.Bool("coupled"),
+                                    .moves = params.Real("near") > 0},
+                           .symmetric = params.Bool("symmetric"),
+                           .near = params.Real("near"),
+                           .temperature = params.Real("temperature")};
   const SegmentShape& placer = options.shape.placer;
   if (placer.width % placer.heads != 0) {
     throw Error("gdp: hidden={} cannot be divided among heads={}; make it a multiple", placer.width, placer.heads);
@@ -339,10 +349,11 @@ void RegisterGdp(MethodCatalog& catalog) {
        .source = "Zhou et al. 2019",
        .parameters =
            {Choice(
-                "features", {"extended", "recalled"},
+                "features", {"extended", "recalled", "scheduled"},
                 "what it reads of each op beside its type: sizes, times, levels, degrees and which of several "
                 "branches it is in, which mean the same on every graph; or what is recalled of the paper, shapes and "
-                "the neighbours' numbers"),
+                "the neighbours' numbers; or, with what `extended` reads, where and when HEFT's list schedule runs "
+                "it: then that schedule's placement is the first that it tries in training"),
             Choice("order", {"topological", "depth_first", "shuffled"}, "in which attention reads the ops"),
             Choice("colocation", {"none", "paper", "code"},
                    "co-location rule by which ops become groups first; none: only the problem's own constraints"),

@@ -197,6 +197,15 @@ void AddTimes(const Problem& problem, const CoarseGraph& graph, const Grouping& 
   columns.Add("transfer", std::move(transfer));
 }
 
+void AddSchedule(const CoarseGraph& graph, const NodeSchedule& schedule, FeatureColumns& columns) {
+  for (size_t d = 0; d < graph.num_devices; ++d) {
+    std::vector<double> there;
+    for (const int32_t device : schedule.device) there.push_back(static_cast<size_t>(device) == d ? 1 : 0);
+    columns.Add(fmt::format("scheduled:{}", d), std::move(there));
+  }
+  columns.Add("scheduled_start", schedule.start);
+}
+
 }  // namespace
 
 Levels LevelsOf(const Problem& problem, const CoarseGraph& graph) {
@@ -258,7 +267,7 @@ std::vector<double> SidesOf(const Problem& problem, const CoarseGraph& graph) {
 }
 
 FeatureTable MakeGdpFeatures(const Problem& problem, const CoarseGraph& graph, GdpFeatures which,
-                             std::span<const int32_t> order, const Grouping& layers) {
+                             std::span<const int32_t> order, const Grouping& layers, const NodeSchedule& schedule) {
   FeatureColumns columns(graph.size());
   AddShapes(problem, graph, columns);
   if (which == GdpFeatures::kRecalled) {
@@ -266,6 +275,7 @@ FeatureTable MakeGdpFeatures(const Problem& problem, const CoarseGraph& graph, G
   } else {
     AddSizes(problem, graph, columns);
     AddTimes(problem, graph, layers, columns);
+    if (which == GdpFeatures::kScheduled) AddSchedule(graph, schedule, columns);
   }
   columns.Normalise();
   FeatureTable table = columns.Finish();
@@ -274,8 +284,9 @@ FeatureTable MakeGdpFeatures(const Problem& problem, const CoarseGraph& graph, G
 }
 
 size_t NumGdpFeatures(GdpFeatures which, size_t devices) {
-  return kShapeColumns +
-         (which == GdpFeatures::kRecalled ? kNeighbourColumns : kSizeColumns + kTimeColumns + 2 * devices);
+  if (which == GdpFeatures::kRecalled) return kShapeColumns + kNeighbourColumns;
+  const size_t extended = kShapeColumns + kSizeColumns + kTimeColumns + 2 * devices;
+  return which == GdpFeatures::kScheduled ? extended + devices + 1 : extended;
 }
 
 }  // namespace berth

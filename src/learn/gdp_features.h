@@ -7,6 +7,7 @@
 
 #include "learn/coarse_graph.h"
 #include "learn/feature_table.h"
+#include "learn/node_schedule.h"
 #include "placement/problem.h"
 
 namespace berth {
@@ -18,13 +19,15 @@ enum class GdpFeatures : uint8_t {
   // Ours, which mean the same on every graph: shape, bytes and FLOP in logarithms, degrees, times per device, levels,
   // sides, and the level, the side and the work of the layer that a node is in.
   kExtended,
+  // The same, and on which device and when a list scheduler would run it.
+  kScheduled,
 };
 
 // Columns that depend on nothing but the number of devices, shifted and scaled to mean 0 and deviation 1 over the
 // nodes. Rows are in the graph's own numbering; `order` is the one in which nodes are read, `layers` the grouping of
-// that name. O(size devices).
+// that name, `schedule` what kScheduled reads. O(size devices).
 FeatureTable MakeGdpFeatures(const Problem& problem, const CoarseGraph& graph, GdpFeatures which,
-                             std::span<const int32_t> order, const Grouping& layers);
+                             std::span<const int32_t> order, const Grouping& layers, const NodeSchedule& schedule = {});
 
 // How many columns these are.
 size_t NumGdpFeatures(GdpFeatures which, size_t devices);

@@ -49,7 +49,7 @@ std::vector<int32_t> OrderOf(const CoarseGraph& graph, const std::string& name) 
 }
 
 GdpInput MakeInput(const Problem& problem, const CoarseGraph& graph, std::span<const int32_t> order,
-                   const Grouping& layers, GdpFeatures which) {
+                   const Grouping& layers, GdpFeatures which, const NodeSchedule& schedule) {
   const Graph& ops = problem.graph();
   const auto nodes = static_cast<int64_t>(graph.size());
   std::vector<int64_t> type;
@@ -71,7 +71,7 @@ GdpInput MakeInput(const Problem& problem, const CoarseGraph& graph, std::span<c
     entries.emplace_back(from, to);
     entries.emplace_back(to, from);
   }
-  const FeatureTable table = MakeGdpFeatures(problem, graph, which, order, layers);
+  const FeatureTable table = MakeGdpFeatures(problem, graph, which, order, layers, schedule);
   const std::vector<int64_t> rows(order.begin(), order.end());
   return {.type = torch::tensor(type, torch::kInt64),
           .features = torch::tensor(table.value)
@@ -96,7 +96,12 @@ GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
   GroupingCatalog groupings("grouping");
   RegisterGroupings(groupings);
   const Grouping grouping = groupings.Make("layers", of, {});
-  input = MakeInput(of, coarse, order, grouping, options.features);
+  NodeSchedule schedule;
+  if (options.features == GdpFeatures::kScheduled) {
+    schedule = ScheduleNodes(of, coarse);
+    for (const int32_t node : order) scheduled.push_back(schedule.device[static_cast<size_t>(node)]);
+  }
+  input = MakeInput(of, coarse, order, grouping, options.features, schedule);
   if (options.moves) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   if (!options.coupled) return;
   layers = CouplingOf(grouping, coarse, order);

@@ -36,6 +36,7 @@ struct GdpTask : NodeTask {
   // group shares chooses: where they are alike, the group moves as a whole, and what is learned of it stays when its
   // ops are drawn by themselves.
   Coupling layers{}, colocated{};
+  std::vector<int64_t> scheduled{};          // the list schedule's devices, in this order; empty where it is not read
   std::unique_ptr<const MoveSpace> moves{};  // null where none was asked for
 };
 }  // namespace berth

@@ -6,13 +6,17 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "learn/device_mask.h"
 #include "learn/gdp_features.h"
 #include "learn/gdp_network.h"
+#include "learn/node_schedule.h"
 #include "learn/planners.h"
 #include "learn/testing.h"
+#include "moves/clusters.h"
+#include "moves/list_scheduler.h"
 #include "placement/testing.h"
 #include "placement/units.h"
 #include "sim/simulators.h"
@@ -76,7 +80,7 @@ TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
     const auto evaluator = Simulated(*problem);
     for (const char* const more :
          {"", ",superposition=true", ",refine=2", ",symmetric=false", ",mode=paper", ",order=depth_first",
-          ",order=shuffled", ",priorities=5", ",priorities=2,refine=1"}) {
+          ",order=shuffled", ",priorities=5", ",priorities=2,refine=1", ",features=scheduled"}) {
       const Method method = Gdp(fmt::format("{}{}", kSmall, more));
       const auto policy = method.make_policy(*problem, Random(3));
       const auto task = policy->Prepare(*problem);
@@ -189,6 +193,69 @@ TEST(Gdp, DrawsEveryPlacementOnceAndAnswersWithTheBest) {
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(drawn.size(), 64U);
   EXPECT_EQ(learner.Greedy(0, 1).cost, best * problem.seconds_per_unit());
+}
+
+// What the scheduler says of each op; of ops that must share a device, which are one node, the first start.
+TEST(NodeSchedule, SaysWhereAndWhenTheSchedulerRunsEachNode) {
+  Random random(31);
+  for (int round = 0; round < 20; ++round) {
+    const Problem free = testing::RandomProblem(random, {.ops = 25, .devices = 3, .forbidden = 0.2});
+    const Problem problem =
+        round % 2 == 0 ? free : free.With({.colocate = {{OpId{0}, OpId{7}}, {OpId{3}, OpId{9}, OpId{20}}}});
+    const CoarseGraph graph = MakeCoarseGraph(problem, "none");
+    const NodeSchedule nodes = ScheduleNodes(problem, graph);
+    // The same, schedule by schedule.
+    const Units units(problem);
+    ListScheduler scheduler(units, Urgency::kUpward);
+    std::vector<std::optional<Clusters>> clusters{std::nullopt};
+    if (round % 2 == 1) clusters = {std::nullopt, TieUnits(units, kTieRatios[0]), TieUnits(units, kTieRatios[1])};
+    double shortest = std::numeric_limits<double>::infinity();
+    std::vector<int32_t> device;
+    std::vector<double> start;
+    for (const std::optional<Clusters>& each : clusters) {
+      const PartialSchedule schedule = scheduler.Run({.contention = Contention::kPorts}, each ? &*each : nullptr);
+      if (schedule.makespan() >= shortest) continue;
+      shortest = schedule.makespan();
+      device.clear(), start.clear();
+      for (size_t node = 0; node < graph.size(); ++node) {
+        const auto ops = graph.grouping.ops_of(MakeId<GroupId>(node));
+        double first = std::numeric_limits<double>::infinity();
+        for (const OpId op : ops) {
+          EXPECT_EQ(schedule.device(op), schedule.device(ops.front()));
+          first = std::min(first, schedule.start(op) / shortest);
+        }
+        device.push_back(static_cast<int32_t>(Index(schedule.device(ops.front()))));
+        start.push_back(first);
+      }
+    }
+    EXPECT_EQ(nodes.device, device);
+    EXPECT_EQ(nodes.start, start);
+  }
+}
+
+TEST(Gdp, TriesTheListSchedulesPlacementFirst) {
+  Random random(32);
+  for (int round = 0; round < 5; ++round) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 20, .devices = 3, .forbidden = 0.2});
+    const auto simulated = Simulated(problem);
+    std::vector<std::vector<DeviceId>> asked;
+    const testing::FakeEvaluator evaluator(problem, [&](const PlanView& plan) {
+      asked.emplace_back(plan.device.begin(), plan.device.end());
+      return simulated->ScorePlan(plan, *simulated->NewWorkspace());
+    });
+    const auto first = [&](const char* parameters) {
+      asked.clear();
+      testing::OpenLearner learner(Gdp(fmt::format("{},{}", kSmall, parameters)), {evaluator}, Random(1), 2);
+      learner.Update(1'000'000, 1);
+      return asked.front();
+    };
+    std::vector<DeviceId> scheduled;
+    for (const int32_t device : ScheduleNodes(problem, MakeCoarseGraph(problem, "none")).device) {
+      scheduled.push_back(MakeId<DeviceId>(static_cast<size_t>(device)));
+    }
+    EXPECT_EQ(first("mode=best,features=scheduled"), scheduled);
+    EXPECT_NE(first("mode=best"), scheduled);
+  }
 }
 
 // The optimum of 64 placements of which the odds alone would not draw enough: made of the best ones so far, with a

@@ -203,4 +203,14 @@ void Clusters::SetSums() {
   }
 }
 
+std::optional<Clusters> TieUnits(const Units& units, double least_ratio) {
+  constexpr double kMostWork = 1.05;  // of a cluster, as a multiple of that share
+  double work = 0;
+  for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
+  const double share = work / static_cast<double>(units.problem().num_devices());
+  std::optional<Clusters> clusters(std::in_place, units, least_ratio, kMostWork * share);
+  if (clusters->size() == units.size()) clusters.reset();
+  return clusters;
+}
+
 }  // namespace berth

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,5 +55,13 @@ class Clusters {
   std::vector<double> time_;  // cluster x device
   std::vector<int64_t> bytes_;
 };
+
+// What ties units to a cluster that list scheduling tries: the least ratio of the time of transfers to the time of the
+// smaller one's work. A loose and a strict one, since neither is the better on all graphs
+// (docs/decisions/0009-list-scheduling.md).
+inline constexpr double kTieRatios[] = {0.5, 2};
+// Clusters so tied, none with much more than the share of the work that each device would have; none where every unit
+// is on its own. `units` outlive them.
+std::optional<Clusters> TieUnits(const Units& units, double least_ratio);
 
 }  // namespace berth

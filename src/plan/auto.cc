@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "moves/list_scheduler.h"
 #include "moves/structure.h"
 #include "placement/bound.h"
 #include "placement/bound_work.h"
 #include "placement/search.h"
 #include "plan/improvement.h"
-#include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 #include "plan/seeds.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "moves/list_scheduler.h"
 #include "placement/testing.h"
-#include "plan/list_scheduler.h"
 #include "plan/planners.h"
 #include "plan/testing.h"
 #include "sim/simulators.h"

@@ -1,25 +1,21 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/parameters.h"
 #include "moves/clusters.h"
+#include "moves/list_scheduler.h"
 #include "placement/partial_schedule.h"
 #include "placement/search.h"
 #include "plan/causes.h"
 #include "plan/favourites.h"
-#include "plan/list_scheduler.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 
 namespace berth {
 namespace {
 
-// What ties units to a cluster: the least ratio of the time of transfers to the time of the smaller one's work. A loose
-// and a strict one, since neither is the better on all graphs (docs/decisions/0009-list-scheduling.md).
-constexpr double kRatios[] = {0.5, 2};
-// No cluster has more than this share of the work that each device would have.
-constexpr double kMostWork = 1.05;
 constexpr size_t kMostJoinedOps = 500'000;  // beyond, joining them takes longer than scheduling
 
 enum class Grouped : uint8_t { kAuto, kAlways, kNever };
@@ -74,10 +70,10 @@ class ListPlanner : public NamedPlanner {
       // Plain scheduling is all there is.
     } else if (grouped_ == Grouped::kAlways ||
                (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
-      for (const double ratio : kRatios) {
+      for (const double ratio : kTieRatios) {
         if (search.Done()) break;
-        const Clusters clusters(units, ratio, kMostWork * WorkPerDevice(units));
-        if (clusters.size() < units.size()) EvaluateRuns(search, units, scheduler, &clusters);
+        const std::optional<Clusters> clusters = TieUnits(units, ratio);
+        if (clusters) EvaluateRuns(search, units, scheduler, &*clusters);
       }
     }
     PlanResult result = search.Finish(false, std::move(note));
@@ -104,12 +100,6 @@ class ListPlanner : public NamedPlanner {
       }
     }
     return HeaviestFavourites(units).child;
-  }
-
-  static double WorkPerDevice(const Units& units) {
-    double work = 0;
-    for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
-    return work / static_cast<double>(units.problem().num_devices());
   }
 
   void EvaluateRuns(Search& search, const Units& units, ListScheduler& scheduler, const Clusters* clusters) const {

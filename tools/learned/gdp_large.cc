@@ -102,8 +102,10 @@ void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string&) {
   const int64_t few = Evaluations(effort.tuned_updates);
   AddRules(large, 1, few);
   AddLearned(large, "hdp", "hdp", effort.seeds, few);
-  AddLearned(large, "gdp, from scratch", "gdp", effort.seeds, few);
-  large.rows.back().later = 2 * static_cast<int>(std::size(kForms)) * effort.seeds;
+  for (const Form& form : kForms) {
+    AddLearned(large, fmt::format("gdp, from scratch{}", form.suffix), form.planner, effort.seeds, few);
+    large.rows.back().later = 2 * effort.seeds;
+  }
   Measure(catalogs, "gdp-large", tables);
   WriteLarge(catalogs, std::span<const Table>(tables).first(effort.graphs), large, effort);
 }

@@ -19,11 +19,12 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of gdp on one graph.
 inline constexpr const char* kOne = "**gdp**";
 
-// The policy without and with gates made from the whole graph.
+// The policy without and with gates made from the whole graph, and one that reads a list schedule.
 struct Form {
   const char *suffix, *planner;
 };
-inline constexpr Form kForms[] = {{"", "gdp"}, {", superposition", "gdp(superposition=true)"}};
+inline constexpr Form kForms[] = {
+    {"", "gdp"}, {", superposition", "gdp(superposition=true)"}, {", list schedule", "gdp(features=scheduled)"}};
 
 struct Effort {
   size_t graphs;  // of kTwo or kEight

@@ -16,6 +16,11 @@
 namespace berth::learned {
 namespace {
 
+// Rows of a form on one graph: trained, untrained, and trained for as many updates as others are fine-tuned.
+std::string OneTitle(const Form& form) { return fmt::format("gdp{}", form.suffix); }
+std::string UntrainedTitle(const Form& form) { return fmt::format("gdp{}, untrained", form.suffix); }
+std::string ShortTitle(const Form& form) { return fmt::format("gdp{}, from scratch", form.suffix); }
+
 void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Effort& effort) {
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
@@ -44,13 +49,12 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   jobs.Run();
 
   std::vector<Line> lines = RuleLines(tables);
-  const Line human = lines[0], one = LineOf("**gdp, one**", tables, kOne, Found);
-  const auto add = [&](const std::string& title, const std::string& row) {
-    lines.push_back(LineOf(title, tables, row, Found));
-  };
-  lines.push_back(one);
-  lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
-  add("gdp, one, superposition", "gdp, superposition");
+  const auto likeliest_of = [](const Row& row) { return row.Likeliest(); };
+  const Line human = lines[0], one = LineOf("", tables, OneTitle(kForms[0]), Found);
+  for (const Form& form : kForms) {
+    lines.push_back(LineOf(fmt::format("**gdp, one{}**", form.suffix), tables, OneTitle(form), Found));
+    lines.push_back(LineOf("its policy's likeliest", tables, OneTitle(form), likeliest_of));
+  }
   for (size_t f = 0; f < std::size(kForms); ++f) {
     Line found{.title = fmt::format("**batch{}**", kForms[f].suffix), .evaluations = Evaluations(effort.updates)};
     Line likeliest{.title = "its policy's likeliest", .evaluations = found.evaluations};
@@ -70,11 +74,13 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
     lines.push_back(std::move(found));
     lines.push_back(std::move(likeliest));
   }
-  lines.push_back(LineOf("an untrained policy's likeliest", tables, "gdp, untrained",
-                         [](const Row& row) { return row.Likeliest(); }));
-  lines.back().evaluations = kAnswer;
-  const std::string from_scratch = fmt::format("from scratch, {} updates", effort.tuned_updates);
-  add(from_scratch, "from scratch");
+  for (const Form& form : kForms) {
+    lines.push_back(LineOf(fmt::format("an untrained policy's likeliest{}", form.suffix), tables, UntrainedTitle(form),
+                           likeliest_of));
+    lines.back().evaluations = kAnswer;
+    lines.push_back(LineOf(fmt::format("from scratch{}, {} updates", form.suffix, effort.tuned_updates), tables,
+                           ShortTitle(form), Found));
+  }
   struct Cost {
     double before, tuned;
   };
@@ -129,16 +135,16 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
   std::vector<Table> tables = MakeTwo(catalogs, quick, effort);
   const int64_t evaluations = Evaluations(effort.updates);
   for (Table& table : tables) {
-    const auto add = [&](const char* title, const std::string& planner, int64_t asks, int later = 0) {
+    const auto add = [&](const std::string& title, const std::string& planner, int64_t asks, int later = 0) {
       table.Add({.title = title, .planner = planner, .seeds = effort.seeds, .evaluations = asks, .later = later});
     };
-    add("gdp, untrained", Untrained("gdp"), evaluations);
     // Each graph is in a batch of all, and in all but one of those that leave one out.
     const int later = static_cast<int>(effort.graphs) * effort.seeds;
-    add(kOne, kForms[0].planner, evaluations, later);
-    add("gdp, superposition", kForms[1].planner, evaluations, later);
-    add("from scratch", "gdp", Evaluations(effort.tuned_updates),
-        2 * static_cast<int>(std::size(kForms)) * effort.seeds);
+    for (const Form& form : kForms) {
+      add(UntrainedTitle(form), Untrained(form.planner), evaluations);
+      add(OneTitle(form), form.planner, evaluations, later);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), 2 * effort.seeds);
+    }
   }
   Measure(catalogs, "gdp-transfer", tables);
   fmt::print(

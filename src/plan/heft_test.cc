@@ -1,10 +1,9 @@
-#include "plan/list_scheduler.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <tuple>
 
+#include "moves/list_scheduler.h"
 #include "moves/rank.h"
 #include "placement/testing.h"
 #include "plan/favourites.h"

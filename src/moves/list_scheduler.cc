@@ -1,4 +1,4 @@
-#include "plan/list_scheduler.h"
+#include "moves/list_scheduler.h"
 
 #include <algorithm>
 #include <queue>
