@@ -97,7 +97,8 @@ void PrintTables(const std::vector<Row>& rows) {
       "Then what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these "
       "models. When profiled: what the whole model took, without counters, while the profile was made. Later: what it "
       "took in turns with the plans of the tables below, up to half an hour after the profile. Where these three "
-      "differ by more than a few percent, the speed of the machine has changed meanwhile.\n\n"
+      "differ by more than a few percent, the speed of the machine has changed meanwhile, or one compilation is slower "
+      "than another: the later one is of one compilation.\n\n"
       "| model | from the profile | measured | off | from the device file | off | when profiled | off | later | off | "
       "other programs had the core |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   std::vector<double> profile_off, devices_off, then_off, later_off;
