@@ -164,7 +164,8 @@ class GdpPolicy : public Policy {
         Draw(odds, coupling, temperature, random, *episode);
         if (i + 1 < kMostDraws && seen(episode->device, episode->priority)) episode->device.clear();
       }
-      if (options_.symmetric) NameLikeliest(task.class_of, ValuesOf(odds.device), episode->device);
+      // By the schedule where one is read: its devices' names are among the features, and mean the same on every graph.
+      if (options_.symmetric) NameLikeliest(task.class_of, ValuesOf(task.names(odds.device)), episode->device);
       Remember(odds, *episode);
       if (memory != nullptr) own.insert(memory->Key(episode->device, episode->priority));
       episodes.push_back(std::move(episode));
@@ -353,7 +354,7 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "what it reads of each op beside its type: sizes, times, levels, degrees and which of several "
                 "branches it is in, which mean the same on every graph; or what is recalled of the paper, shapes and "
                 "the neighbours' numbers; or, with what `extended` reads, where and when HEFT's list schedule runs "
-                "it: then that schedule's placement is the first that it tries in training"),
+                "it: then that schedule's placement is the first that it tries in training, where it has a memory"),
             Choice("order", {"topological", "depth_first", "shuffled"}, "in which attention reads the ops"),
             Choice("colocation", {"none", "paper", "code"},
                    "co-location rule by which ops become groups first; none: only the problem's own constraints"),

@@ -39,7 +39,7 @@ struct HsdagTask : Task {
 struct Step {
   at::Tensor features;
   Random dropout{0};
-  std::vector<Clusters> parsed{};
+  std::vector<ParsedClusters> parsed{};
   std::vector<int32_t> group_of_node{};
   std::vector<int64_t> device{};  // by group
 };

@@ -10,7 +10,8 @@ namespace {
 at::Tensor Indices(const std::vector<int64_t>& values) { return torch::tensor(values, torch::kInt64); }
 
 // The edges between clusters, without loops.
-std::vector<std::pair<int32_t, int32_t>> Between(const LevelGraph& graph, const Clusters& clusters, bool directed) {
+std::vector<std::pair<int32_t, int32_t>> Between(const LevelGraph& graph, const ParsedClusters& clusters,
+                                                 bool directed) {
   std::set<std::pair<int32_t, int32_t>> edges;
   for (const auto& [u, v] : graph.edges) {
     const int32_t a = clusters.of[static_cast<size_t>(u)], b = clusters.of[static_cast<size_t>(v)];
@@ -163,7 +164,7 @@ at::Tensor HsdagNetwork::Score(const at::Tensor& product, Random* dropout) const
 }
 
 HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& features, Random* dropout,
-                                  const std::vector<Clusters>* parsed) const {
+                                  const std::vector<ParsedClusters>* parsed) const {
   HsdagOutput out;
   at::Tensor h = features;
   for (const auto& [affine, norm] : {std::pair(&input1_, &input_norm1_), std::pair(&input2_, &input_norm2_)}) {
@@ -182,7 +183,7 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
     const at::Tensor z = Encode(gnn1_, gnn1_norm_, *level_graph, h, dropout);
     const at::Tensor score =
         Score(z.index_select(0, level_graph->scored_from) * z.index_select(0, level_graph->scored_to), dropout);
-    Clusters clusters;
+    ParsedClusters clusters;
     if (parsed != nullptr) {
       clusters = (*parsed)[static_cast<size_t>(level)];
     } else {

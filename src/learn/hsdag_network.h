@@ -51,7 +51,7 @@ struct HsdagOutput {
   at::Tensor embedding;                  // groups x features: what the state is updated with
   at::Tensor logits;                     // groups x devices
   std::vector<int32_t> group_of_node{};  // through all levels
-  std::vector<Clusters> parsed{};        // by level
+  std::vector<ParsedClusters> parsed{};  // by level
   std::vector<std::shared_ptr<const void>> kept{};
 };
 
@@ -61,7 +61,7 @@ class HsdagNetwork : public torch::nn::Module {
 
   // `dropout` null: none. `parsed`: the clusters to use, instead of those that the scores give.
   HsdagOutput Forward(const LevelGraph& graph, const at::Tensor& features, Random* dropout,
-                      const std::vector<Clusters>* parsed) const;
+                      const std::vector<ParsedClusters>* parsed) const;
 
   const HsdagShape& shape() const { return shape_; }
 

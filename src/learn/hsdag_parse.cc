@@ -18,8 +18,8 @@ std::vector<size_t> DominantEdges(int32_t nodes, std::span<const ScoredEdge> edg
   return best;
 }
 
-Clusters Numbered(std::vector<int32_t> label) {
-  Clusters clusters;
+ParsedClusters Numbered(std::vector<int32_t> label) {
+  ParsedClusters clusters;
   std::vector<int32_t> number(label.size() * 2, -1);
   for (const int32_t each : label) {
     int32_t& id = number[static_cast<size_t>(each)];
@@ -31,7 +31,7 @@ Clusters Numbered(std::vector<int32_t> label) {
 
 }  // namespace
 
-Clusters ParseInSequence(int32_t nodes, std::span<const ScoredEdge> edges) {
+ParsedClusters ParseInSequence(int32_t nodes, std::span<const ScoredEdge> edges) {
   std::vector<size_t> remaining;
   for (const size_t e : DominantEdges(nodes, edges)) {
     if (e != kNone) remaining.push_back(e);
@@ -66,7 +66,7 @@ Clusters ParseInSequence(int32_t nodes, std::span<const ScoredEdge> edges) {
   return Numbered(std::move(label));
 }
 
-Clusters ParseByUnion(int32_t nodes, std::span<const ScoredEdge> edges) {
+ParsedClusters ParseByUnion(int32_t nodes, std::span<const ScoredEdge> edges) {
   std::vector<int32_t> root(static_cast<size_t>(nodes));
   std::iota(root.begin(), root.end(), 0);
   const auto find = [&](int32_t x) {

@@ -13,7 +13,7 @@ struct ScoredEdge {
   float score;
 };
 
-struct Clusters {
+struct ParsedClusters {
   std::vector<int32_t> of;  // by node: its cluster, numbered by the smallest node
   int32_t count = 0;
 };
@@ -22,10 +22,10 @@ struct Clusters {
 // seeds a cluster, which takes in all nodes whose dominant edge points into it until none does. `edges` holds both
 // directions of every edge, ordered by (from, to), without loops. Where the two directions differ in score, a node that
 // is in a cluster may be taken into a later one. O(V E).
-Clusters ParseInSequence(int32_t nodes, std::span<const ScoredEdge> edges);
+ParsedClusters ParseInSequence(int32_t nodes, std::span<const ScoredEdge> edges);
 
 // The same for equal scores in both directions: the connected parts of the dominant edges, one step of Boruvka's
 // algorithm. O(E alpha).
-Clusters ParseByUnion(int32_t nodes, std::span<const ScoredEdge> edges);
+ParsedClusters ParseByUnion(int32_t nodes, std::span<const ScoredEdge> edges);
 
 }  // namespace berth

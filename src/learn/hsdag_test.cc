@@ -67,7 +67,7 @@ TEST(HsdagParse, BothFormsAgreeWhenScoresAreSymmetric) {
   for (int trial = 0; trial < 200; ++trial) {
     const auto nodes = static_cast<int32_t>(1 + random.Below(30));
     const auto edges = RandomEdges(random, nodes, true);
-    const Clusters a = ParseInSequence(nodes, edges), b = ParseByUnion(nodes, edges);
+    const ParsedClusters a = ParseInSequence(nodes, edges), b = ParseByUnion(nodes, edges);
     EXPECT_EQ(a.of, b.of);
     EXPECT_EQ(a.count, b.count);
   }
@@ -77,7 +77,7 @@ TEST(HsdagParse, EveryClusterOfANodeWithEdgesHasTwoNodesAtLeast) {
   Random random(2);
   for (int trial = 0; trial < 50; ++trial) {
     const auto edges = RandomEdges(random, 20, true);
-    const Clusters clusters = ParseByUnion(20, edges);
+    const ParsedClusters clusters = ParseByUnion(20, edges);
     for (const ScoredEdge& edge : edges) {
       EXPECT_GE(std::ranges::count(clusters.of, clusters.of[static_cast<size_t>(edge.from)]), 2);
     }
@@ -88,7 +88,7 @@ TEST(HsdagParse, AnAsymmetricScoreTakesANodeIntoALaterCluster) {
   // 0 <-> 1 joins first; the dominant edge of 1 points to 2 and, processed later, takes 1 along with 2.
   const std::vector<ScoredEdge> edges{{0, 1, 0.9F}, {1, 0, 0.1F}, {1, 2, 0.5F},
                                       {2, 1, 0.2F}, {2, 3, 0.3F}, {3, 2, 0.4F}};
-  const Clusters clusters = ParseInSequence(4, edges);
+  const ParsedClusters clusters = ParseInSequence(4, edges);
   EXPECT_EQ(clusters.of[1], clusters.of[2]);
   EXPECT_NE(clusters.of[0], clusters.of[1]);
   EXPECT_EQ(ParseByUnion(4, edges).count, 1);

@@ -10,13 +10,14 @@
 namespace berth {
 
 struct NodeSchedule {
-  std::vector<int32_t> device;  // by node, one that can run it where there is one
+  std::vector<int32_t> device;  // by node, that of its first op; the fastest that can run it where that cannot
   std::vector<double> start;    // by node, of the first of its ops to start, as a share of the schedule's length
 };
 
 // The shortest of the schedules that HEFT makes (Topcuoglu, Hariri and Wu 2002, section 4; list_scheduler.h), with ops
-// on their own and in clusters, where transfers queue at both ends. Nothing is evaluated. Throws Error where no
-// placement keeps the problem's constraints.
+// on their own and, where some must share a device, in clusters. Transfers queue at both ends; memory limits and the
+// host of inputs are not minded, and nothing is evaluated. Throws Error where no placement keeps the problem's
+// constraints.
 NodeSchedule ScheduleNodes(const Problem& problem, const CoarseGraph& graph);
 
 }  // namespace berth
