@@ -16,8 +16,6 @@ namespace berth {
 namespace {
 
 constexpr double kLeastProfiled = 0.5;  // seconds that each device runs for with counters
-// How often a model is compiled for each device: compiled again, it is up to a few percent faster or slower.
-constexpr size_t kCompilations = 3;
 
 double Spread(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
@@ -77,7 +75,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
     if (alone < kCannotRun) round += 2 * problem.ToSeconds(alone).value;
   }
   runs = RoundsFor(runs, round / static_cast<double>(2 * devices.size()), kLeastProfiled);
-  const size_t times = std::min(kCompilations, runs), rounds = (runs + times - 1) / times;
+  const size_t times = std::min(kProfileCompilations, runs), rounds = (runs + times - 1) / times;
   profiles.table.runs = static_cast<int64_t>(times * rounds);
   const double limit = LimitFor(static_cast<double>(rounds) * round);
   for (size_t time = 0; time < times; ++time) {

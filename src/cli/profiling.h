@@ -9,6 +9,9 @@
 
 namespace berth {
 
+// How often a model is compiled for each device: compiled again, it is up to a few percent faster or slower.
+inline constexpr size_t kProfileCompilations = 3;
+
 struct DeviceProfiles {
   OpTimeTable table;
   std::vector<OpMeasurement> measurements;  // by device

@@ -56,4 +56,10 @@ void NameLikeliest(std::span<const DeviceId> class_of, std::span<const float> lo
   for (int64_t& each : device) each = static_cast<int64_t>(name[static_cast<size_t>(each)]);
 }
 
+std::vector<float> NamesOf(std::span<const int64_t> device, size_t devices) {
+  std::vector<float> there(device.size() * devices, 0);
+  for (size_t i = 0; i < device.size(); ++i) there[i * devices + static_cast<size_t>(device[i])] = 1;
+  return there;
+}
+
 }  // namespace berth

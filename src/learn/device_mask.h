@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "learn/coarse_graph.h"
 #include "learn/libtorch.h"
@@ -19,5 +20,7 @@ at::Tensor DeviceMask(const CoarseGraph& graph, std::span<const int32_t> order);
 // devices^3).
 void NameLikeliest(std::span<const DeviceId> class_of, std::span<const float> log_probability,
                    std::span<int64_t> device);
+// What NameLikeliest takes in place of odds to name devices as in a placement: nodes x devices, 1 where the node is.
+std::vector<float> NamesOf(std::span<const int64_t> device, size_t devices);
 
 }  // namespace berth

@@ -147,6 +147,9 @@ class GdpPolicy : public Policy {
         if (odds.priority.defined()) first->priority = LikeliestLevels(odds.priority);
       }
     }
+    // By the schedule where one is read: its devices' names are among the features, and mean the same on every graph.
+    const std::vector<float> as_scheduled = NamesOf(task.scheduled, static_cast<size_t>(devices()));
+    const std::span<const float> names = as_scheduled.empty() ? ValuesOf(odds.device) : as_scheduled;
     size_t scored = 0;
     for (Random& random : randoms) {
       auto episode = std::make_unique<Episode>();
@@ -164,8 +167,7 @@ class GdpPolicy : public Policy {
         Draw(odds, coupling, temperature, random, *episode);
         if (i + 1 < kMostDraws && seen(episode->device, episode->priority)) episode->device.clear();
       }
-      // By the schedule where one is read: its devices' names are among the features, and mean the same on every graph.
-      if (options_.symmetric) NameLikeliest(task.class_of, ValuesOf(task.names(odds.device)), episode->device);
+      if (options_.symmetric) NameLikeliest(task.class_of, names, episode->device);
       Remember(odds, *episode);
       if (memory != nullptr) own.insert(memory->Key(episode->device, episode->priority));
       episodes.push_back(std::move(episode));

@@ -96,16 +96,12 @@ GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
   GroupingCatalog groupings("grouping");
   RegisterGroupings(groupings);
   const Grouping grouping = groupings.Make("layers", of, {});
-  NodeSchedule listed;
+  NodeSchedule schedule;
   if (options.features == GdpFeatures::kScheduled) {
-    listed = ScheduleNodes(of, coarse);
-    for (const int32_t node : order) scheduled.push_back(listed.device[static_cast<size_t>(node)]);
-    schedule = torch::one_hot(torch::tensor(scheduled, torch::kInt64), static_cast<int64_t>(of.num_devices()))
-                   .to(torch::kFloat32)
-                   .sub(1)
-                   .contiguous();
+    schedule = ScheduleNodes(of, coarse);
+    for (const int32_t node : order) scheduled.push_back(schedule.device[static_cast<size_t>(node)]);
   }
-  input = MakeInput(of, coarse, order, grouping, options.features, listed);
+  input = MakeInput(of, coarse, order, grouping, options.features, schedule);
   if (options.moves) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   if (!options.coupled) return;
   layers = CouplingOf(grouping, coarse, order);

@@ -38,9 +38,5 @@ struct GdpTask : NodeTask {
   Coupling layers{}, colocated{};
   std::vector<int64_t> scheduled{};          // the list schedule's devices, in this order; empty where it is not read
   std::unique_ptr<const MoveSpace> moves{};  // null where none was asked for
-  // By which devices that may be swapped are named, nodes x devices: the schedule, 0 where it has the node and -1
-  // elsewhere; where none is read, the odds.
-  const at::Tensor& names(const at::Tensor& odds) const { return schedule.defined() ? schedule : odds; }
-  at::Tensor schedule{};
 };
 }  // namespace berth

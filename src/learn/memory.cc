@@ -68,10 +68,7 @@ void Memory::Keep(std::vector<Kept>& best, int64_t most, const Kept& added) cons
   if (std::ssize(best) > most) best.pop_back();
   const size_t devices = class_of_.size();
   if (devices == 0) return;
-  std::vector<float> like_best(best[0].device.size() * devices, 0);
-  for (size_t i = 0; i < best[0].device.size(); ++i) {
-    like_best[i * devices + static_cast<size_t>(best[0].device[i])] = 1;
-  }
+  const std::vector<float> like_best = NamesOf(best[0].device, devices);
   // Where the best one is the same as before, the others have their names.
   const std::span<Kept> named = place == 0 ? std::span(best).subspan(1) : std::span(best).subspan(place, 1);
   for (Kept& kept : named) NameLikeliest(class_of_, like_best, kept.device);

@@ -15,13 +15,11 @@
 namespace berth::measured {
 namespace {
 
-// How often a model is compiled to measure it on one device, as often as for its profile.
-constexpr int kCompilations = 3;
-
+// Compiled as often as for its profile.
 Measurement RunAlone(const Problem& problem, const std::string& model, DeviceId on, size_t runs) {
   OpenVino runtime(problem, ModelFile(model));
   Measurement all;
-  for (int time = 0; time < kCompilations && all.error.empty(); ++time) {
+  for (size_t time = 0; time < kProfileCompilations && all.error.empty(); ++time) {
     const Measurement one = runtime.Run({{.how = "alone", .on = on}}, {.rounds = runs, .limit = 1800}).front();
     all.error = one.error;
     all.seconds.insert(all.seconds.end(), one.seconds.begin(), one.seconds.end());
