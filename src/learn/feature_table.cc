@@ -1,5 +1,6 @@
 #include "learn/feature_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -37,7 +38,8 @@ void FeatureColumns::Normalise() {
     double mean = 0, squares = 0;
     for (const double x : column) mean += x / static_cast<double>(nodes_);
     for (const double x : column) squares += (x - mean) * (x - mean) / static_cast<double>(nodes_);
-    const double scale = squares > 1e-24 ? 1 / std::sqrt(squares) : 1;
+    // What is constant is 0, not what rounding has left of it, which grows with the mean.
+    const double scale = squares > 1e-20 * std::max(mean * mean, 1e-4) ? 1 / std::sqrt(squares) : 0;
     for (double& x : column) x = (x - mean) * scale;
   }
 }

@@ -139,7 +139,7 @@ class GdpPolicy : public Policy {
     // Where nothing is known yet, half of the batch, at most, are the policy's answers, each once, after the list
     // schedule's placement where it reads that.
     std::vector<std::unique_ptr<Episode>> answers;
-    if (memory != nullptr && memory->best().empty() && options.round == 0) {
+    if (memory != nullptr && memory->empty() && options.round == 0) {
       answers = Answers(task, odds, randoms.size() / 2);
       if (!task.scheduled.empty()) {
         auto& first = *answers.emplace(answers.begin(), std::make_unique<Episode>());

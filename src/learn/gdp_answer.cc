@@ -80,6 +80,7 @@ std::vector<int64_t> GroupOdds::Balanced() const {
   for (size_t group = 0; group < num_groups(); ++group) {
     const std::span<const double> of_group = std::span(odds_).subspan(group * devices_, devices_);
     const double most = std::ranges::max(of_group);
+    if (!std::isfinite(most)) continue;  // a number of the coupling that no node has
     double least = most;
     for (const double each : of_group) {
       if (std::isfinite(each)) least = std::min(least, each);

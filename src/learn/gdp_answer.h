@@ -14,8 +14,8 @@ namespace berth {
 class GroupOdds {
  public:
   // `log_odds`: nodes x devices, in the task's order; it outlives this, as do the others. Without a coupling each node
-  // is a group. A node that cannot run on its group's device is on its own likeliest one, and counts with that.
-  // O(nodes x devices).
+  // is a group; numbers that no node has are none. A node that cannot run on its group's device is on its own likeliest
+  // one, and counts with that. O(nodes x devices).
   GroupOdds(const GdpTask& task, std::span<const float> log_odds, std::span<const size_t> coupling);
 
   // The likeliest device of each group, by node; where a node cannot run there, its own likeliest.

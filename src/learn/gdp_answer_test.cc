@@ -65,6 +65,24 @@ TEST(GdpAnswer, KeepsTheOrderOfItsOddsWhereItKeepsTwoDevicesBusy) {
   }
 }
 
+// Where groups hold ops that are first in no node, as where a grouping lies within larger units.
+TEST(GdpAnswer, TakesNoNoticeOfNumbersWithoutNodes) {
+  const Problem problem = testing::Chain(30, 3);
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  std::vector<float> odds;
+  Coupling dense, gaps;
+  for (size_t i = 0; i < task.order.size(); ++i) {
+    const auto later = static_cast<float>(i);
+    odds.insert(odds.end(), {0, -5 - 0.01F * later, -6 - 0.02F * later});  // sure of the first device
+    dense.push_back(i / 3);
+    gaps.push_back(2 * (i / 3) + 1);
+  }
+  const GroupOdds as_dense(task, odds, dense), with_gaps(task, odds, gaps);
+  EXPECT_EQ(with_gaps.Likeliest(), as_dense.Likeliest());
+  EXPECT_EQ(with_gaps.Balanced(), as_dense.Balanced());
+  EXPECT_LT(Busiest(task, with_gaps.Balanced()), Busiest(task, with_gaps.Likeliest()));
+}
+
 TEST(GdpAnswer, NeverMakesADeviceBusierThanTheLikeliestPlacementDoes) {
   Random random(2);
   for (int round = 0; round < 60; ++round) {

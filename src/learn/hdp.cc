@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/parameters.h"
 #include "learn/hdp_features.h"
 #include "learn/hdp_network.h"
@@ -123,6 +126,7 @@ class HdpPolicy : public Policy {
     const HdpTask task(problem, options_);
     options_.shape.features = task.ops.size(1);
     options_.shape.placer.features = PlacerColumns(task);
+    types_ = task.input.types;
     options_.shape.placer.devices = static_cast<int64_t>(problem.num_devices());
     network_ = register_module("network", std::make_shared<HdpNetwork>(options_.shape, random));
   }
@@ -137,6 +141,12 @@ class HdpPolicy : public Policy {
           "with features=extended where op types differ",
           Counted(shape.placer.devices, "device"), shape.placer.features, problem.graph().name(), problem.num_devices(),
           PlacerColumns(*task));
+    }
+    if (task->input.types != types_) {
+      throw Error(
+          "hdp: with features={} its policy reads op types by their number, and those of graph {} are others, or come in "
+          "another order: train one with features=extended",
+          NameOf(options_.features), problem.graph().name());
     }
     return task;
   }
@@ -221,14 +231,16 @@ class HdpPolicy : public Policy {
   std::string shape() const override {
     const HdpShape& shape = options_.shape;
     const RnnShape& placer = shape.placer;
+    Hasher types;
+    for (const std::string& name : types_) types.Add(name);
     return fmt::format(
         "hdp with {} and {} features, {} devices, {} groups, hidden={}, grouper_hidden={}, nodes={}, tanh_constant={}, "
-        "temperature={}, features={}{}{}{}{}{}",
+        "temperature={}, features={}{}{}{}{}{}{}",
         shape.features, placer.features, placer.devices, shape.groups, placer.hidden, shape.grouper_hidden,
         options_.nodes, placer.tanh_constant, placer.temperature, NameOf(options_.features),
-        options_.ordered ? ", ordered" : "", placer.bidirectional ? ", bidirectional" : "",
-        placer.aligned ? ", aligned" : "", placer.embedded ? ", embedded" : "",
-        options_.symmetric ? ", symmetric" : "");
+        types_.empty() ? "" : fmt::format(" ({})", types.Text().substr(0, 8)), options_.ordered ? ", ordered" : "",
+        placer.bidirectional ? ", bidirectional" : "", placer.aligned ? ", aligned" : "",
+        placer.embedded ? ", embedded" : "", options_.symmetric ? ", symmetric" : "");
   }
 
  private:
@@ -328,6 +340,7 @@ class HdpPolicy : public Policy {
   }
 
   HdpOptions options_;
+  std::vector<std::string> types_;  // HdpInput::types of the graphs that it reads
   std::shared_ptr<HdpNetwork> network_;
 };
 

@@ -31,14 +31,17 @@ OpId LastOp(const CoarseGraph& graph, int32_t node) {
 
 // As the code numbers them: types in the order in which they occur.
 std::vector<size_t> TypesOf(const Problem& problem, const CoarseGraph& graph, std::span<const int32_t> order,
-                            size_t& count) {
+                            std::vector<std::string>& names) {
   const Graph& ops = problem.graph();
   std::vector<int64_t> number(ops.op_types().size(), -1);
   std::vector<size_t> types;
-  count = 0;
   for (const int32_t node : order) {
-    int64_t& own = number[ops.op_type_index(LastOp(graph, node))];
-    if (own < 0) own = static_cast<int64_t>(count++);
+    const OpId op = LastOp(graph, node);
+    int64_t& own = number[ops.op_type_index(op)];
+    if (own < 0) {
+      own = std::ssize(names);
+      names.emplace_back(ops.op_type(op));
+    }
     types.push_back(static_cast<size_t>(own));
   }
   return types;
@@ -46,8 +49,8 @@ std::vector<size_t> TypesOf(const Problem& problem, const CoarseGraph& graph, st
 
 void ReadAsTheCode(const Problem& problem, const CoarseGraph& graph, bool slip, HdpInput& input) {
   const size_t nodes = input.order.size();
-  size_t num_types = 0;
-  const std::vector<size_t> types = TypesOf(problem, graph, input.order, num_types);
+  const std::vector<size_t> types = TypesOf(problem, graph, input.order, input.types);
+  const size_t num_types = input.types.size();
   std::vector<std::vector<std::pair<int32_t, int32_t>>> neighbours(nodes);  // position, 1 for a child, -1 for a parent
   for (const auto& [from, to] : input.edges) {
     neighbours[static_cast<size_t>(from)].emplace_back(to, 1);

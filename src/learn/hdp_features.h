@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct HdpInput {
   size_t averaged = 0;  // of these columns, the first so many by their mean over the group, the others by their sum
   bool scaled = false;  // as in the code: a group's row, edges included, is divided by one more than its largest number
   std::vector<std::pair<int32_t, int32_t>> edges;  // between positions in the order
+  std::vector<std::string> types;                  // as in the code: of which op type each number and column is
 };
 HdpInput MakeHdpInput(const Problem& problem, const CoarseGraph& graph, HdpFeatures which);
 

@@ -249,6 +249,33 @@ TEST(Hdp, ServesOtherGraphsWhereColumnsMeanTheSame) {
   EXPECT_THROW(testing::OpenLearner(Hdp(kSmallHdp), {*on_small, *on_other}, Random(1), 1), Error);
 }
 
+// As many op types, which are others, or come in another order.
+TEST(Hdp, RefusesOtherOpTypesWhereItReadsThemByNumber) {
+  const auto chain = [](const std::vector<const char*>& types) {
+    GraphBuilder builder("types");
+    for (size_t i = 0; i < types.size(); ++i) {
+      builder.AddOp("", types[i], {.flops = 1});
+      if (i > 0) builder.Consume(builder.AddTensor(i - 1, 4), i);
+    }
+    return testing::UnitProblem(builder.Build(), 2);
+  };
+  const Problem conv = chain({"Conv", "Relu", "Conv", "Relu"}), longer = chain({"Conv", "Relu", "Relu"}),
+                other = chain({"MatMul", "Relu", "Relu"}), swapped = chain({"Relu", "Conv", "Conv"});
+  const std::string small = kSmallHdp;
+  const auto code = Hdp(small + ",features=code").make_policy(conv, Random(1));
+  EXPECT_NO_THROW(code->Prepare(longer));
+  for (const Problem* problem : {&other, &swapped}) {
+    try {
+      code->Prepare(*problem);
+      ADD_FAILURE() << "it took the graph";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("reads op types by their number"));
+    }
+    EXPECT_NE(Hdp(small + ",features=code").make_policy(*problem, Random(1))->shape(), code->shape());
+  }
+  EXPECT_NO_THROW(Hdp(small).make_policy(conv, Random(1))->Prepare(other));
+}
+
 TEST(Hdp, RefusesACheckpointOfAnotherPolicy) {
   const Problem problem = testing::Chain(4, 2);
   const auto evaluator = ParallelFor(problem);

@@ -54,6 +54,8 @@ class Memory {
   // The hash that Has looks for, by which an update's own placements are told apart, too.
   uint64_t Key(std::span<const int64_t> device, std::span<const int64_t> priority = {}) const;
 
+  // Nothing was added, as far as it is told to remember anything.
+  bool empty() const { return drawn_.empty() && of_all_rounds_.empty(); }
   // The best first, of equals the first drawn; devices that may be swapped have the names by which each is most like
   // the best one.
   std::span<const Kept> best() const { return best_; }

@@ -28,6 +28,21 @@ std::vector<std::vector<int64_t>> Best(const Memory& memory) {
   return best;
 }
 
+TEST(Memory, IsEmptyUntilSomethingWasDrawnWhateverItKeeps) {
+  for (const MemoryOptions& options :
+       {MemoryOptions{.kept = 2}, MemoryOptions{.distinct = true}, MemoryOptions{.parents = 3}}) {
+    Memory memory(options, 3, {});
+    EXPECT_TRUE(memory.empty());
+    memory.Add(Drawn(5, {0, 1, 2}));
+    EXPECT_FALSE(memory.empty());
+    memory.BeginRound(false);
+    EXPECT_FALSE(memory.empty());
+    Memory loaded(options, 3, {});
+    loaded.Load(memory.Save(), "file", 3);
+    EXPECT_FALSE(loaded.empty());
+  }
+}
+
 TEST(Memory, KeepsTheBestPlacementsAndEachOnce) {
   Memory memory({.kept = 2, .distinct = true}, 3, {});
   memory.Add(Drawn(5, {0, 1, 2}));

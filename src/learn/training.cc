@@ -323,7 +323,8 @@ class Run {
       ended = over();
       const bool due = ended || point.update % request_.checkpoint_every == 0;
       if (due && left() >= own) point.greedy_cost = learner_.GreedyCost(threads_);
-      ended = ended || over();
+      // What is not due has asked nobody since; and where the clock ends it now, `last` is due.
+      if (due) ended = ended || over();
       curve_.push_back(point);
       if (folder_) folder_->Append(point);
       // `best` first: should the process end between the two, the run goes on from the older `last` and comes here
@@ -407,8 +408,8 @@ void CheckRanks(const TrainingRequest& request, const Learner& learner, const st
   for (const TrainingCase& each : request.cases) {
     if (!each.evaluator.facts().exclusive || ranks.beside() == 1) continue;
     throw Error(
-        "the evaluator {} measures on this machine, and {} ranks were started on it: start one on each, like mpirun "
-        "--map-by ppr:1:node",
+        "the evaluator {} gives one score at a time, and {} ranks were started on this machine: start one on each, like "
+        "mpirun --map-by ppr:1:node",
         each.evaluator.name(), ranks.beside());
   }
   // Ranks read their files by themselves, each on its own machine.

@@ -17,8 +17,10 @@ struct UpdateConditions {
   std::optional<Bytes> left = {};  // that may still be taken; none: nobody knows
 };
 
-// About how much memory an update on this task holds while it learns, by an estimate (Policy::recalled_numbers).
-Bytes UpdateMemory(const Method& method, const Policy& policy, const Task& task, const UpdateConditions& conditions);
+// About how much memory an update on these tasks holds while it learns, by an estimate (Policy::recalled_numbers): of
+// the largest of them, where it learns from plays on several at once.
+Bytes UpdateMemory(const Method& method, const Policy& policy, std::span<const Task* const> tasks,
+                   const UpdateConditions& conditions);
 
 // Why an update on these tasks would hold more memory than is left, by that estimate: which graph, how much, and
 // what takes less. Empty where it would not, where nobody knows, and for what learns nothing.

@@ -205,6 +205,8 @@ void Clusters::SetSums() {
 
 std::optional<Clusters> TieUnits(const Units& units, double least_ratio) {
   constexpr double kMostWork = 1.05;  // of a cluster, as a multiple of that share
+  constexpr size_t kMostOps = 500'000;
+  if (units.problem().num_ops() > kMostOps) return std::nullopt;
   double work = 0;
   for (size_t unit = 0; unit < units.size(); ++unit) work += units.time(unit, units.fastest(unit));
   const double share = work / static_cast<double>(units.problem().num_devices());

@@ -60,8 +60,9 @@ class Clusters {
 // smaller one's work. A loose and a strict one, since neither is the better on all graphs
 // (docs/decisions/0009-list-scheduling.md).
 inline constexpr double kTieRatios[] = {0.5, 2};
-// Clusters so tied, none with much more than the share of the work that each device would have; none where every unit
-// is on its own. `units` outlive them.
+// Clusters so tied, none with much more than the share of the work that each device would have. Nothing where every
+// unit would be on its own, and for more than 500,000 ops, where joining takes longer than scheduling. `units` outlive
+// them.
 std::optional<Clusters> TieUnits(const Units& units, double least_ratio);
 
 }  // namespace berth

@@ -344,11 +344,18 @@ void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
     units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
     return;
   }
+  // What is placed takes its work off its device's.
+  const auto put_alone = [&] {
+    const size_t unit = units_.unit_of(op);
+    const DeviceId device = Choose(op, schedule);
+    units_.Put(device_, unit, device);
+    if (const double time = units_.time(unit, device); time < kCannotRun) pending_[Index(device)] += time;
+  };
   const size_t cluster = clusters_->cluster_of(op);
   const DeviceId chosen = ChooseForCluster(op, cluster, schedule);
   if (chosen == DeviceId{-1}) {
     // No device can run all of it: units on their own.
-    units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+    put_alone();
     return;
   }
   device_of_cluster_[cluster] = chosen;
@@ -359,7 +366,7 @@ void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
     pending_[Index(chosen)] += units_.time(unit, chosen);
   }
   // Rules between units may keep the op itself away.
-  if (device_[Index(op)] == DeviceId{-1}) units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+  if (device_[Index(op)] == DeviceId{-1}) put_alone();
 }
 
 // Each op may be looked for in all gaps of all devices, and large schedules have many.

@@ -16,8 +16,6 @@
 namespace berth {
 namespace {
 
-constexpr size_t kMostJoinedOps = 500'000;  // beyond, joining them takes longer than scheduling
-
 enum class Grouped : uint8_t { kAuto, kAlways, kNever };
 enum class FavouritesBy : uint8_t { kNothing, kProgram, kHeaviest };
 
@@ -66,10 +64,7 @@ class ListPlanner : public NamedPlanner {
     std::string note;
     ListScheduler scheduler(units, options_.urgency, FindFavourites(search, request, units, note));
     EvaluateRuns(search, units, scheduler, nullptr);
-    if (request.problem().num_ops() > kMostJoinedOps) {
-      // Plain scheduling is all there is.
-    } else if (grouped_ == Grouped::kAlways ||
-               (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
+    if (grouped_ == Grouped::kAlways || (grouped_ == Grouped::kAuto && units.size() < request.problem().num_ops())) {
       for (const double ratio : kTieRatios) {
         if (search.Done()) break;
         const std::optional<Clusters> clusters = TieUnits(units, ratio);
@@ -120,7 +115,8 @@ class ListPlanner : public NamedPlanner {
                                                     .stop = [&] { return search.Interrupted(); }},
                                                    clusters);
     if (scheduler.stopped()) {
-      if (!search.has_best()) search.Evaluate({.device = units.AllOn(units.fastest(0))}, "before the time was over");
+      const DeviceId device = units.size() > 0 ? units.fastest(0) : DeviceId{0};
+      if (!search.has_best()) search.Evaluate({.device = units.AllOn(device)}, "before the time was over");
       return;
     }
     Plan plan{.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device())};

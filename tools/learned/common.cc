@@ -58,7 +58,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
              const double seconds = progress.best.value() * unit;
              if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().found)) return;
              outcome.improvements.push_back(
-                 {.evaluations = progress.evaluations, .found = seconds, .processor = ProcessorSeconds() - before});
+                 {.evaluations = progress.best_after, .found = seconds, .processor = ProcessorSeconds() - before});
            },
        .threads = threads});
   outcome.processor = ProcessorSeconds() - before;

@@ -254,9 +254,9 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
       "`heft`, or from the answer of a policy to a graph that it was not trained on; *seconds* are of the clock, the "
-      "start included, two runs at a time. *Left to find*: how far the climbing from the rules is above the best known "
-      "plan, which is that of `auto` in {:g} seconds on one processor, or of any of these climbs. {}; the untrained "
-      "policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training steps on eight "
+      "start included, two runs at a time. *Left to find*: the share by which the best known plan is "
+      "shorter than that of the climbing from the rules; the best known plan is that of `auto` in {:g} seconds on one "
+      "processor, or of any of these climbs. {}; the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training steps on eight "
       "GPUs (`p100x8`, `parallel(contention=ports)`).\n\n",
       kClimbing, effort.room, Counted(effort.seeds, "seed"));
   fmt::print(

@@ -130,8 +130,8 @@ void Print(const std::vector<Line>& lines, const Line& one, const Line& human, s
     for (const auto& values : line.reached) {
       fmt::print(" {} |", values.empty() ? "does not place it" : WithInterval(values, 1e3, 2));
     }
-    fmt::print(" {} | {} | {:.1f} |\n", WithInterval(Ratios(line, one), 1, 3), WithInterval(Ratios(line, human), 1, 3),
-               Mean(line.processor));
+    fmt::print(" {} | {} | {} |\n", WithInterval(Ratios(line, one), 1, 3), WithInterval(Ratios(line, human), 1, 3),
+               line.processor.empty() ? "" : fmt::format("{:.1f}", Mean(line.processor)));
   }
   fmt::print("\n");
 }

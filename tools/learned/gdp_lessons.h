@@ -90,7 +90,7 @@ struct Line {
   std::string title{};
   int64_t evaluations = 0;                     // on the graph; 0: it differs
   std::vector<std::vector<double>> reached{};  // by graph; empty where the method refuses
-  std::vector<double> processor{};             // by graph, seconds
+  std::vector<double> processor{};             // by graph, seconds; empty where that was not measured by itself
 };
 
 template <typename Reached>

@@ -99,7 +99,8 @@ void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## How soon GDP is as good as HDP\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
       "`parallel(contention=ports)`, {} evaluations, {}. Times in ms, of a learned planner of the best placement that "
-      "it scored; ratios are geometric means over the graphs.\n\n",
+      "it scored; ratios are geometric means over the graphs. Evaluations count up to and with a placement, seconds to "
+      "the end of its batch.\n\n",
       Sentences(tables), evaluations, Counted(effort.seeds, "seed"));
   std::vector<Line> lines = RuleLines(tables);
   const Line human = lines[0], one = LineOf(kOne, tables, kOne, Found);

@@ -56,8 +56,10 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
     lines.push_back(LineOf("its policy's likeliest", tables, OneTitle(form), likeliest_of));
   }
   for (size_t f = 0; f < std::size(kForms); ++f) {
-    Line found{.title = fmt::format("**batch{}**", kForms[f].suffix), .evaluations = Evaluations(effort.updates)};
-    Line likeliest{.title = "its policy's likeliest", .evaluations = found.evaluations};
+    // With those of its checkpoints.
+    const int64_t asked = batch[f].front().result.cases.front().best.evaluations;
+    Line found{.title = fmt::format("**batch{}**", kForms[f].suffix), .evaluations = asked};
+    Line likeliest{.title = "the likeliest of its best checkpoint", .evaluations = asked};
     for (size_t g = 0; g < graphs; ++g) {
       std::vector<double> best, greedy, took;
       for (const Lesson& lesson : batch[f]) {
@@ -78,13 +80,14 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
     lines.push_back(LineOf(fmt::format("an untrained policy's likeliest{}", form.suffix), tables, UntrainedTitle(form),
                            likeliest_of));
     lines.back().evaluations = kAnswer;
+    lines.back().processor.clear();
     lines.push_back(LineOf(fmt::format("from scratch{}, {} updates", form.suffix, effort.tuned_updates), tables,
                            ShortTitle(form), Found));
   }
   struct Cost {
-    double before, tuned;
+    double before, one, tuned;
   };
-  std::vector<Cost> costs;
+  std::vector<Cost> costs;  // by form
   for (size_t f = 0; f < std::size(kForms); ++f) {
     const char* suffix = kForms[f].suffix;
     Line zero{.title = fmt::format("**zero_shot{}**", suffix), .evaluations = kAnswer};
@@ -111,7 +114,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
           drawn, [](const Transfer& t) { return t.drawn.found; }, [](const Transfer& t) { return t.drawn.processor; });
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
-    costs.push_back({.before = Mean(before), .tuned = Mean(tuned.processor)});
+    costs.push_back({.before = Mean(before),
+                     .one = Mean(LineOf("", tables, OneTitle(kForms[f]), Found).processor),
+                     .tuned = Mean(tuned.processor)});
     for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn}) lines.push_back(std::move(*line));
   }
   Print(lines, one, human, tables);
@@ -121,9 +126,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       "| form | pretraining, seconds | a graph from scratch (one), seconds | fine-tuned, seconds | pays after, graphs "
       "|\n|---|---:|---:|---:|---:|\n");
   for (size_t f = 0; f < std::size(kForms); ++f) {
-    const double saved = Mean(one.processor) - costs[f].tuned;
-    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", kForms[f].suffix, costs[f].before, Mean(one.processor),
-               costs[f].tuned, saved > 0 ? fmt::format("{:.0f}", std::ceil(costs[f].before / saved)) : "never");
+    const auto& [before, alone, tuned] = costs[f];
+    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", kForms[f].suffix, before, alone, tuned,
+               alone > tuned ? fmt::format("{:.0f}", std::ceil(before / (alone - tuned))) : "never");
   }
   fmt::print("\n");
 }
@@ -150,9 +155,9 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
   fmt::print(
       "## GDP on graphs never seen\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
-      "on all {} graphs, each in each of {} updates. *zero_shot*: the answer of a policy that was trained so on the "
-      "other {}, *finetune*: the same policy after {} updates on the graph ({} gradient steps), of what it scored the "
-      "best.\n\n",
+      "on all {} graphs, each in each of {} updates, and the best of its checkpoints by their likeliest placements. "
+      "*zero_shot*: the answer of a policy that was trained so on the other {}, *finetune*: the same policy after {} "
+      "updates on the graph ({} gradient steps), of what it scored the best.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
       effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates);
   WriteMany(catalogs, tables, effort);

@@ -46,8 +46,8 @@ void WriteHsdagElsewhere(const Catalogs& catalogs, bool quick, const std::string
   Measure(catalogs, "hsdag-elsewhere", tables);
   fmt::print(
       "## HSDAG off its benchmark\n\nOne inference under `parallel(contention=ports)`, {} evaluations, {}; ms, "
-      "medians. The best simple answer is that of `heft` or of the simple searches with as many evaluations (random, "
-      "hill climbing and annealing, on ops and on co-location groups); `hsdag` answers with the best that it scored, "
+      "medians. The best simple answer is that of `heft` or of the simple searches with as many evaluations (random and "
+      "hill climbing on ops, hill climbing and annealing on co-location groups); `hsdag` answers with the best that it scored, "
       "whoever brought it up.\n\n"
       "| problem | ops | `human` | `auto` | the best simple answer | | `hsdag`, untrained | **hsdag** | above the best "
       "simple answer |\n|---|---:|---:|---:|---:|---|---:|---:|---:|\n",

@@ -61,8 +61,9 @@ void WritePlaceto(const Catalogs& catalogs, bool quick, const std::string& pictu
   }
   Measure(catalogs, "placeto", tables);
   fmt::print(
-      "## Placeto on its simulator\n\n{} episodes. Tuned: the published form with logarithmic, normalised rewards and "
-      "an entropy bonus of 0.01 that ends at 0.\n\n",
+      "## Placeto on its simulator\n\n{} episodes. Tuned: the published form with logarithmic, normalised rewards, "
+      "an entropy bonus of 0.01 that ends at 0, and a learning rate of 0.003 that ends at 0.0003 in place of 0.001 and "
+      "0.0001.\n\n",
       episodes);
   for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("placeto_{}", t + 1), pictures);
 }
