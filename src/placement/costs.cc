@@ -93,6 +93,8 @@ double BytesOf(const Graph& graph, std::span<const OpId> ops) {
   std::map<ParameterId, size_t> parameter_readers;
   for (const OpId op : ops) {
     const OpWork& work = graph.work(op);
+    // A view moves nothing, so nothing of it can be saved.
+    if (work.bytes_read == 0 && work.bytes_written == 0) continue;
     bytes += static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
     for (const TensorId tensor : graph.inputs_of(op)) ++readers[tensor];
     for (const InputId input : graph.graph_inputs_of(op)) ++input_readers[input];

@@ -73,6 +73,23 @@ TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
   EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 6, 0, 13));
 }
 
+// a -> view -> b, of which all is one kernel: what a writes and b reads stays inside, and the view moves nothing.
+TEST(Roofline, AViewWithinAKernelTakesNothingOffItsBytes) {
+  GraphBuilder builder("view");
+  const size_t a = builder.AddOp("a", "Softmax", {.bytes_read = 100, .bytes_written = 100});
+  const size_t view = builder.AddOp("view", "Dropout", {});
+  const size_t b = builder.AddOp("b", "Relu", {.bytes_read = 100, .bytes_written = 40});
+  builder.UseInput(builder.AddInput(100, "in"), a);
+  builder.Consume(builder.AddTensor(a, 100, "scores"), view);
+  builder.Consume(builder.AddTensor(view, 100, "same"), b);
+  builder.AddTensor(b, 40, "out", true);
+  const Graph graph = builder.Build();
+  const OpTimes times = RooflineTimes(graph, Of({SimpleDevice()}), Grouping(graph, std::vector<int32_t>{0, 0, 0}));
+  double sum = 0;
+  for (const double time : times.time) sum += time;
+  EXPECT_DOUBLE_EQ(sum, 1 + (100 + 40) / 10.0);
+}
+
 TEST(Roofline, FallsBackOnTheKindsEfficiency) {
   Device device = SimpleDevice();
   device.efficiency.clear();

@@ -134,7 +134,9 @@ std::optional<Diagnosis> ConstraintCheck::Diagnose(std::string_view memory_rule)
     if (conflict.empty()) return std::nullopt;
     diagnosis = DescribePlacement(conflict);
   } else {
-    diagnosis = DescribeMemory(conflict, *FindMemoryGap(model_, subset, memory_rule));
+    const auto gap = FindMemoryGap(model_, subset, memory_rule);
+    if (!gap) return std::nullopt;
+    diagnosis = DescribeMemory(conflict, *gap);
   }
   for (const size_t c : conflict) diagnosis.constraints.push_back(model_.constraints[c].text);
   return diagnosis;

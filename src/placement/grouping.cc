@@ -164,6 +164,11 @@ Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& droppe
       return std::ranges::all_of(ops, [&](OpId op) { return problem.can_run(op, device); });
     });
   };
+  std::vector<std::vector<OpId>> separate_from(problem.num_ops());
+  for (const auto& [a, b] : own.separate) {
+    separate_from[Index(a)].push_back(b);
+    separate_from[Index(b)].push_back(a);
+  }
   for (const GroupId group : grouping.groups()) {
     const std::span<const OpId> ops = grouping.ops_of(group);
     if (ops.size() < 2) continue;
@@ -178,7 +183,7 @@ Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& droppe
     }
     const auto is_in = [&](OpId op) { return std::ranges::binary_search(roots, sets.Find(op)); };
     const bool apart =
-        std::ranges::any_of(own.separate, [&](const auto& pair) { return is_in(pair.first) && is_in(pair.second); });
+        std::ranges::any_of(joined, [&](OpId op) { return std::ranges::any_of(separate_from[Index(op)], is_in); });
     if (apart || !runs_somewhere(joined)) {
       ++dropped;
       continue;

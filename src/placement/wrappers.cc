@@ -72,7 +72,10 @@ struct CachedWorkspace : WrapperWorkspace {
 class CachedEvaluator : public Wrapper {
  public:
   explicit CachedEvaluator(std::shared_ptr<const Evaluator> of)
-      : Wrapper(fmt::format("cached(of={})", of->name()), of) {}
+      : Wrapper(fmt::format("cached(of={})", of->name()), of) {
+    // Threads have a cache each, and the same plan must have one score.
+    facts_.exclusive = facts_.exclusive || !facts_.deterministic;
+  }
 
   std::unique_ptr<Workspace> NewWorkspace() const override {
     return std::make_unique<CachedWorkspace>(inner_->NewWorkspace());

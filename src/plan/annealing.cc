@@ -101,7 +101,7 @@ class AnnealingPlanner : public NamedPlanner {
     const bool orders = start_.searches_order() && !walk.priority().empty();
     ShapeChooser shapes(orders, places_);
     Loads loads(search.problem(), walk.device());
-    const double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
+    double whole = std::max(search.best_score().value(), std::numeric_limits<double>::min());
     const double all_bytes = MemoryOf(search.problem());
     const auto energy = [&](const Score& score, double load) {
       // A placement that does not fit is at least a tenth worse.
@@ -128,8 +128,11 @@ class AnnealingPlanner : public NamedPlanner {
       idle = 0;
       const double spent = Spent(search, budget, first);
       const double temperature = hot_ * std::pow(cold_ / hot_, spent);
-      const double before = energy(walk.score(), loads.mean());
+      // Every plan that has a score is better than a start that failed, which says nothing of how long others take.
+      const bool lost = walk.score().failed();
+      const double before = lost ? std::numeric_limits<double>::infinity() : energy(walk.score(), loads.mean());
       const Score score = walk.TryChange(change);
+      if (lost && !score.failed()) whole = std::max(score.value(), std::numeric_limits<double>::min());
       // A score that failed is nowhere to go on from.
       const double worse = score.failed() ? std::numeric_limits<double>::infinity()
                                           : energy(score, loads.Try(walk.device(), change.moves)) - before;

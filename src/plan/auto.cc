@@ -156,7 +156,9 @@ class AutoPlanner : public NamedPlanner {
     // where that takes a small part of what is left of the seconds.
     void EndAtBound() {
       if (!search_.has_best() || search_.Done() || optimal_ || !request_.evaluator.facts().deterministic) return;
-      const double takes = kSecondsOfBound * static_cast<double>(request_.problem().num_ops());
+      const auto devices = static_cast<double>(request_.problem().num_devices());
+      const double takes = kSecondsOfBound * static_cast<double>(request_.problem().num_ops()) *
+                           std::max(1.0, devices * devices / kFewPairs);
       if (!bound_ && takes > kMostForBound * search_.seconds_left()) return;
       if (!bound_) bound_ = LowerBound(request_.evaluator).value();
       const Score& best = search_.best_score();
@@ -198,8 +200,9 @@ class AutoPlanner : public NamedPlanner {
 
    private:
     static constexpr double kForOrder = 2;
-    static constexpr double kRounding = 1e-12;                             // sums of the same times in another order
-    static constexpr double kSecondsOfBound = 3e-6, kMostForBound = 0.05;  // per op; of the seconds that are left
+    static constexpr double kRounding = 1e-12;  // sums of the same times in another order
+    // Per op, on up to so many pairs of devices; of the seconds that are left.
+    static constexpr double kSecondsOfBound = 3e-6, kFewPairs = 64, kMostForBound = 0.05;
     static constexpr std::string_view kLongest = "human";
     static constexpr std::string_view kSchedule = "heft";      // which takes about as long as ordering a placement
     static constexpr int64_t kManyNumbers = int64_t{1} << 40;  // more than any member will use

@@ -21,8 +21,8 @@ namespace {
 // and the algorithm's comparisons with zero are exact.
 class CutNetwork {
  public:
-  // `most`: no cut that is looked for costs more.
-  explicit CutNetwork(double most) : shift_(most > 0 ? 55 - std::ilogb(most) : 0) {}
+  // `most`: no cut that is looked for costs more. Where that is nothing, whatever takes time is an arc never to be cut.
+  explicit CutNetwork(double most) : shift_(most > 0 ? 55 - std::ilogb(most) : kBeyondAll) {}
 
   size_t source() const { return source_; }
   size_t AddNode() { return nodes_++; }
@@ -81,6 +81,7 @@ class CutNetwork {
   };
 
   static constexpr int64_t kNever = int64_t{1} << 60;  // an arc that no cut worth having crosses
+  static constexpr int kBeyondAll = 4096;              // a power of two by which every time is infinite
 
   int64_t Scaled(double time) const {
     const double scaled = std::ldexp(time, shift_);
@@ -150,6 +151,7 @@ double SerialCost(const Problem& problem, const CutRates& rates, std::span<const
 // transfer, helper -> each consumer never to be cut, so that it is paid once, however many consumers are on the other
 // side. Exact for serial execution without an overhead per subgraph where the result fits into memory; else a start,
 // and it says so. With io on the host the source itself makes the graph's inputs and takes its outputs. One evaluation.
+// The clock is looked at between flows; one flow is not interrupted.
 class MinCutPlanner : public NamedPlanner {
   static constexpr double kMuchLess = 16;
 
@@ -166,6 +168,7 @@ class MinCutPlanner : public NamedPlanner {
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
+    Search search(request);
     const Problem& problem = request.problem();
     const Units units(problem);
     const EvaluatorFacts& facts = request.evaluator.facts();
@@ -177,20 +180,23 @@ class MinCutPlanner : public NamedPlanner {
     double cost = SerialCost(problem, rates, plan.device);
     // Times are rounded to a share of what a cut may cost: where it costs far less than one device, once more with
     // that.
+    bool stopped = false;
     for (double allowed = most; cost > 0 && cost < allowed / kMuchLess;) {
+      stopped = search.Interrupted();
+      if (stopped) break;
       allowed = cost;
       least = Cut(units, rates, allowed, plan.device);
       cost = SerialCost(problem, rates, plan.device);
     }
-    BERTH_CHECK(std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
+    BERTH_CHECK(stopped || std::abs(cost - least) <= 1e-9 * cost, "the cut costs {}, its placement {}", least, cost);
 
-    Search search(request);
     const Score score = search.Evaluate(plan);
     const auto* serial = facts.As<SerialFacts>();
-    const bool optimal = serial != nullptr && serial->subgraph_overhead == 0 && score.fits();
+    const bool optimal = !stopped && serial != nullptr && serial->subgraph_overhead == 0 && score.fits();
     // Overheads and what does not fit only make it longer. The flow adds in another order than a score.
-    if (serial != nullptr && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
-    PlanResult result = search.Finish(optimal, Note(facts, serial, score));
+    if (!stopped && serial != nullptr && !optimal) search.Prove(std::min(least * (1 - 2e-9), score.value()));
+    PlanResult result =
+        search.Finish(optimal, stopped ? "it was stopped before its times were exact" : Note(facts, serial, score));
     GiveCauses(request, result, "on its side of the minimum cut");
     return result;
   }

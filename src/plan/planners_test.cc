@@ -237,6 +237,23 @@ TEST(MinCut, EqualsExhaustiveOnEverySmallProblem) {
   }
 }
 
+TEST(MinCut, OfWhatTakesNoTimeOnOneDeviceIsThatDevice) {
+  for (const size_t free : {0, 1}) {
+    GraphBuilder builder("views");
+    OpTimes times{.time = {}, .source = "drawn"};
+    for (size_t v = 0; v < 10; ++v) {
+      builder.AddOp("", "Reshape", {});
+      if (v > 0) builder.Consume(builder.AddTensor(v - 1, 8), v);
+      for (size_t d = 0; d < 2; ++d) times.time.push_back(d == free ? 0 : 0.3 * static_cast<double>(v % 3));
+    }
+    const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                          std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
+    const PlanResult result = Trial(problem, "serial(io=everywhere)")("mincut");
+    EXPECT_EQ(result.score.value(), 0);
+    EXPECT_TRUE(result.optimal);
+  }
+}
+
 TEST(MinCut, KeepsTogetherWhatMustBe) {
   Random random(5);
   for (int round = 0; round < 40; ++round) {
@@ -570,6 +587,31 @@ TEST(LocalSearch, BeginsWhereTheRequestSays) {
           .MakePlanner("local_search")
           ->MakePlan({.evaluator = *run.evaluator, .budget = {.evaluations = 1}, .random = Random(1), .start = &start});
   EXPECT_EQ(result.plan.device, start.device);
+}
+
+// One device is too small for all, and a plan that fits takes longer.
+TEST(Searches, SayOfAStartThatDidNotFitThatItDidNot) {
+  GraphBuilder builder("memory");
+  for (size_t v = 0; v < 4; ++v) {
+    builder.UseParameter(builder.AddParameter(60), builder.AddOp("", "Unit", {}));
+    if (v > 0) builder.Consume(builder.AddTensor(v - 1, 1000), v);
+  }
+  Problem::Options options;
+  options.memory_limits = {2150, 2150};
+  OpTimes times{.time = std::vector<double>(8, 1.0), .source = "unit"};
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2, 0, 1e4)), std::move(times),
+                        std::move(options));
+  const std::vector<DeviceId> one(4, DeviceId{0});
+  const Plan start{.device = one};
+  const Trial run(problem, "serial(io=everywhere)");
+  ASSERT_FALSE(run.evaluator->ScorePlan(start.view(), *run.evaluator->NewWorkspace()).fits());
+  for (const char* planner : {"local_search", "annealing"}) {
+    const PlanResult result = Planners().MakePlanner(planner)->MakePlan(
+        {.evaluator = *run.evaluator, .budget = {.evaluations = 300}, .random = Random(1), .start = &start});
+    EXPECT_TRUE(result.score.fits()) << planner;
+    EXPECT_THAT(result.note, HasSubstr("the first plan did not fit into memory")) << planner;
+  }
 }
 
 TEST(Searches, KeepApartWhatMustBe) {
