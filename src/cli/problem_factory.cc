@@ -93,6 +93,12 @@ Instance MakeInstance(const Catalogs& catalogs, const ProblemStrings& strings) {
                 strings.model);
   }
   TrainingGraph step = MakeTrainingGraph(*instance.graph, optimizer);
+  if (step.graph.num_ops() == instance.graph->num_ops()) {
+    throw Error(
+        "{}: no gradient flows from any of its results, so that there is no training step; Berth's JSON marks "
+        "results with \"result\": true, and an OpenVINO IR has them where it is read with view=folded",
+        strings.model);
+  }
   instance.graph = std::make_shared<const Graph>(std::move(step.graph));
   instance.options.constraints.colocate = std::move(step.colocate);
   return instance;

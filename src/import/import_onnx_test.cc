@@ -498,6 +498,23 @@ TEST(ImportOnnx, SizesThatOnlyTheDataDecideAreTheLargestPossible) {
   EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kEstimated);
 }
 
+// As ONNX Runtime's optimiser writes GPT-2: one new token, and the keys and values of 127 before it.
+TEST(ImportOnnx, PackedAttentionReadsWhatCameBefore) {
+  TestOnnxModel model;
+  model.Input("x", {1, 1, 768});
+  model.Input("past", {2, 1, 12, 127, 64});
+  model.Weight("w", {768, 2304});
+  model.Weight("b", {2304});
+  onnx::NodeProto& node = model.Node("Attention", {"x", "w", "b", "", "past"}, {"y", "present"}, "attention");
+  node.set_domain("com.microsoft");
+  SetInt(node, "num_heads", 12);
+  model.Output("y");
+  model.Output("present");
+  const Graph graph = model.Read();
+  EXPECT_EQ(Bytes(graph, "present"), 2 * 12 * 128 * 64 * 4);
+  EXPECT_EQ(graph.total_flops(), 2.0 * 768 * 2304 + 12 * 128 * (2 * 64 + 5 + 2 * 64));
+}
+
 TEST(ImportOnnx, AttentionCountsScoresAndValues) {
   TestOnnxModel model(23, 11);
   for (const char* name : {"q", "k", "v"}) model.Input(name, {2, 8, 128, 64});

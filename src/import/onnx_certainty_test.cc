@@ -210,6 +210,33 @@ TEST(OnnxCertainty, ALoopOfUnknownLengthIsAGuess) {
   EXPECT_EQ(SizesOf(model.Read(), "loop"), Certainty::kUnknown);
 }
 
+TEST(OnnxCertainty, ALoopThatARunMayLeaveEarlyIsEstimated) {
+  for (const bool leaves : {true, false}) {
+    TestOnnxModel model;
+    model.Input("x", {4});
+    model.Int("rounds", 10);
+    onnx::NodeProto& loop = model.Node("Loop", {"rounds", "", "x"}, {"y", "all"}, "loop");
+    TestOnnxGraph body(SetBody(loop, "body"));
+    body.Input("i", {}, onnx::TensorProto::INT64);
+    body.Input("go", {}, onnx::TensorProto::BOOL);
+    body.Input("state", {4});
+    body.Node("Exp", {"state"}, {"next"});
+    body.Node("Identity", {"go"}, {"on"});
+    SetInt(body.Node("ReduceMax", {"next"}, {"largest"}), "keepdims", 0);
+    body.Node("IsNaN", {"largest"}, {"lost"});
+    body.Node("Not", {"lost"}, {"fine"});
+    body.Output(leaves ? "fine" : "on");
+    body.Output("next");
+    body.Output("next");
+    model.Output("y");
+    model.Output("all");
+    const Graph graph = model.Read();
+    EXPECT_THAT(ShapeOf(graph, "all"), ElementsAre(10, 4));
+    EXPECT_EQ(SizesOf(graph, "loop"), leaves ? Certainty::kEstimated : Certainty::kKnown);
+    EXPECT_EQ(graph.notes().size(), leaves ? 1 : 0);
+  }
+}
+
 // --- Sizes that a run's data decide ------------------------------------------------------------------------
 
 TEST(OnnxCertainty, WhatFollowsFromSizesThatTheDataDecideIsEstimated) {

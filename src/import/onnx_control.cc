@@ -65,6 +65,20 @@ const OnnxValue& OutputOf(const OnnxWalk& walk, const OnnxScope& body, const onn
   return walk.pool[body.Find(graph.output(i).name())];
 }
 
+// Whether a loop's body hands on the condition by which its round began, or says true: whether no round ends the loop.
+bool GoesOn(const OnnxWalk& walk, const OnnxScope& body, const onnx::GraphProto& graph, const OnnxNode& node) {
+  const OnnxValue& condition = OutputOf(walk, body, graph, 0, node);
+  if (condition.content) return condition.content->size() == 1 && condition.content->front() != 0;
+  std::string_view name = graph.output(0).name();
+  for (int i = graph.node_size() - 1; i >= 0; --i) {
+    const onnx::NodeProto& maker = graph.node(i);
+    const bool hands_on = (maker.op_type() == "Identity" || maker.op_type() == "Cast") && maker.input_size() == 1 &&
+                          maker.output_size() == 1;
+    if (hands_on && maker.output(0) == name) name = maker.input(0);
+  }
+  return graph.input_size() > 1 && name == graph.input(1).name();
+}
+
 }  // namespace
 
 void OnnxScope::RunControlFlow(const OnnxNode& node) {
@@ -177,6 +191,11 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
         given != nullptr ? *given : Element(i == 0 ? onnx::TensorProto::INT64 : onnx::TensorProto::BOOL), name));
   }
   body.Run();
+  if (trips > 1 && !GoesOn(walk_, body, graph, node)) {
+    certainty = std::max(certainty, Certainty::kEstimated);
+    walk_.notes.Add("loops that a run may leave early, counted with all their rounds",
+                    node.proto.output_size() > 0 ? node.proto.output(0) : "");
+  }
   std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   const int carried = std::max(0, graph.input_size() - 2);
   for (int i = 0; i < node.proto.output_size(); ++i) {

@@ -105,12 +105,18 @@ bool Recurrent(Inference& i) {
 
 // --- Attention ---------------------------------------------------------------------------------------------
 
+// The keys and values so far come out again, longer by the new ones: (2, batch, heads, length, size).
 bool PackedAttention(Inference& i) {
   if (!i.Has(0, 3) || !i.Has(1)) return false;
   const auto hidden = i.node.attributes.Ints("qkv_hidden_sizes");
   Dims dims = i.DimsOf(0);
+  const int64_t batch = dims[0], length = dims[1];
   dims[2] = hidden.size() == 3 ? hidden[2] : DimAt(i.DimsOf(1), -1) / 3;
-  return i.Set(0, i.TypeOf(0), std::move(dims));
+  const int64_t keys = hidden.size() == 3 ? hidden[1] : dims[2];
+  const int64_t heads = std::max<int64_t>(i.node.attributes.Int("num_heads", 1), 1);
+  const int64_t so_far = i.Has(4, 5) ? i.DimsOf(4)[3] : 0;
+  return i.Set(0, i.TypeOf(0), std::move(dims)) &&
+         i.Set(1, i.TypeOf(0), {2, batch, heads, Add(length, so_far, i.node), keys / heads});
 }
 
 // Query, key and value apart; the keys and values so far come out again, longer by the new ones, and, of ONNX's own op,

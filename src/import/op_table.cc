@@ -220,8 +220,9 @@ double Attention(const OpShapes& op) {
 double PackedAttention(const OpShapes& op) {
   const Dims& input = In(op, 0);
   const double length = Dim(input, 1), heads = Number(op, "num_heads");
+  const double past = HasInput(op, 4) ? Dim(In(op, 4), 3) : 0;
   return 2 * Elements(input) * Dim(In(op, 1), -1) +
-         AttentionOver(op, Elements(Out(op)), Dim(input, 0) * length, length, heads);
+         AttentionOver(op, Elements(Out(op)), Dim(input, 0) * length, length + past, heads);
 }
 
 // --- The table ---------------------------------------------------------------------------------------------

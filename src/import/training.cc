@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "import/ir_net.h"
+
 namespace berth {
 namespace {
 
@@ -128,9 +130,17 @@ class TrainingBuilder {
       builder_.SetInputShape(copy, forward_.input_shape(input), std::string(forward_.input_type(input)));
       for (const OpId op : forward_.input_consumers(input)) builder_.UseInput(Index(input), Index(op));
     }
+    for (const std::string& note : forward_.notes()) builder_.AddNote(note);
   }
 
-  bool Differentiable(OpId op) const { return std::ranges::count(kNoGradient, forward_.op_type(op)) == 0; }
+  // As ONNX calls it: OpenVINO has names of its own.
+  std::string_view TypeOf(OpId op) const {
+    const std::string_view type = forward_.op_type(op);
+    const IrOpName* const of_ir = FindIrOp(type);
+    return of_ir != nullptr ? of_ir->onnx : type;
+  }
+
+  bool Differentiable(OpId op) const { return std::ranges::count(kNoGradient, TypeOf(op)) == 0; }
 
   // A backward op whose bytes are counted as its tensors are joined to it.
   size_t AddBackward(std::string name, std::string_view type, OpWork work, OpId home) {
@@ -212,7 +222,7 @@ class TrainingBuilder {
     const size_t backward = AddBackward(fmt::format("grad/{}", forward_.op_name(op)),
                                         fmt::format("{}Grad", forward_.op_type(op)), work, op);
     for (const Value gradient : incoming) Read(backward, gradient);
-    switch (KeptBy(forward_.op_type(op))) {
+    switch (KeptBy(TypeOf(op))) {
       case Keeps::kNothing:
         break;
       case Keeps::kInputs:

@@ -10,15 +10,16 @@
 namespace berth {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 // image -> conv(w) -> relu -> { left matmul(u), right matmul(u) } -> add -> out; u is shared.
-Graph Network() {
+Graph Network(const char* relu_type = "Relu") {
   GraphBuilder builder("network");
   const auto op = [&](const char* name, const char* type, OpClass op_class) {
     return builder.AddOp(name, type, {.flops = 100, .bytes_read = 40, .bytes_written = 40, .op_class = op_class});
   };
-  const size_t conv = op("conv", "Conv", OpClass::kConv), relu = op("relu", "Relu", OpClass::kElementwise);
+  const size_t conv = op("conv", "Conv", OpClass::kConv), relu = op("relu", relu_type, OpClass::kElementwise);
   const size_t left = op("left", "MatMul", OpClass::kMatMul), right = op("right", "MatMul", OpClass::kMatMul);
   const size_t add = op("add", "Add", OpClass::kElementwise);
   const auto flow = [&](size_t from, std::initializer_list<size_t> to, int64_t bytes, const char* name) {
@@ -35,6 +36,7 @@ Graph Network() {
   const size_t u = builder.AddParameter(80, "u");
   builder.UseParameter(u, left);
   builder.UseParameter(u, right);
+  builder.AddNote("sizes that the file leaves open");
   return builder.Build();
 }
 
@@ -101,6 +103,22 @@ TEST(TrainingGraph, KeepsAGradientWithItsForwardOp) {
   EXPECT_EQ(ops, training.graph.num_ops());
   EXPECT_THAT(groups["left"], UnorderedElementsAre("left", "grad/left", "sum/u", "update/u"));
   EXPECT_THAT(groups["relu"], UnorderedElementsAre("relu", "grad/relu", "sum/r"));
+}
+
+TEST(TrainingGraph, KeepsWhatIsToBeKnownOfTheModel) {
+  const Graph graph = MakeTrainingGraph(Network(), Optimizer::kSgd).graph;
+  EXPECT_THAT(graph.notes(), ElementsAre("sizes that the file leaves open"));
+}
+
+// OpenVINO has other names for the same ops.
+TEST(TrainingGraph, KeepsAsMuchOfAnOpByWhicheverNameItGoes) {
+  const Graph of_onnx = MakeTrainingGraph(Network(), Optimizer::kAdam).graph;
+  const Graph of_ir = MakeTrainingGraph(Network("ReLU"), Optimizer::kAdam).graph;
+  ASSERT_EQ(of_ir.num_ops(), of_onnx.num_ops());
+  for (const OpId op : of_onnx.ops()) {
+    EXPECT_EQ(of_ir.work(op).bytes_read, of_onnx.work(op).bytes_read) << of_onnx.op_name(op);
+    EXPECT_EQ(of_ir.inputs_of(op).size(), of_onnx.inputs_of(op).size()) << of_onnx.op_name(op);
+  }
 }
 
 TEST(TrainingGraph, OfAGraphWithoutResultsIsTheGraph) {

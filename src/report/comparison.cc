@@ -47,6 +47,7 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
     ++group.ops;
     ++group.types[Legible(graph.op_type(op))];
   }
+  if (groups.empty()) return "leaves every op on its device and changes their order alone";
   std::vector<std::pair<std::pair<DeviceId, DeviceId>, Group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& x, const auto& y) { return x.second.ops > y.second.ops; });

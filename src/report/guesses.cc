@@ -220,7 +220,7 @@ std::string GuessLines(const GuessReport& report) {
   const bool least_at_low = first.low_gain < first.high_gain;
   const double least = std::min(first.low_gain, first.high_gain), most = std::max(first.low_gain, first.high_gain);
   const auto turned_at = [&](bool low, const std::string& better, double by) {
-    return fmt::format("{}: at {} instead of {}, {} is {} faster; {} measures it", first.what,
+    return fmt::format("{}: at {} instead of {}, {} is {} better; {} measures it", first.what,
                        low ? first.low_text : first.high_text, first.value_text, better, Factor(by),
                        Named(first.measure));
   };

@@ -107,7 +107,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"gap", FiniteOrNull(report.gap())},
           {"guesses", report.guesses ? GuessJson(*report.guesses) : Json()},
           {"optimal", report.result.optimal},
-          {"energy_joules", report.summary.joules},
+          {"energy_joules", report.summary.joules > 0 ? Json(report.summary.joules) : Json()},
           {"evaluations", report.result.evaluations},
           {"failed_evaluations", report.result.failures},
           {"last_failure", report.result.failure},

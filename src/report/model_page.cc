@@ -110,7 +110,7 @@ std::string ModelPage(const Graph& graph) {
                                        DescribeDoubtful(graph, *estimated), Legible(graph.op_type(estimated->first)),
                                        Shorten(graph.op_name(estimated->first), 40)));
   }
-  text += Field("ops", fmt::format("{} (the longest path has {}, at most {} can run side by side)",
+  text += Field("ops", fmt::format("{} (the longest path has {}, at most {} are equally far from the start)",
                                    count(graph.num_ops()), Count(depth), Count(width)));
   text += fmt::format("  edges        {} ({:.2f} per op)\n", count(graph.num_edges()),
                       ops > 0 ? static_cast<double>(graph.num_edges()) / ops : 0.0);

@@ -21,9 +21,13 @@ ProvenanceCount CountProvenance(const Cluster& cluster) {
     if (device.memory) add(*device.memory);
     for (const auto& [type, peak] : device.peak) add(peak);
     for (const auto& [op_class, efficiency] : device.efficiency) add(efficiency);
-    for (const Quantity* quantity :
-         {&device.memory_bandwidth, &device.op_overhead, &device.watts_idle, &device.watts_busy}) {
-      add(*quantity);
+    for (const auto* rates : {&device.cut_read, &device.cut_write}) {
+      for (const auto& [op_class, rate] : *rates) add(rate);
+    }
+    for (const Quantity* quantity : {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead,
+                                     &device.watts_idle, &device.watts_busy}) {
+      // What a device file leaves out is no number of it.
+      if (quantity->value > 0 || quantity->provenance != Provenance::kGuess) add(*quantity);
     }
     for (const DeviceId to : cluster.ids()) {
       if (to == id) continue;

@@ -256,6 +256,10 @@ TEST(Training, AddsTheBackwardPassAndKeepsItWithTheForward) {
   ExpectMistake({"plan", "resnet50", "--mode", "trainin"}, "training");
   ExpectMistake({"plan", "resnet50", "--mode", "training", "--optimizer", "adamw"}, "adam");
   ExpectMistake({"plan", "resnet50", "--optimizer", "adam"}, "--mode training");
+  // Where nothing is said to be a result, nothing is trained.
+  ExpectMistake({"plan", "ir_resnet50", "--mode", "training"}, "no gradient flows from any of its results");
+  EXPECT_GT(Answer({"inspect", "ir_resnet50(view=folded)", "--mode", "training"}).at("ops"),
+            Answer({"inspect", "ir_resnet50(view=folded)"}).at("ops"));
 }
 
 }  // namespace
