@@ -42,20 +42,29 @@ std::string OwnGroup(const std::string& root) {
   return "/";
 }
 
+// The least of `least` and what `of(folder)` says of this process's group and those above it.
+template <typename Of>
+std::optional<Bytes> LeastOfGroups(const std::string& root, std::optional<int64_t> least, const Of& of) {
+  const std::filesystem::path top = root + "/sys/fs/cgroup";
+  for (std::filesystem::path group = OwnGroup(root);; group = group.parent_path()) {
+    if (const std::optional<int64_t> in_group = of((top / group.relative_path()).string())) {
+      least = std::min(least.value_or(*in_group), *in_group);
+    }
+    if (!group.has_relative_path()) break;
+  }
+  return least ? std::optional(Bytes{*least}) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Bytes> MemoryLeft(const std::string& root) {
   std::optional<int64_t> left = NumberAfter(root + "/proc/meminfo", "MemAvailable:");
   if (left) *left *= 1024;  // it is in kB
-  const std::filesystem::path top = root + "/sys/fs/cgroup";
-  for (std::filesystem::path group = OwnGroup(root);; group = group.parent_path()) {
-    if (const auto in_group = LeftInGroup((top / group.relative_path()).string())) {
-      left = std::min(left.value_or(*in_group), *in_group);
-    }
-    if (!group.has_relative_path()) break;
-  }
-  if (!left) return std::nullopt;
-  return Bytes{*left};
+  return LeastOfGroups(root, left, LeftInGroup);
+}
+
+std::optional<Bytes> MemoryLimit(const std::string& root) {
+  return LeastOfGroups(root, std::nullopt, [](const std::string& folder) { return NumberIn(folder + "/memory.max"); });
 }
 
 }  // namespace berth

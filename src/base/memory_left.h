@@ -1,4 +1,4 @@
-// How much memory there is still to be had.
+// How much memory there is to be had.
 #pragma once
 
 #include <optional>
@@ -12,5 +12,9 @@ namespace berth {
 // groups (version 2) leave, if that is less; files that are cached do not count as held. Without swap. None where the
 // system does not say. `root` stands for / in tests.
 std::optional<Bytes> MemoryLeft(const std::string& root = "");
+
+// The most that this process's control groups (version 2) let it have, whatever it and others in them hold. None where
+// they do not say.
+std::optional<Bytes> MemoryLimit(const std::string& root = "");
 
 }  // namespace berth

@@ -46,6 +46,18 @@ TEST_F(MemoryLeftTest, IsWhatTheOwnGroupLeavesWithoutWhatIsOnlyCached) {
   EXPECT_EQ(Left(), 224);
 }
 
+TEST_F(MemoryLeftTest, OfAMachineIsWhatItsGroupsLetItHave) {
+  PutMachine();
+  EXPECT_FALSE(MemoryLimit(root_));
+  Put("/proc/self/cgroup", "0::/jobs/one\n");
+  Put("/sys/fs/cgroup/jobs/one/memory.max", "max\n");
+  EXPECT_FALSE(MemoryLimit(root_));
+  Put("/sys/fs/cgroup/jobs/memory.max", "104857600\n");
+  Put("/sys/fs/cgroup/memory.max", "1048576000\n");
+  ASSERT_TRUE(MemoryLimit(root_));
+  EXPECT_EQ(MemoryLimit(root_)->value, 104857600);
+}
+
 TEST_F(MemoryLeftTest, MindsTheGroupsAbove) {
   PutMachine();
   Put("/proc/self/cgroup", "0::/jobs/one\n");

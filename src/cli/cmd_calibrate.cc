@@ -23,12 +23,21 @@ struct CalibratedModel {
   std::vector<double> before{}, after{}, parts{}, measured{};
 };
 
-std::string Off(const PredictionError& error) {
-  return fmt::format("{}, {}, {:.2f}", Percent(error.median), Percent(error.ninetieth), error.rank_correlation);
+std::string Order(const PredictionError& error) {
+  return error.rank_correlation ? fmt::format("{:.2f}", *error.rank_correlation) : "-";
 }
 
+std::string Off(const PredictionError& error) {
+  if (!error.median) return "-";
+  return fmt::format("{}, {}, {}", Percent(*error.median), Percent(*error.ninetieth), Order(error));
+}
+
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
 Json ErrorJson(const PredictionError& error) {
-  return {{"median", error.median}, {"ninetieth", error.ninetieth}, {"rank_correlation", error.rank_correlation}};
+  return {{"median", OrNull(error.median)},
+          {"ninetieth", OrNull(error.ninetieth)},
+          {"rank_correlation", OrNull(error.rank_correlation)}};
 }
 
 // Every model's op times first, then its plans; fits what is not held out.
@@ -157,12 +166,13 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
     json["stolen_share"] = calibration.stolen();
     json["held_out"] = Json::array();
     for (const CalibratedModel& one : calibration.models()) {
-      json["held_out"].push_back({{"model", one.name},
-                                  {"before", ErrorJson(ErrorOf(one.before, one.measured))},
-                                  {"after", ErrorJson(ErrorOf(one.after, one.measured))},
-                                  {"parts_alone_rank_correlation", ErrorOf(one.parts, one.measured).rank_correlation},
-                                  {"predicted_seconds", one.after},
-                                  {"measured_seconds", one.measured}});
+      json["held_out"].push_back(
+          {{"model", one.name},
+           {"before", ErrorJson(ErrorOf(one.before, one.measured))},
+           {"after", ErrorJson(ErrorOf(one.after, one.measured))},
+           {"parts_alone_rank_correlation", OrNull(ErrorOf(one.parts, one.measured).rank_correlation)},
+           {"predicted_seconds", one.after},
+           {"measured_seconds", one.measured}});
     }
     json["cluster"] = ClusterJson(cluster);
     Print(DumpJson(json));
@@ -186,7 +196,7 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   for (const CalibratedModel& one : calibration.models()) {
     errors.Add({Shorten(one.name, 32), Count(static_cast<int64_t>(one.measured.size())),
                 Off(ErrorOf(one.before, one.measured)), Off(ErrorOf(one.after, one.measured)),
-                fmt::format("{:.2f}", ErrorOf(one.parts, one.measured).rank_correlation)});
+                Order(ErrorOf(one.parts, one.measured))});
   }
   text += errors.ToString();
   if (const std::string line = DisturbedLine(calibration.stolen(), "of a plan's time, at most"); !line.empty()) {

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
+#include "cli/scratch_folder.h"
 #include "cli/tuned_model.h"
 #include "report/table.h"
 
@@ -24,10 +25,11 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;
   const StopCheck stop = [cancelled = CatchInterrupts()] { return cancelled->load(); };
+  const ScratchFolder scratch("berth_tune");
   std::string profile;
   std::shared_ptr<Runtime> runtime;
   if (strings.costs.empty()) {
-    const std::filesystem::path beside(arguments.output.empty() ? "plan.json" : arguments.output);
+    const std::filesystem::path beside(arguments.output.empty() ? scratch.Path("plan.json") : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);
     if (profile.find('"') != std::string::npos) {
@@ -68,10 +70,10 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     Print(DumpJson(json));
   } else {
     std::string text = TunedPage(tuned);
-    if (!profile.empty()) text += "\n" + Line(fmt::format("Op times are in {}.", Printable(profile)));
     if (!arguments.output.empty()) {
-      text += (profile.empty() ? "\n" : "") +
-              Line(fmt::format("Written to {0}: berth run {0}", Printable(arguments.output)));
+      text += "\n";
+      if (!profile.empty()) text += Line(fmt::format("Op times are in {}.", Printable(profile)));
+      text += Line(fmt::format("Written to {0}: berth run {0}", Printable(arguments.output)));
     }
     Print(text);
   }

@@ -4,9 +4,12 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 #include <utility>
 
+#include "base/memory_left.h"
 #include "base/units.h"
 #include "exec/detect.h"
 
@@ -46,7 +49,11 @@ DeviceCores CoresFor(size_t split) {
 
 double MemoryBytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+  const double machine = pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+  const std::optional<Bytes> limit = MemoryLimit();
+  if (!limit) return machine;
+  const auto most = static_cast<double>(limit->value);
+  return machine > 0 ? std::min(machine, most) : most;
 }
 
 Cluster WholeProcessor() {

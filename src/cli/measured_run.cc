@@ -39,8 +39,8 @@ void AddRow(const RunRow& row, Table& table) {
   table.Add(std::move(cells));
 }
 
-// The sum of what the plan's problem says of the part's ops.
-double Predicted(const Problem& problem, const MeasuredPart& part) {
+// The sum of what the plan's problem says of the part's ops; what the part itself and its cuts cost is not in it.
+double OpsOfPart(const Problem& problem, const MeasuredPart& part) {
   double sum = 0;
   for (const OpId op : part.ops) sum += problem.op_time(op, part.device);
   return problem.ToSeconds(sum).value;
@@ -62,15 +62,16 @@ std::string PartTable(const SavedPlan& saved, const std::vector<MeasuredPart>& p
                {"measured", kRight},
                {"off", kRight}});
   for (const MeasuredPart* part : longest) {
-    const double measured = part->end - part->begin, predicted = Predicted(problem, *part);
+    const double measured = part->end - part->begin, predicted = OpsOfPart(problem, *part);
     table.Add({problem.cluster().device(part->device).name, Count(static_cast<int64_t>(part->ops.size())),
                part->ops.empty() ? "-" : Shorten(problem.graph().op_name(part->ops.front()), 32), TimeOf(part->begin),
                TimeOf(predicted), TimeOf(measured), measured > 0 ? Signed(OffBy(predicted, measured)) : ""});
   }
-  const std::string title = longest.size() < parts.size()
-                                ? fmt::format("The {} longest of {} parts:", longest.size(), parts.size())
-                                : "The parts:";
-  return "\n" + Line(title) + "\n" + table.ToString();
+  const std::string which = longest.size() < parts.size()
+                                ? fmt::format("The {} longest of {} parts", longest.size(), parts.size())
+                                : "The parts";
+  return "\n" + Wrap(which + ", predicted by their ops alone, without what a part and its cuts cost:") + "\n" +
+         table.ToString();
 }
 
 std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
@@ -107,7 +108,7 @@ std::string OutputLine(const Measurement& measured) {
   return text;
 }
 
-// "; OpenVINO's own 2 threads are 1.51x as fast as the plan": what a user would take instead.
+// "; OpenVINO's own 2 threads take 0.66x the plan's time": what a user would take instead.
 std::string BesideOwnThreads(const MeasuredRun& run) {
   for (const RunRow& row : run.others) {
     if (row.one_device || !row.measured.error.empty() || row.measured.seconds.empty()) continue;
@@ -127,6 +128,10 @@ std::string Verdict(const MeasuredRun& run) {
   if (best == nullptr) return "";
   const Interval plan = MedianInterval(run.plan.measured.seconds), other = MedianInterval(best->measured.seconds);
   const double factor = Median(best->measured.seconds) / Median(run.plan.measured.seconds);
+  if (run.plan.measured.seconds.size() < kLeastForInterval) {
+    return fmt::format("{:.2f}x beside {}, in too few runs to tell that from noise: --runs {} or more{}", factor,
+                       best->name, kLeastForInterval, BesideOwnThreads(run));
+  }
   if (plan.low <= other.high && other.low <= plan.high) {
     return fmt::format("none that can be told: beside {} ({:.2f}x) the difference is within the noise{}", best->name,
                        factor, BesideOwnThreads(run));
@@ -154,9 +159,12 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   run.opened = runtime.opened();
 
   std::vector<RunWay> ways = {{.how = hetero ? "hetero" : "parallel", .device = device}};
-  run.plan = {.name = "this plan", .predicted = problem.ToSeconds(saved.report.timeline.score.time).value};
+  // Of a pipeline the time per sample, or of one run.
+  const double of_plan = problem.ToSeconds(saved.report.timeline.score.time).value;
+  run.plan.name = "this plan";
+  if (!saved.setup.evaluator->facts().Is<PipelineFacts>()) run.plan.predicted = of_plan;
   const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
-  double round = *run.plan.predicted;  // seconds
+  double round = of_plan;  // seconds
   size_t cores = 0, processors = 0;
   for (const DeviceId id : problem.cluster().ids()) {
     const Device& one = problem.cluster().device(id);
@@ -199,11 +207,15 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   std::string text = Line(fmt::format("{}; run by {}", DescribeProblem(problem), run.executor)) + "\n";
   if (!measured.error.empty()) {
     return text + Field("failed", Legible(measured.error)) +
-           Field("predicted", ToString(problem.ToSeconds(saved.report.timeline.score.time)));
+           (run.plan.predicted ? Field("predicted", TimeOf(*run.plan.predicted)) : "");
   }
   using enum Table::Align;
-  Table table(
-      {{""}, {"predicted", kRight}, {"measured", kRight}, {"95 % interval", kRight, 1}, {"predicted is off", kRight}});
+  const bool enough = measured.seconds.size() >= kLeastForInterval;
+  Table table({{""},
+               {"predicted", kRight},
+               {"measured", kRight},
+               {enough ? "95 % interval" : "least to most", kRight, 1},
+               {"predicted is off", kRight}});
   AddRow(run.plan, table);
   for (const RunRow& row : run.others) AddRow(row, table);
   text += table.ToString() + "\n";
@@ -219,6 +231,11 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
+  if (!run.plan.predicted) {
+    text += Item(
+        "pipeline predicts the time per sample while many are under way, not of one run: --evaluator parts "
+        "predicts that.");
+  }
   if (run.opened.weights_filled > 0) {
     text += Item(
         fmt::format("The file lacks weights: {} constants are filled with random numbers.", run.opened.weights_filled));
@@ -242,7 +259,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
     json["measured_seconds"] = failed ? Json() : Json(Median(measured.seconds));
     json["measured_spread"] = failed ? Json() : Json(Longest(measured));
     json["measured_interval"] = Json();
-    if (!failed) {
+    if (!failed && measured.seconds.size() >= kLeastForInterval) {
       const Interval interval = MedianInterval(measured.seconds);
       json["measured_interval"] = {interval.low, interval.high};
     }
@@ -279,7 +296,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
                              {"ops", ops},
                              {"start_seconds", part.begin},
                              {"end_seconds", part.end},
-                             {"predicted_seconds", Predicted(problem, part)}});
+                             {"predicted_seconds", OpsOfPart(problem, part)}});
   }
   json["transfers"] = Json::array();
   for (const MeasuredTransfer& transfer : measured.transfers) {

@@ -18,8 +18,10 @@ std::string DisturbedLine(double stolen, const std::string& of_what);
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.
 struct RunRow {
   std::string name{};
-  bool one_device = false;            // alone
-  std::optional<double> predicted{};  // seconds; none where it would not fit, or the plan's constraints forbid it
+  bool one_device = false;  // alone
+  // Seconds; none where it would not fit, where the plan's constraints forbid it, and where the evaluator knows no time
+  // of one run (`pipeline`).
+  std::optional<double> predicted{};
   Measurement measured{};
 };
 

@@ -107,8 +107,9 @@ void MeasuringCommands::AddTune(CLI::App& command) {
       ->required()
       ->type_name("CLUSTER");
   command
-      .add_option("--costs", tune_.problem.costs,
-                  "Op times (default: measured first, and kept beside the output, plan.profile.json for plan.json)")
+      .add_option(
+          "--costs", tune_.problem.costs,
+          "Op times (default: measured first, and kept beside the plan that is written, plan.profile.json for plan.json)")
       ->type_name("COSTS");
   command
       .add_option("--evaluations", tune_.evaluations,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,8 @@ void AddTo(CutFit& fit, const Problem& problem, const std::vector<PlanRun>& runs
 
 // Of predictions beside measurements; shares.
 struct PredictionError {
-  double median = 0, ninetieth = 0;
-  double rank_correlation = 0;  // Spearman's; 0 for fewer than 3
+  std::optional<double> median{}, ninetieth{};  // none where there are no predictions
+  std::optional<double> rank_correlation{};     // Spearman's; none for fewer than 3
 };
 PredictionError ErrorOf(const std::vector<double>& predicted, const std::vector<double>& measured);
 

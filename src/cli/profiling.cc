@@ -71,14 +71,19 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   const std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
   progress.Show(fmt::format("measuring {}", Counted(std::ssize(devices), "device")));
   double round = 0;  // seconds, with counters and without
-  for (const double alone : ScoreSingleDevices(*setup.evaluator).times()) {
-    if (alone < kCannotRun) round += 2 * problem.ToSeconds(alone).value;
+  size_t predicted = 0;
+  for (const std::optional<Score>& alone : ScoreSingleDevices(*setup.evaluator).score) {
+    if (!alone || alone->failed()) continue;
+    // Also where the device file says that it lacks the memory: it is tried.
+    round += 2 * problem.ToSeconds(alone->time).value;
+    ++predicted;
   }
-  runs = RoundsFor(runs, round / static_cast<double>(2 * devices.size()), kLeastProfiled);
+  if (predicted > 0) runs = RoundsFor(runs, round / static_cast<double>(2 * predicted), kLeastProfiled);
   const size_t times = std::min(kProfileCompilations, runs), rounds = (runs + times - 1) / times;
   profiles.table.runs = static_cast<int64_t>(times * rounds);
   const double limit = LimitFor(static_cast<double>(rounds) * round);
-  for (size_t time = 0; time < times; ++time) {
+  const auto failed = [](const OpMeasurement& measurement) { return !measurement.error.empty(); };
+  for (size_t time = 0; time < times && std::ranges::none_of(profiles.measurements, failed); ++time) {
     std::vector<OpMeasurement> measured =
         runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
     if (time == 0) {
@@ -87,13 +92,18 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
       for (size_t i = 0; i < measured.size(); ++i) Add(measured[i], time, profiles.measurements[i]);
     }
   }
+  if (const auto first = std::ranges::find_if(profiles.measurements, failed); first != profiles.measurements.end()) {
+    // What ended the process they have in common, whichever device it was.
+    const bool common = devices.size() > 1 && std::ranges::all_of(profiles.measurements, [&](const OpMeasurement& one) {
+                          return one.error == first->error;
+                        });
+    const DeviceId device = devices[static_cast<size_t>(first - profiles.measurements.begin())];
+    throw Error("{}{}: {}", setup.strings.model,
+                common ? "" : fmt::format(" on {}", problem.cluster().device(device).name), first->error);
+  }
   ShareMeans(profiles.measurements);
   for (const DeviceId device : devices) {
-    const OpMeasurement& measurement = profiles.measurements[Index(device)];
-    if (!measurement.error.empty()) {
-      throw Error("{} on {}: {}", setup.strings.model, problem.cluster().device(device).name, measurement.error);
-    }
-    profiles.table.columns.push_back(ColumnOf(problem, device, measurement));
+    profiles.table.columns.push_back(ColumnOf(problem, device, profiles.measurements[Index(device)]));
   }
   return profiles;
 }

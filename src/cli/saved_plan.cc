@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/console.h"
+#include "exec/cut_fit.h"
 #include "import/split_file.h"
 #include "placement/placement_list.h"
 
@@ -18,6 +19,22 @@ std::string Located(const std::string& name, const std::string& plan_path) {
   if (name.empty() || fs::exists(name, ignored)) return name;
   const fs::path beside = fs::path(plan_path).parent_path() / name;
   return fs::is_regular_file(beside, ignored) ? beside.string() : name;
+}
+
+// The same of the files with op times that a cost model names.
+std::string LocatedCosts(std::string costs, const std::string& plan_path) {
+  constexpr std::string_view kKey = "file=";
+  for (size_t at = costs.find(kKey); at != costs.npos; at = costs.find(kKey, at)) {
+    at += kKey.size();
+    const bool quoted = costs.compare(at, 1, "\"") == 0;
+    const size_t begin = quoted ? at + 1 : at, end = costs.find_first_of(quoted ? "\"" : ",)", begin);
+    if (end == costs.npos) break;
+    const std::string name = costs.substr(begin, end - begin), located = Located(name, plan_path);
+    if (located == name || located.find('"') != located.npos) continue;
+    costs.replace(at, end + (quoted ? 1 : 0) - at, fmt::format("\"{}\"", located));
+    at += located.size() + 2;
+  }
+  return costs;
 }
 
 // Puts what is given in the place of what `strings` say.
@@ -55,7 +72,11 @@ std::shared_ptr<const Cluster> StoredCluster(const PlanFile& file) {
 // Warns where the name of the plan's cluster stands for something else by now, which then does not count.
 void WarnOfChange(const PlanFile& file, const std::string& name, const Cluster& stored, const Catalogs& catalogs) {
   try {
-    if (ReadCluster(name, catalogs.clusters).fingerprint() == stored.fingerprint()) return;
+    const Cluster now = ReadCluster(name, catalogs.clusters);
+    if (now.fingerprint() == stored.fingerprint()) return;
+    // What cuts cost, `tune` has corrected for its plan alone.
+    const auto uncorrected = [](const Cluster& cluster) { return WithCutCosts(cluster, {}, "").fingerprint(); };
+    if (file.planner == "tune" && uncorrected(now) == uncorrected(stored)) return;
   } catch (const Error&) {
     std::error_code ignored;
     if (!std::filesystem::exists(name, ignored)) return;
@@ -113,7 +134,7 @@ ProblemStrings StringsOf(const PlanFile& file, const PlanOverrides& given) {
                             .batch = file.batch,
                             .format = file.format,
                             .cluster = Located(file.cluster, file.path),
-                            .costs = CostsOf(file),
+                            .costs = LocatedCosts(CostsOf(file), file.path),
                             .mode = file.mode,
                             .optimizer = file.optimizer,
                             .objective = file.objective};

@@ -45,7 +45,7 @@ bool AreOff(std::span<const TunedPlan> plans) {
     predicted.push_back(run.predicted);
     measured.push_back(run.seconds());
   }
-  return ErrorOf(predicted, measured).median > kTrusted;
+  return ErrorOf(predicted, measured).median.value_or(0) > kTrusted;
 }
 
 // Each compiled and run several times, and of these the run with the median time.

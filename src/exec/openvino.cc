@@ -108,21 +108,23 @@ OpenVino::OpenVino(const Problem& problem, const std::string& model_file, std::s
   Open(kOpenLimit);
 }
 
-void OpenVino::Open(double limit) {
+void OpenVino::Open(double limit, const StopCheck& stop) {
+  is_open_ = false;
   worker_ = std::make_unique<WorkerProcess>(program_);
-  const nlohmann::json answer = worker_->Ask(question_, limit);
+  const nlohmann::json answer = worker_->Ask(question_, limit, stop);
   if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
   opened_ = {.ops = answer.at("ops"),
              .ops_found = answer.at("ops_found"),
              .ops_missing = answer.at("ops_missing"),
              .weights_filled = answer.at("weights_filled"),
              .version = answer.at("version")};
+  is_open_ = true;
 }
 
 nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& options) {
-  if (!worker_->alive()) {
+  if (!alive()) {
     try {
-      Open(kOpenLimit);
+      Open(kOpenLimit, options.stop);
     } catch (const Error& error) {
       return {{"error", error.what()}};
     }
@@ -133,16 +135,15 @@ nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& opti
 std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Options& options) {
   std::vector<Measurement> measurements = RunTogether(ways, options);
   const auto stopped = [&] { return options.stop && options.stop(); };
-  if (worker_->alive() || ways.size() == 1) return measurements;
-  const Options once{.rounds = 1,
-                     .compare = options.compare,
-                     .limit = options.limit / static_cast<double>(ways.size()),
-                     .stop = options.stop};
+  if (alive() || (ways.size() == 1 && !options.compare)) return measurements;
+  const std::string died = measurements.front().error;
+  // Compared with nothing: what they are compared with, the whole model on one device, may be what ended the process.
+  const Options once{.rounds = 1, .limit = options.limit / static_cast<double>(ways.size()), .stop = options.stop};
   std::vector<RunWay> rest;
   std::vector<size_t> place;
   for (size_t way = 0; way < ways.size() && !stopped(); ++way) {
     Measurement alone = RunTogether({ways[way]}, once).front();
-    if (worker_->alive()) {
+    if (alive()) {
       rest.push_back(ways[way]);
       place.push_back(way);
     } else {
@@ -150,17 +151,38 @@ std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Op
     }
   }
   if (stopped()) return measurements;
-  // Where each survives by itself, together they are too much.
-  const size_t together = rest.size() == ways.size() ? 1 : rest.size();
+  size_t together = rest.size();
+  if (rest.size() == ways.size()) {
+    if (options.compare) {
+      measurements = RunUncompared(ways, options, died);
+      if (alive() || stopped()) return measurements;
+    }
+    // Each survives by itself: together they are too much.
+    together = 1;
+  }
   std::vector<Measurement> again;
   for (size_t first = 0; first < rest.size() && !stopped(); first += together) {
-    std::ranges::move(RunTogether({rest.begin() + static_cast<ptrdiff_t>(first),
-                                   rest.begin() + static_cast<ptrdiff_t>(first + together)},
-                                  options),
-                      std::back_inserter(again));
+    const std::vector<RunWay> some(rest.begin() + static_cast<ptrdiff_t>(first),
+                                   rest.begin() + static_cast<ptrdiff_t>(first + together));
+    std::vector<Measurement> measured = RunTogether(some, options);
+    if (options.compare && !alive() && !stopped()) {
+      measured = RunUncompared(some, options, measured.front().error);
+    }
+    std::ranges::move(measured, std::back_inserter(again));
   }
   if (again.size() < rest.size()) return measurements;
   for (size_t i = 0; i < rest.size(); ++i) measurements[place[i]] = std::move(again[i]);
+  return measurements;
+}
+
+std::vector<Measurement> OpenVino::RunUncompared(const std::vector<RunWay>& ways, const Options& options,
+                                                 const std::string& because) {
+  Options uncompared = options;
+  uncompared.compare = false;
+  std::vector<Measurement> measurements = RunTogether(ways, uncompared);
+  for (Measurement& one : measurements) {
+    if (one.error.empty()) one.no_reference = because;
+  }
   return measurements;
 }
 

@@ -62,7 +62,7 @@ struct OpMeasurement {
   // runs, "absent" from the runtime's reading of the model.
   std::vector<std::string> kind{};
   std::vector<std::vector<OpId>> kernels{};  // ops that ran as one, several each; no op in two
-  std::vector<double> totals{};              // of all kernels, by round
+  std::vector<double> totals{};              // of all kernels, by round; one for all rounds where no counter tells
   std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
   double stolen = 0;                         // the share of these in which another process had the core
   double unassigned = 0;                     // the share of the kernels' time that belongs to no op
@@ -114,7 +114,7 @@ class OpenVino {
   };
   // The ways take turns, a run each per round, so that what else the machine does meets all of them. Where one of them
   // ends or blocks the process, each is tried by itself, and those that do not do so run again together; one by one
-  // where none does.
+  // where none does. Where computing what outputs are compared with does it, nothing is compared.
   std::vector<Measurement> Run(const std::vector<RunWay>& ways, const Options& options);
   // The whole model on each of these devices, with counters. The devices take turns, as ways do: a machine's speed
   // changes from minute to minute, and devices that are measured one after another would seem to differ.
@@ -125,8 +125,11 @@ class OpenVino {
   std::vector<MeasuredKernel> Kernels(DeviceId device);
 
  private:
-  void Open(double limit);
+  void Open(double limit, const StopCheck& stop = {});
+  bool alive() const { return is_open_ && worker_->alive(); }
   std::vector<Measurement> RunTogether(const std::vector<RunWay>& ways, const Options& options);
+  std::vector<Measurement> RunUncompared(const std::vector<RunWay>& ways, const Options& options,
+                                         const std::string& because);
   nlohmann::json Ask(const nlohmann::json& question, const Options& options);
   Measurement Read(const nlohmann::json& answer) const;
   OpMeasurement ReadOps(const nlohmann::json& answer) const;
@@ -135,6 +138,7 @@ class OpenVino {
   nlohmann::json question_;  // that opens the model
   std::string program_;
   std::unique_ptr<WorkerProcess> worker_;
+  bool is_open_ = false;  // a process that did not take the model is no use
   OpenedModel opened_;
 };
 

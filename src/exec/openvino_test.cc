@@ -49,6 +49,39 @@ TEST(OpenVino, APlanThatEndsTheProcessIsTheOnlyOneThatFails) {
   EXPECT_THAT(runtime.Run({ways[0]}, {.rounds = 2}).front().error, IsEmpty());
 }
 
+// Opens and runs anything, and ends where outputs are to be compared.
+constexpr const char* kDiesOfComparing = R"(
+while read -r line; do
+  case $line in
+    *'"do":"open"'*) echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}' ;;
+    *'"compare":true'*) echo 'the whole model is too much' >&2; kill -KILL $$ ;;
+    *)
+      way='{"seconds": [0.5], "stolen": [0], "precision": "f32", "subgraphs": 1}'
+      ways=$way
+      for more in $(echo "$line" | grep -o '"how"' | tail -n +2); do ways="$ways, $way"; done
+      echo "{\"ways\": [$ways]}" ;;
+  esac
+done
+)";
+
+TEST(OpenVino, APlanRunsWhereTheWholeModelThatItIsComparedWithEndsTheProcess) {
+  const Script program(kDiesOfComparing);
+  const Problem problem = testing::Chain(2, 2);
+  OpenVino runtime(problem, "model.onnx", program.path());
+  const std::vector<RunWay> ways = {{.how = "parallel", .device = {DeviceId{0}, DeviceId{1}}},
+                                    {.how = "alone", .on = DeviceId{1}}};
+  for (const size_t count : {2, 1}) {
+    const std::vector<Measurement> measured =
+        runtime.Run({ways.begin(), ways.begin() + static_cast<ptrdiff_t>(count)}, {.rounds = 1, .compare = true});
+    ASSERT_EQ(measured.size(), count);
+    for (const Measurement& one : measured) {
+      EXPECT_THAT(one.error, IsEmpty());
+      EXPECT_FALSE(one.outputs);
+      EXPECT_THAT(one.no_reference, HasSubstr("the whole model is too much"));
+    }
+  }
+}
+
 TEST(OpenVino, RefusesAPathThatItCannotNameToTheProcess) {
   const Script program(kDiesOfOnePlan);
   const Problem problem = testing::Chain(2, 2);

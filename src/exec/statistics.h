@@ -1,6 +1,7 @@
 // What repeated measurements say.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace berth {
@@ -15,6 +16,8 @@ struct Interval {
   double low = 0, high = 0;
 };
 
+// Fewer values than this have no interval that holds the median with 95 %.
+inline constexpr size_t kLeastForInterval = 6;
 // Where the median of what the values were drawn from lies, with at least so much confidence, whatever their
 // distribution: between two of the values, counted by the binomial distribution of how many fall below it. The whole
 // range where there are too few values for that (5 or fewer for 0.95).

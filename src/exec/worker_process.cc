@@ -70,6 +70,8 @@ WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::
   ::close(out[1]);
   to_ = in[1];
   from_ = out[0];
+  // A process that does not read must not keep this one from looking at the clock.
+  ::fcntl(to_, F_SETFL, O_NONBLOCK);
   if (failed != 0) {
     child_ = -1;
     ::close(to_);
@@ -86,28 +88,25 @@ WorkerProcess::~WorkerProcess() {
   ::close(errors_);
 }
 
-bool WorkerProcess::Send(const std::string& text) {
+bool WorkerProcess::Send(const std::string& text, size_t& sent) {
   // A process that died is an answer, not a signal.
   struct sigaction ignore{}, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &before);
-  size_t sent = 0;
-  while (sent < text.size()) {
-    const ssize_t count = ::write(to_, text.data() + sent, text.size() - sent);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    sent += static_cast<size_t>(count);
-  }
+  const ssize_t count = ::write(to_, text.data() + sent, text.size() - sent);
+  const bool later = count < 0 && (errno == EINTR || errno == EAGAIN);
   ::sigaction(SIGPIPE, &before, nullptr);
-  return sent == text.size();
+  if (count > 0) sent += static_cast<size_t>(count);
+  return count > 0 || later;
 }
 
 nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds, const StopCheck& stop) {
   if (!alive()) return Failure("the process that measures is gone");
   const Stopwatch watch;
-  if (!Send(request.dump() + '\n')) return Failure(End());
+  const std::string question = request.dump() + '\n';
+  size_t sent = 0;
   for (;;) {
-    if (const size_t line = read_.find('\n'); line != std::string::npos) {
+    if (const size_t line = read_.find('\n'); sent == question.size() && line != std::string::npos) {
       const std::string text = read_.substr(0, line);
       read_.erase(0, line + 1);
       nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
@@ -123,8 +122,12 @@ nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds,
       Kill();
       return Failure(fmt::format("no answer within {}", ToString(Seconds{seconds})));
     }
-    pollfd ready{.fd = from_, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
+    std::array<pollfd, 2> ready = {
+        {{.fd = from_, .events = POLLIN, .revents = 0}, {.fd = to_, .events = POLLOUT, .revents = 0}}};
+    const nfds_t watched = sent < question.size() ? 2 : 1;
+    if (::poll(ready.data(), watched, kPollMilliseconds) <= 0) continue;
+    if (ready[1].revents != 0 && !Send(question, sent)) return Failure(End());
+    if (ready[0].revents == 0) continue;
     std::array<char, 65536> buffer;
     const ssize_t count = ::read(from_, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;

@@ -28,7 +28,8 @@ class WorkerProcess {
   bool alive() const { return child_ > 0; }
 
  private:
-  bool Send(const std::string& text);
+  // As much of it as the process takes now, after the first `sent` bytes; false where it takes no more.
+  bool Send(const std::string& text, size_t& sent);
   std::string End();  // how it ended
   void Kill();
 

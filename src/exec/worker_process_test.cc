@@ -37,6 +37,18 @@ TEST(WorkerProcess, IsEndedWhenItTakesTooLongOrSomebodyAsksForIt) {
   EXPECT_LT(watch.seconds(), 30);
 }
 
+TEST(WorkerProcess, ThatDoesNotReadALongQuestionIsEndedToo) {
+  const Script deaf("exec sleep 60\n");
+  const nlohmann::json question = {{"a", std::string(size_t{1} << 20, 'x')}};  // more than a pipe holds
+  WorkerProcess slow(deaf.path());
+  EXPECT_EQ(slow.Ask(question, 0.1)["error"], "no answer within 100 ms");
+  WorkerProcess stopped(deaf.path());
+  EXPECT_EQ(stopped.Ask(question, 60, [] { return true; })["error"], "stopped");
+  const Script reads("read -r line; echo \"{\\\"length\\\": ${#line}}\"\n");
+  WorkerProcess heard(reads.path());
+  EXPECT_EQ(heard.Ask(question, 60)["length"], question.dump().size());
+}
+
 TEST(WorkerProcess, ThatSpeaksNoJsonOrEndsByItselfIsNoCrash) {
   const Script babbles("read -r line; echo hello; exec sleep 60\n");
   WorkerProcess worker(babbles.path());

@@ -12,7 +12,7 @@ namespace berth {
 struct RuntimeDevice {
   std::string name;        // the cluster's
   std::string runs_on;     // OpenVINO's: CPU, GPU, GPU.1, NPU
-  std::vector<int> cores;  // of a CPU, whose threads are pinned to them
+  std::vector<int> cores;  // of a CPU, to which the thread that calls is pinned
   std::string plugin;      // under which it is known here: a second device of one CPU has a name of its own
   ov::element::Type precision = ov::element::f32;  // in which it computes what the model has in f32
 

@@ -21,8 +21,9 @@ double MiddleMean(std::vector<double> values) {
 
 }  // namespace
 
-OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, std::vector<double> weights)
-    : weights_(std::move(weights)), kinds_(model.ops, OpTimeKind::kAbsent) {
+OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, std::vector<double> weights,
+                 CounterOf counters)
+    : weights_(std::move(weights)), counters_(counters), kinds_(model.ops, OpTimeKind::kAbsent) {
   for (size_t op = 0; op < model.ops; ++op) {
     if (model.found[op]) kinds_[op] = OpTimeKind::kNone;
   }
@@ -30,6 +31,7 @@ OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, st
   const auto order = runtime->get_ordered_ops();
   std::vector<int32_t> kernel_of_node(model.nodes.size(), -1);
   std::unordered_map<const ov::Node*, size_t> number;
+  std::vector<std::vector<int32_t>> named;  // nodes, by kernel
   for (const RuntimeKernel& kernel : KernelsOf(model, order)) {
     number.emplace(kernel.node.get(), kernels_.size());
     kernel_of_name_.emplace(kernel.node->get_friendly_name(), kernels_.size());
@@ -39,8 +41,16 @@ OpClock::OpClock(const LoadedModel& model, const ov::CompiledModel& compiled, st
       }
     }
     kernels_.push_back({});
+    named.emplace_back(kernel.nodes.begin(), kernel.nodes.end());
   }
   Join(model, kernel_of_node);
+  // An op that became several kernels: the first has it by now, and so have the others that name it.
+  for (size_t kernel = 0; kernel < kernels_.size(); ++kernel) {
+    if (!kernels_[kernel].ops.empty()) continue;
+    std::set<int32_t> ops;
+    for (const int32_t node : named[kernel]) ops.insert(model.op_of[static_cast<size_t>(node)]);
+    kernels_[kernel].ops.assign(ops.begin(), ops.end());
+  }
 
   // What holds no op goes with its first reader, at the end with what it reads.
   const auto belongs = [&](const ov::Node* node) -> std::optional<size_t> {
@@ -143,23 +153,54 @@ void OpClock::GatherOps(const std::vector<std::set<int32_t>>& kernels_of_op) {
   }
 }
 
-void OpClock::Add(const std::vector<ov::ProfilingInfo>& counters) {
-  totals_.push_back(0);
+void OpClock::Add(const std::vector<ov::ProfilingInfo>& counters, double seconds) {
+  ++runs_;
+  const bool warms_up = runs_ == 1;
+  if (!warms_up) run_times_.push_back(seconds);
+  std::vector<double> told(kernels_.size(), 0);
   for (const ov::ProfilingInfo& counter : counters) {
-    const auto kernel = kernel_of_name_.find(counter.node_name);
-    if (kernel == kernel_of_name_.end()) continue;
-    const double seconds = 1e-6 * static_cast<double>(counter.real_time.count());
-    std::vector<double>& by_run = kernels_[kernel->second].seconds;
-    by_run.resize(totals_.size(), 0);
-    by_run.back() += seconds;
-    totals_.back() += seconds;
+    auto kernel = kernel_of_name_.find(counter.node_name);
+    // HETERO puts "subgraph3: " before the name that its runtime model has.
+    if (const size_t colon = counter.node_name.find(": ");
+        kernel == kernel_of_name_.end() && colon != std::string::npos && counter.node_name.starts_with("subgraph")) {
+      kernel = kernel_of_name_.find(counter.node_name.substr(colon + 2));
+    }
+    if (kernel != kernel_of_name_.end()) told[kernel->second] += 1e-6 * static_cast<double>(counter.real_time.count());
   }
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    Kernel& kernel = kernels_[k];
+    if (counters_ == CounterOf::kAllRuns) {
+      kernel.sum = told[k] * static_cast<double>(runs_);
+      if (warms_up) kernel.first = kernel.sum;
+    } else if (!warms_up) {
+      kernel.seconds.push_back(told[k]);
+    }
+  }
+}
+
+double OpClock::TimeOf(const Kernel& kernel) const {
+  if (run_times_.empty()) return 0;
+  if (counters_ == CounterOf::kLastRun) return MiddleMean(kernel.seconds);
+  const auto runs = static_cast<double>(run_times_.size());
+  const double all = std::accumulate(run_times_.begin(), run_times_.end(), 0.0);
+  const double steady = all > 0 ? MiddleMean(run_times_) * runs / all : 1;
+  return steady * std::max(0.0, kernel.sum - kernel.first) / runs;
+}
+
+std::vector<double> OpClock::Totals() const {
+  std::vector<double> totals(counters_ == CounterOf::kAllRuns ? 1 : run_times_.size(), 0);
+  for (const Kernel& kernel : kernels_) {
+    for (size_t run = 0; run < totals.size(); ++run) {
+      totals[run] += counters_ == CounterOf::kAllRuns ? TimeOf(kernel) : kernel.seconds[run];
+    }
+  }
+  return totals;
 }
 
 std::vector<double> OpClock::Seconds() const {
   std::vector<double> seconds(kinds_.size(), 0);
   for (const Kernel& kernel : kernels_) {
-    const double time = MiddleMean(kernel.seconds);
+    const double time = TimeOf(kernel);
     double sum = 0;
     // The 1 shares a kernel among ops that compute nothing.
     for (const int32_t op : kernel.ops) sum += weights_[static_cast<size_t>(op)] + 1;
@@ -173,7 +214,7 @@ std::vector<double> OpClock::Seconds() const {
 double OpClock::Unassigned() const {
   double all = 0, unassigned = 0;
   for (const Kernel& kernel : kernels_) {
-    const double time = MiddleMean(kernel.seconds);
+    const double time = TimeOf(kernel);
     all += time;
     if (kernel.ops.empty()) unassigned += time;
   }

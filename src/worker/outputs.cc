@@ -24,7 +24,7 @@ void Compare(const ov::Tensor& expected, const ov::Tensor& output, Difference& d
     const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
     difference.count += 1;
     if (!std::isfinite(x) || !std::isfinite(y)) {
-      odd |= std::isfinite(x) != std::isfinite(y);
+      odd |= std::isnan(x) != std::isnan(y) || (!std::isnan(x) && x != y);
       continue;
     }
     difference.finite += 1;
@@ -49,12 +49,14 @@ nlohmann::json CompareOutputs(const std::vector<ov::Tensor>& expected, const std
     if (!expected[i] || !outputs[i]) continue;
     ++compared;
     const ov::element::Type type = expected[i].get_element_type();
-    if (expected[i].get_byte_size() != outputs[i].get_byte_size() || type != outputs[i].get_element_type()) {
+    if (expected[i].get_shape() != outputs[i].get_shape() || type != outputs[i].get_element_type()) {
       difference.largest = 1;
     } else if (type == ov::element::f32) {
       Compare<float>(expected[i], outputs[i], difference);
     } else if (type == ov::element::f16) {
       Compare<ov::float16>(expected[i], outputs[i], difference);
+    } else if (type == ov::element::bf16) {
+      Compare<ov::bfloat16>(expected[i], outputs[i], difference);
     } else if (type == ov::element::f64) {
       Compare<double>(expected[i], outputs[i], difference);
     } else {

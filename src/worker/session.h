@@ -28,8 +28,8 @@ namespace berth {
 // those of the whole model on the first device in f32.
 //
 // {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
-//   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round],
-//   "seconds": [by round, without counters], "stolen": [of these], "unassigned": share}
+//   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round, or one for
+//   all], "seconds": [by round, without counters], "stolen": [of these], "unassigned": share}
 //
 // {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, or
 // {"error": why}]}. The devices take turns, so that what else the machine does meets all of them.

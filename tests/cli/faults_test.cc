@@ -477,6 +477,23 @@ TEST(APlan, HoldsItsMachines) {
   Write(folder / "pair.yaml", "nonsense");
   EXPECT_THAT(simulate().err, HasSubstr("pair.yaml has changed since"));
 
+  // What `tune` has corrected is no change of the file; anything else is.
+  const auto tuned_on = [&](const std::string& machines) {
+    Write(folder / "pair.yaml", Pair());
+    Write(folder / "corrected.yaml", machines);
+    plan(folder / "corrected.yaml");
+    json file = json::parse(Content(folder / "p.json"));
+    file["cluster"]["name"] = folder / "pair.yaml";
+    file["planner"] = "tune";
+    Write(folder / "p.json", file.dump());
+    return simulate().err;
+  };
+  std::string corrected = Pair();
+  corrected.replace(corrected.find("{kind: cpu,"), 11, "{kind: cpu, part_overhead: 20us,");
+  EXPECT_THAT(tuned_on(corrected), IsEmpty());
+  EXPECT_THAT(tuned_on(Pair("1GFLOP/s")), HasSubstr("pair.yaml has changed since"));
+  ASSERT_EQ(plan(folder / "pair.yaml").code, 0);
+
   // The file goes: nothing is missed.
   std::filesystem::remove(folder / "pair.yaml");
   for (const Outcome& outcome : {simulate(), RunBerth({"explain", folder / "p.json", "--json"}),

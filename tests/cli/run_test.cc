@@ -14,6 +14,7 @@
 namespace berth::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -106,6 +107,29 @@ TEST(Run, ADeviceThatThePlanMayNotUseAloneIsStillADevice) {
   // It has no prediction, which does not make it OpenVINO's own threads.
   EXPECT_THAT(page.out, Not(HasSubstr("a alone take ")));
   EXPECT_THAT(page.out, HasSubstr("OpenVINO's own 2 threads take "));
+}
+
+// Its plan has a time per sample, which is not how long one run takes.
+TEST(Run, OfAPipelinePredictsNothing) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--objective", "throughput",
+                      "--budget", "200evals", "-o", folder / "plan.json"})
+                .code,
+            0);
+  const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "6", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(run.json()["predicted_seconds"].is_null());
+  EXPECT_EQ(run.json()["measured_interval"].size(), 2u);
+  const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "2"});
+  EXPECT_THAT(page.out, HasSubstr("pipeline predicts the time per sample"));
+  // Two runs have no interval.
+  EXPECT_THAT(page.out, AllOf(HasSubstr("least to most"), HasSubstr("in too few runs to tell that from noise")));
+  const Outcome latency = RunBerth({"run", folder / "plan.json", "--runs", "2", "--evaluator", "parts", "--json"});
+  ASSERT_EQ(latency.code, 0) << latency.err;
+  EXPECT_GT(latency.json()["predicted_seconds"], 0);
+  EXPECT_TRUE(latency.json()["measured_interval"].is_null());
 }
 
 TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
@@ -240,6 +264,15 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
   EXPECT_EQ(again.json()["executor"], "openvino_parallel");
   EXPECT_EQ(again.json()["evaluator"], "parts");
   EXPECT_NEAR(again.json()["predicted_seconds"].get<double>(), answer["predicted_seconds"].get<double>(), 1e-9);
+
+  EXPECT_THAT(again.err, Not(HasSubstr("has changed")));
+  // Op times that lie beside the plan are found from anywhere.
+  nlohmann::json moved = nlohmann::json::parse(Content(folder / "tuned.json"));
+  moved["costs"]["name"] = "profile(file=tuned.profile.json)";
+  Write(folder / "elsewhere.json", moved.dump());
+  const Outcome beside = RunBerth({"simulate", "--plan", folder / "elsewhere.json", "--json"});
+  ASSERT_EQ(beside.code, 0) << beside.err;
+  EXPECT_NEAR(beside.json()["score_seconds"].get<double>(), answer["predicted_seconds"].get<double>(), 1e-9);
 
   const Outcome page =
       RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "3", "--runs", "2",

@@ -127,7 +127,7 @@ void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
       "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; "
       "for openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. HETERO's plans "
-      "run in turns of their own. Predictions are those of the prices that `tune` ended with. Beside them what a "
+      "run in turns of their own. Predictions for openvino_parallel are by the prices that `tune` ended with. Beside them what a "
       "user would compare with: OpenVINO's own threads on the same cores.\n\n"
       "| model | one device | openvino_parallel | predicted is off | openvino | predicted is off | OpenVINO's own "
       "threads | speed-up | other programs had the cores "

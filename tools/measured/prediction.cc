@@ -21,6 +21,8 @@ constexpr const char* kUnseen[] = {"inception_v3", "densenet121", "mobilenet_v2"
 constexpr size_t kFittedPlans = 12, kPlanRuns = 21;
 // How often a plan of those is compiled and measured: compiled again, it is up to a few percent faster or slower.
 constexpr size_t kTimes = 4;
+// Printed where there is no number.
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // A plan counts that is within this of the best: how far worse ones are off decides nothing.
 constexpr double kNearTheBest = 1.5;
 
@@ -96,10 +98,12 @@ void PredictPlans(const Catalogs& catalogs, Models& models, size_t fitted_parts,
     fmt::print(stderr, "{}: plans to predict\n", model);
     const Plans seen = Measure(runner, plans);
     const PredictionError error = ErrorOf(seen.predicted, seen.measured), raw = ErrorOf(seen.before, seen.measured);
+    const auto order = [](const PredictionError& of) { return of.rank_correlation.value_or(kUnknown); };
     fmt::print("| {} | {} of {} | {:.1f} % | {:.1f} % | {:.2f} | {:.2f} | {:.2f} | {:.1f} % | {:.1f} % | {:.2f} |\n",
-               model, seen.measured.size(), seen.all, 100 * error.median, 100 * error.ninetieth, error.rank_correlation,
-               ErrorOf(seen.parts, seen.measured).rank_correlation, ErrorOf(seen.second, seen.first).rank_correlation,
-               100 * raw.median, 100 * raw.ninetieth, raw.rank_correlation);
+               model, seen.measured.size(), seen.all, 100 * error.median.value_or(kUnknown),
+               100 * error.ninetieth.value_or(kUnknown), order(error), order(ErrorOf(seen.parts, seen.measured)),
+               order(ErrorOf(seen.second, seen.first)), 100 * raw.median.value_or(kUnknown),
+               100 * raw.ninetieth.value_or(kUnknown), order(raw));
   }
 }
 

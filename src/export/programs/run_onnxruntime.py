@@ -74,11 +74,15 @@ def main():
     parser.add_argument("--provider", help="run all parts with this one, as CPUExecutionProvider")
     arguments = parser.parse_args()
 
+    if arguments.runs < 1:
+        parser.error("--runs: at least 1")
+
     folder = pathlib.Path(__file__).resolve().parent
     threads = processor_threads(folder, arguments.provider)
-    if threads is not None:
+    one_pool = threads is not None and hasattr(ort, "set_global_thread_pool_sizes")  # older ones have no such pool
+    if one_pool:
         ort.set_global_thread_pool_sizes(threads, 1)
-    parts = Parts(folder, arguments.provider, one_pool=threads is not None)
+    parts = Parts(folder, arguments.provider, one_pool)
     given = np.load(arguments.inputs) if arguments.inputs else {}
     inputs = {}
     for port in parts.manifest["inputs"]:

@@ -44,6 +44,8 @@ def main():
     parser.add_argument("--outputs", help="an .npz to write the outputs to")
     parser.add_argument("--runs", type=int, default=5, help="how often to run it (default: 5)")
     arguments = parser.parse_args()
+    if arguments.runs < 1:
+        parser.error("--runs: at least 1")
 
     compiled = compile_model(pathlib.Path(__file__).resolve().parent)
     given = np.load(arguments.inputs) if arguments.inputs else {}
