@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "cli/learning.h"
@@ -122,8 +123,15 @@ TEST(Seeds, WhatAnAnswerThrowsEndsAllAndIsThrown) {
   const std::vector<Question> questions = Questions(std::vector{SmallTask("chain(ops=6)")}, {.limits = kFew});
   Results results(folder / "file");
   Player player;
-  const std::vector<Answer> answers = {[&](const Question& question) { return player.Play(question); },
-                                       [](const Question&) -> Cell { throw Error("no such program"); }};
+  std::atomic<bool> has_thrown = false;
+  const std::vector<Answer> answers = {[&](const Question& question) {
+                                         while (!has_thrown) std::this_thread::yield();
+                                         return player.Play(question);
+                                       },
+                                       [&](const Question&) -> Cell {
+                                         has_thrown = true;
+                                         throw Error("no such program");
+                                       }};
   EXPECT_THROW(Measure(questions, results, answers, "a test", {}, [](const std::string&) {}), Error);
 }
 

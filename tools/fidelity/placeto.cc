@@ -30,7 +30,7 @@ struct Tables {
           "code's start times are all known each of them is compared as well, and the row says so.",
       .tolerance = 0};
   FidelityTable memory{.title = "Placeto: peak memory",
-                       .text = "In bytes, of each device, by the released code's rule (`memory=placeto`).",
+                       .text = "In bytes, of each device, by the released code's rule (`placeto`, docs/objectives.md).",
                        .tolerance = 0};
 };
 

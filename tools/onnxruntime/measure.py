@@ -3,7 +3,7 @@
 
     tools/onnxruntime/measure.py --berth build/release/berth -o out MODEL.onnx ...
 
-Needs the Python packages numpy, onnx and onnxruntime (onnxruntime-gpu for a GPU). It measures what ONNX Runtime makes
+Needs the Python packages numpy, onnx and onnxruntime (onnxruntime-gpu for a GPU; 1.29 or later). It measures what ONNX Runtime makes
 of this processor and its GPU (a device file, `machine.yaml`), profiles each model on both, plans, exports and runs the
 plans in turns, and prints the tables of docs/gpu.md. Weights that a model lacks are made up. Seeds are fixed;
 times are medians.
@@ -186,6 +186,41 @@ def machine():
             session = open_session(model, device, optimise=False)
             numbers["hand_over"][4 * count] = seconds_of(lambda: session.run(None, {"x": value}), 0.3)
     return found
+
+
+# Channels and height of square convolutions at a batch of 1, as ResNet-50 and Inception-V3 have them.
+CONVOLUTIONS = [(32, 112), (64, 56), (256, 56), (128, 28), (512, 28), (192, 17), (768, 17), (256, 14), (1024, 14), (512, 7)]
+
+
+def chain_seconds(device, kind, x, w, tf32, **attributes):
+    """Of one op, in a chain of equal ones whose tensors stay on the device."""
+    def seconds(length):
+        nodes = [helper.make_node(kind, [f"t{i}", "w"], [f"t{i + 1}"], **attributes) for i in range(length)]
+        chain = small_model(nodes, [("t0", x.shape)], [(f"t{length}", x.shape)], [("w", w)])
+        return on_device(device, chain, {"t0": x}, tf32=tf32)
+    return (seconds(21) - seconds(1)) / 20
+
+
+def by_size(device):
+    """What convolutions and products of other sizes take: kind, shape, numbers that it makes, FLOP, seconds by precision."""
+    generator = np.random.default_rng(0)
+    rows = []
+    for kernel in (1, 3):
+        for channels, height in CONVOLUTIONS:
+            x = generator.standard_normal((1, channels, height, height)).astype(np.float32)
+            w = (generator.standard_normal((channels, channels, kernel, kernel)) / np.sqrt(channels * kernel**2)).astype(
+                np.float32)
+            rows.append((f"{kernel}x{kernel} convolution, {channels} channels of {height}x{height}", x, w, "Conv",
+                         2 * x.size * channels * kernel**2, {"pads": [kernel // 2] * 4}))
+    for count in (1, 16, 128, 512, 2048):
+        for columns in (768, 2048):
+            x = generator.standard_normal((count, columns)).astype(np.float32)
+            w = (generator.standard_normal((columns, columns)) / np.sqrt(columns)).astype(np.float32)
+            rows.append((f"{count} rows times {columns}x{columns}", x, w, "MatMul", 2 * x.size * columns, {}))
+    return [{"what": what, "outputs": x.size, "flop": flop,
+             "seconds": {name: chain_seconds(device, kind, x, w, tf32, **attributes)
+                         for name, tf32 in (("f32", False), ("TF32", True))}}
+            for what, x, w, kind, flop, attributes in rows]
 
 
 def device_file(found, memory, gpu_name, cpu_name):
@@ -384,6 +419,14 @@ def table(out, head, rows):
 def write_tables(report, out):
     print(f"{report['gpu']} and {report['cpu']}, ONNX Runtime {report['onnxruntime']}; milliseconds\n", file=out)
     print(f"```yaml\n{report['device_file']}```\n", file=out)
+    if report.get("sizes"):
+        table(out, ["op on the GPU", "outputs", "GFLOP", "us", "TFLOP/s", "us in TF32", "TFLOP/s in TF32"],
+              [[row["what"], f"{row['outputs']:,}", f"{row['flop'] / 1e9:.3g}",
+                *(cell for name in ("f32", "TF32") for cell in (f"{1e6 * row['seconds'][name]:.1f}",
+                                                                f"{row['flop'] / row['seconds'][name] / 1e12:.1f}"))]
+               for row in report["sizes"]])
+    if not report["models"]:
+        return
     rows = []
     for name, row in report["models"].items():
         for device in DEVICES:
@@ -408,9 +451,13 @@ def write_tables(report, out):
         cells = [name, str(len(split)), f"{1e3 * per_part:.0f} us"]
         measured = [plans[index]["measured_ms"] for index in split]
         for told in ([plain[index] for index in split], [fitted[index] for index in split]):
+            if not split:
+                cells.append("-")
+                continue
             error = statistics.median(abs(guess / truth - 1) for guess, truth in zip(told, measured))
             cells.append(f"{error:.0%}, {rank_correlation(told, measured):.2f}")
-        cells.append(f"{rank_correlation([plans[index]['parts'] for index in split], measured):.2f}")
+        parts = [plans[index]["parts"] for index in split]
+        cells.append(f"{rank_correlation(parts, measured):.2f}" if split else "-")
         cells.append(f"{max(plan['difference'] for plan in plans):.1e}")
         summary.append(cells)
         pages.append((name, [[f"`{plan['planner']}`", str(plan["parts"]), f"{told:.2f}", f"{with_parts:.2f}",
@@ -434,7 +481,8 @@ def main():
     if sys.argv[1:2] == ["--profile"]:
         return profile(sys.argv[2:6])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="+", help="ONNX files")
+    parser.add_argument("models", nargs="*", help="ONNX files")
+    parser.add_argument("--sizes", action="store_true", help="convolutions and products of many sizes on the GPU, too")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="a folder for everything")
     parser.add_argument("--berth", default="build/release/berth", help="the program")
     parser.add_argument("--also", action="append", default=[], help="further device files that predict, with cpu and gpu")
@@ -456,6 +504,8 @@ def main():
     (arguments.output / "machine.yaml").write_text(text)
     report = {"gpu": gpu_name, "cpu": f"{cpu_name}, {os.cpu_count()} processors", "onnxruntime": ort.__version__,
               "machine": found, "session_seconds": session, "device_file": text, "models": {}, "failures": []}
+    if arguments.sizes:
+        report["sizes"] = by_size("gpu")
     for path in arguments.models:
         began = time.perf_counter()
         try:
@@ -465,6 +515,8 @@ def main():
         print(f"{path}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         (arguments.output / "report.json").write_text(json.dumps(report, indent=1, default=str))
     report["models"] = {name: row for name, row in report["models"].items() if row.get("plans")}
+    if arguments.models and not report["models"]:
+        sys.exit("no model was measured:\n" + "\n".join(report["failures"]))
     with open(arguments.output / "tables.md", "w") as out:
         write_tables(report, out)
     print((arguments.output / "tables.md").read_text())
