@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "exec/worker_script.h"
 #include "placement/testing.h"
 
@@ -12,12 +15,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Opens anything; a run in which an op is on the second device and the next on the first ends it.
-constexpr const char* kDiesOfOnePlan = R"(
+// Opens and runs anything, and ends, with these last words, where it is asked something that contains `fatal`.
+std::string DiesOf(const std::string& fatal, const std::string& words) {
+  return R"(
 while read -r line; do
   case $line in
     *'"do":"open"'*) echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}' ;;
-    *'"device":[1,0]'*) echo 'this plan is too much' >&2; kill -KILL $$ ;;
+    *')" +
+         fatal + "'*) echo '" + words + R"(' >&2; kill -KILL $$ ;;
     *)
       way='{"seconds": [0.5, 0.5], "stolen": [0, 0], "precision": "f32", "subgraphs": 1}'
       ways=$way
@@ -26,9 +31,13 @@ while read -r line; do
   esac
 done
 )";
+}
+
+// Of a run in which an op is on the second device and the next on the first.
+std::string DiesOfOnePlan() { return DiesOf(R"("device":[1,0])", "this plan is too much"); }
 
 TEST(OpenVino, APlanThatEndsTheProcessIsTheOnlyOneThatFails) {
-  const Script program(kDiesOfOnePlan);
+  const Script program(DiesOfOnePlan());
   const Problem problem = testing::Chain(2, 2);
   OpenVino runtime(problem, "model.onnx", program.path());
   const auto on = [](size_t first, size_t second) {
@@ -49,23 +58,8 @@ TEST(OpenVino, APlanThatEndsTheProcessIsTheOnlyOneThatFails) {
   EXPECT_THAT(runtime.Run({ways[0]}, {.rounds = 2}).front().error, IsEmpty());
 }
 
-// Opens and runs anything, and ends where outputs are to be compared.
-constexpr const char* kDiesOfComparing = R"(
-while read -r line; do
-  case $line in
-    *'"do":"open"'*) echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}' ;;
-    *'"compare":true'*) echo 'the whole model is too much' >&2; kill -KILL $$ ;;
-    *)
-      way='{"seconds": [0.5], "stolen": [0], "precision": "f32", "subgraphs": 1}'
-      ways=$way
-      for more in $(echo "$line" | grep -o '"how"' | tail -n +2); do ways="$ways, $way"; done
-      echo "{\"ways\": [$ways]}" ;;
-  esac
-done
-)";
-
 TEST(OpenVino, APlanRunsWhereTheWholeModelThatItIsComparedWithEndsTheProcess) {
-  const Script program(kDiesOfComparing);
+  const Script program(DiesOf(R"("compare":true)", "the whole model is too much"));
   const Problem problem = testing::Chain(2, 2);
   OpenVino runtime(problem, "model.onnx", program.path());
   const std::vector<RunWay> ways = {{.how = "parallel", .device = {DeviceId{0}, DeviceId{1}}},
@@ -83,7 +77,7 @@ TEST(OpenVino, APlanRunsWhereTheWholeModelThatItIsComparedWithEndsTheProcess) {
 }
 
 TEST(OpenVino, RefusesAPathThatItCannotNameToTheProcess) {
-  const Script program(kDiesOfOnePlan);
+  const Script program(DiesOfOnePlan());
   const Problem problem = testing::Chain(2, 2);
   try {
     const OpenVino runtime(problem, "mod\xe8le.onnx", program.path());

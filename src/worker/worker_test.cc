@@ -43,12 +43,21 @@ json OpenSqueezenet(ov::Core& core) {
           {"devices", TwoDevices()}};
 }
 
-TEST(Worker, GivesTheSameOutputsHoweverAModelIsSplit) {
-  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+// With squeezenet opened on two devices of one core each.
+class OnSqueezenet : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
+    opened = session.Answer(OpenSqueezenet(core));
+    ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  }
+
   ov::Core core;
   WorkerSession session;
-  const json opened = session.Answer(OpenSqueezenet(core));
-  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  json opened;
+};
+
+TEST_F(OnSqueezenet, GivesTheSameOutputsHoweverAModelIsSplit) {
   const size_t ops = opened["ops"];
   ASSERT_GT(ops, 50u) << "a convolution with a bias is named where the bias is added";
   EXPECT_EQ(opened["ops_found"], ops);
@@ -149,12 +158,7 @@ TEST(Worker, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
   EXPECT_EQ(answer["devices"][1]["seconds"].size(), 2U) << answer.dump();
 }
 
-TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
-  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
-  ov::Core core;
-  WorkerSession session;
-  const json opened = session.Answer(OpenSqueezenet(core));
-  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+TEST_F(OnSqueezenet, DividesTheTimeOfAllKernelsAmongTheOps) {
   const json answer = session.Answer({{"do", "profile"}, {"devices", {0, 1}}, {"rounds", 5}});
   ASSERT_FALSE(answer.contains("error")) << answer.dump();
   ASSERT_EQ(answer["devices"].size(), 2U);
@@ -178,12 +182,7 @@ TEST(Worker, DividesTheTimeOfAllKernelsAmongTheOps) {
   EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "no op is in two";
 }
 
-TEST(Worker, TimesTheOpsOfAPlanUnderHetero) {
-  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
-  ov::Core core;
-  WorkerSession session;
-  const json opened = session.Answer(OpenSqueezenet(core));
-  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+TEST_F(OnSqueezenet, TimesTheOpsOfAPlanUnderHetero) {
   const size_t ops = opened["ops"];
   std::vector<int> alternating(ops);
   for (size_t op = 0; op < ops; ++op) alternating[op] = (op / 3) % 2;
@@ -195,12 +194,7 @@ TEST(Worker, TimesTheOpsOfAPlanUnderHetero) {
   EXPECT_GT(answer["totals"][0], 0);
 }
 
-TEST(Worker, TellsWhichOpsAreOneKernel) {
-  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
-  ov::Core core;
-  WorkerSession session;
-  const json opened = session.Answer(OpenSqueezenet(core));
-  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+TEST_F(OnSqueezenet, TellsWhichOpsAreOneKernel) {
   const json answer = session.Answer({{"do", "kernels"}, {"device", 0}});
   ASSERT_TRUE(answer.contains("kernels")) << answer.dump();
   size_t convolutions = 0;
