@@ -32,8 +32,6 @@ std::string Off(const PredictionError& error) {
   return fmt::format("{}, {}, {}", Percent(*error.median), Percent(*error.ninetieth), Order(error));
 }
 
-Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json ErrorJson(const PredictionError& error) {
   return {{"median", OrNull(error.median)},
           {"ninetieth", OrNull(error.ninetieth)},

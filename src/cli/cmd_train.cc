@@ -249,7 +249,7 @@ int TrainOn(const TrainArguments& given, const Catalogs& catalogs, Ranks& ranks)
                      {"planned_updates", result.planned_updates},
                      {"evaluations", result.evaluations},
                      {"best_update", result.best_update},
-                     {"collapsed_in_update", collapsed ? Json(*collapsed) : Json()},
+                     {"collapsed_in_update", OrNull(collapsed)},
                      {"cases", TrainingJson(rows)},
                      {"tests", TrainingJson(test_rows)}};
   WriteFile(request.folder + "/results.txt", page(kAnyWidth));

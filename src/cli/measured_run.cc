@@ -253,7 +253,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
   const Problem& problem = *saved.setup.problem;
   const auto row_json = [](const RunRow& row) {
     Json json;
-    json["predicted_seconds"] = row.predicted ? Json(*row.predicted) : Json();
+    json["predicted_seconds"] = OrNull(row.predicted);
     const Measurement& measured = row.measured;
     const bool failed = !measured.error.empty();
     json["measured_seconds"] = failed ? Json() : Json(Median(measured.seconds));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "report/comparison.h"
@@ -22,6 +23,10 @@ std::string DumpJson(const Json& json);
 
 // JSON knows no infinity: null instead.
 Json FiniteOrNull(double number);
+template <typename Value>
+Json OrNull(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
 
 Json PlanJson(const Evaluator& evaluator, const PlanReport& report);
 // PlanJson with ops, transfers and memory.

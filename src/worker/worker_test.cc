@@ -148,11 +148,7 @@ TEST(Worker, ComputesInThePrecisionOfEachDevice) {
   }
 }
 
-TEST(Worker, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
-  if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
-  ov::Core core;
-  WorkerSession session;
-  ASSERT_FALSE(session.Answer(OpenSqueezenet(core)).contains("error"));
+TEST_F(OnSqueezenet, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
   const json answer = session.Answer({{"do", "profile"}, {"devices", {7, 1}}, {"rounds", 2}});
   EXPECT_TRUE(answer["devices"][0].contains("error")) << answer.dump();
   EXPECT_EQ(answer["devices"][1]["seconds"].size(), 2U) << answer.dump();
