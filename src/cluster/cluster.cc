@@ -29,6 +29,7 @@ void CheckDevice(const std::string& cluster, const Device& device) {
   }
   CheckNumber(cluster, place, "memory_bandwidth", device.memory_bandwidth.value);
   CheckNumber(cluster, place, "op_overhead", device.op_overhead.value);
+  CheckNumber(cluster, place, "half_rate_outputs", device.half_rate_outputs.value);
   CheckNumber(cluster, place, "part_overhead", device.part_overhead.value);
   for (const auto* rates : {&device.cut_read, &device.cut_write}) {
     for (const auto& [op_class, rate] : *rates) {
@@ -65,6 +66,7 @@ uint64_t HashOf(const Device& device) {
   AddRates(device.cut_read, hasher);
   AddRates(device.cut_write, hasher);
   if (device.precision != "f32") hasher.Add(device.precision);
+  if (device.half_rate_outputs.value > 0) hasher.Add("half_rate_outputs").Add(device.half_rate_outputs.value);
   hasher.Add(device.watts_idle.value).Add(device.watts_busy.value);
   return hasher.value();
 }

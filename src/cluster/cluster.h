@@ -39,8 +39,11 @@ struct Device {
   Quantity memory_bandwidth{};                                // bytes per second
   Quantity op_overhead{};                                     // seconds per op: launch, dispatch
   std::map<std::string, Quantity, std::less<>> efficiency{};  // by op class name: the share of the peak, 0 to 1
-  std::vector<std::string> supports{};                        // op types (globs); empty means all
-  std::vector<std::string> lacks{};                           // op types (globs) that it cannot run
+  // How many values a convolution or a product of matrices must make to run at half the rate that a large one reaches
+  // (n 1/2 of Hockney and Jesshope 1981, "Parallel Computers", chapter 1); 0: all run at the same rate.
+  Quantity half_rate_outputs{};
+  std::vector<std::string> supports{};  // op types (globs); empty means all
+  std::vector<std::string> lacks{};     // op types (globs) that it cannot run
   // What a runtime pays where it runs a part of a model as a model of its own (`parts`, docs/semantics.md).
   Quantity part_overhead{};                                  // seconds per part
   std::map<std::string, Quantity, std::less<>> cut_read{};   // bytes per second by class of the op that reads first

@@ -92,6 +92,7 @@ TEST(Cluster, RefusesNumbersThatMakeNoSense) {
   refuses([](auto& devices, auto&) { devices[0].memory = Quantity{.value = -1}; });
   refuses([](auto& devices, auto&) { devices[0].peak["f32"].value = std::nan(""); });
   refuses([](auto& devices, auto&) { devices[1].op_overhead.value = -1e-9; });
+  refuses([](auto& devices, auto&) { devices[1].half_rate_outputs.value = -1; });
   refuses([](auto&, auto& links) { links[1].bandwidth.value = 0; });
   refuses([](auto&, auto& links) { links[2].bandwidth.value = std::nan(""); });
   refuses([](auto&, auto& links) { links[2].latency.value = -1; });
@@ -123,6 +124,10 @@ TEST(Cluster, FingerprintIsOfNumbersOnly) {
   devices[0].op_overhead.value = 1e-6;
   links = LinksOf(cluster);
   EXPECT_NE(Cluster("slower", devices, links).fingerprint(), cluster.fingerprint());
+
+  devices = DevicesOf(cluster);
+  devices[0].half_rate_outputs.value = 1000;
+  EXPECT_NE(Cluster("slower when small", devices, links).fingerprint(), cluster.fingerprint());
 }
 
 TEST(Cluster, AnInterchangeableDeviceCanBeSwappedWithoutChangingAnything) {

@@ -97,6 +97,9 @@ double ParsePlain(std::string_view text, std::string_view unit, std::string_view
 double Memory(std::string_view text) { return static_cast<double>(ParseBytes(text).value); }
 double Time(std::string_view text) { return ParseSeconds(text).value; }
 double Watts(std::string_view text) { return ParsePlain(text, "W", "watts: write a number of at least 0, like 75W"); }
+double Outputs(std::string_view text) {
+  return ParsePlain(text, "", "how many values an op makes: write a number of at least 0, like 350000");
+}
 double Positive(double value, std::string_view text, std::string_view example) {
   if (!(value > 0)) throw Error("'{}' is zero; expected more, like {}", text, example);
   return value;
@@ -220,6 +223,7 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
         .Fail("no f32; expected `f32: 8.2TFLOP/s`, the rate of every type that has none of its own");
   }
   device.efficiency = ReadRates(fields, "efficiency", kOpClassKeys, Share, origin);
+  device.half_rate_outputs = quantity(fields, "half_rate_outputs", Outputs);
   device.memory_bandwidth = quantity(fields, "memory_bandwidth", Bandwidth);
   device.op_overhead = quantity(fields, "op_overhead", Time);
   device.part_overhead = quantity(fields, "part_overhead", Time);
@@ -277,10 +281,10 @@ class DeviceFile {
     for (const YamlField& entry : named.all()) {
       const YamlPlace place{&path_, entry.line, "device " + entry.key};
       CheckName(entry.key, place);
-      const YamlFields numbers(
-          entry.value, {&path_, entry.line, entry.key},
-          {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency", "part_overhead",
-           "cut_read", "cut_write", "supports", "lacks", "watts", "precision", "runs_on", "cores", "provenance"});
+      const YamlFields numbers(entry.value, {&path_, entry.line, entry.key},
+                               {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency",
+                                "half_rate_outputs", "part_overhead", "cut_read", "cut_write", "supports", "lacks",
+                                "watts", "precision", "runs_on", "cores", "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
       if (count.value_or(1) > 1 && !device.cores.empty()) {

@@ -92,6 +92,19 @@ TEST(DeviceFile, GivesEachNumberItsUnitAndItsOrigin) {
   EXPECT_THAT(gpu.supports, ElementsAre("Conv*"));
 }
 
+TEST(DeviceFile, SaysHowLargeAnOpMustBeToRunAtHalfTheRate) {
+  const auto at = [](std::string_view text) {
+    const std::string line = fmt::format("    half_rate_outputs: {}\n    lacks:", text);
+    return ParseCluster(With("    lacks:", line), "box.yaml").device(DeviceId{0}).half_rate_outputs;
+  };
+  EXPECT_EQ(at("350000 measured (convolutions)").value, 350000);
+  EXPECT_EQ(at("350000 measured (convolutions)").provenance, Provenance::kMeasured);
+  EXPECT_EQ(at("0").value, 0);
+  EXPECT_THAT(Mistake(With("    lacks:", "    half_rate_outputs: many\n    lacks:")),
+              StartsWith("box.yaml:12: half_rate_outputs of cpu: 'many' is not how many values an op makes"));
+  EXPECT_THAT(Mistake(With("    lacks:", "    half_rate_outputs: -1\n    lacks:")), HasSubstr("'-1' is not"));
+}
+
 TEST(DeviceFile, LaterLinksOverrideEarlierOnes) {
   const Cluster cluster = ParseCluster(kGood, "box.yaml");
   const auto bandwidth = [&](int from, int to) { return cluster.link(DeviceId{from}, DeviceId{to}).bandwidth.value; };
@@ -143,6 +156,14 @@ TEST(DeviceFile, TheExampleInTheDocumentationIsOne) {
   const Cluster cluster = ParseCluster(page.substr(start, page.find("```", start) - start), "docs/cluster-format.md");
   EXPECT_EQ(cluster.link(cluster.Find("gpu0"), cluster.Find("gpu1")).domain, "switch");
   EXPECT_EQ(cluster.link(cluster.Find("cpu"), cluster.Find("gpu1")).bandwidth.provenance, Provenance::kMeasured);
+}
+
+TEST(DeviceFile, ThoseOfTheToolsAreSome) {
+  for (const char* name : {"guess", "h100"}) {
+    const std::string path = fmt::format("{}/tools/onnxruntime/{}.yaml", BERTH_SOURCE_DIR, name);
+    const Cluster cluster = ParseCluster(ReadFile(path), path);
+    EXPECT_EQ(cluster.device(cluster.Find("gpu")).kind, "gpu");
+  }
 }
 
 TEST(DeviceFile, OneDeviceNeedsNoLinks) {
@@ -314,6 +335,7 @@ TEST(DeviceFile, WritesWhatItReadsBackEqual) {
       device.peak["f32"] = quantity();
       device.memory_bandwidth = quantity();
       device.op_overhead = quantity();
+      device.half_rate_outputs = quantity();
       device.watts_busy = quantity();
     }
     std::vector<Link> links(9);

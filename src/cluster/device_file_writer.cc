@@ -106,8 +106,8 @@ std::vector<const Quantity*> QuantitiesOf(const Device& device) {
   for (const auto* rates : {&device.cut_read, &device.cut_write}) {
     for (const auto& [op_class, rate] : *rates) all.push_back(&rate);
   }
-  for (const Quantity* one :
-       {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
+  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.half_rate_outputs,
+                              &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
     if (one->value > 0) all.push_back(one);
   }
   return all;
@@ -124,6 +124,7 @@ class DeviceText {
     if (device.memory_bandwidth.value > 0) Positive("memory_bandwidth", device.memory_bandwidth, BandwidthText);
     Positive("op_overhead", device.op_overhead, TimeText);
     Map("efficiency", device.efficiency, PlainText);
+    Positive("half_rate_outputs", device.half_rate_outputs, PlainText);
     Positive("part_overhead", device.part_overhead, TimeText);
     Map("cut_read", device.cut_read, BandwidthText);
     Map("cut_write", device.cut_write, BandwidthText);

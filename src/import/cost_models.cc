@@ -61,13 +61,15 @@ std::vector<std::string> NotesOnGpus(const Cluster& cluster, std::span<const Dev
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
     const bool predicted = std::ranges::find(profiled, id) == profiled.end();
-    if (predicted && device.kind == "gpu" && device.efficiency.empty()) names.push_back(device.name);
+    const bool by_defaults = device.efficiency.empty() && !(device.half_rate_outputs.value > 0);
+    if (predicted && device.kind == "gpu" && by_defaults) names.push_back(device.name);
   }
   if (names.empty()) return {};
   const std::string all = names.size() == 1 ? names.front() : fmt::format("{} GPUs", names.size());
   return {fmt::format(
       "Times on {} are predicted with Berth's default efficiencies: on an H100 four models took 1.6 to 4.6 times as "
-      "long as so predicted at batch 1, and one 1.5 times as long at batch 32 (docs/gpu.md).",
+      "long as so predicted at batch 1, and one 1.5 times as long at batch 32; half_rate_outputs in a device file says "
+      "how large an op must be to be fast (docs/gpu.md).",
       all)};
 }
 

@@ -204,6 +204,11 @@ TEST_F(CostModels, OfAGpuWithDefaultEfficienciesItIsSaidHowFarPredictionsWereOff
   EXPECT_THAT(Times("roofline", "laptop").notes, testing::IsEmpty());
   EXPECT_THAT(Times("roofline", "desktop").notes, testing::ElementsAre(HasSubstr("Times on gpu are predicted")));
   EXPECT_THAT(Times("roofline(fusion=none)", "p100x4").notes, testing::ElementsAre(HasSubstr("Times on 4 GPUs")));
+  std::string sized = WriteCluster(clusters_.Make("desktop"));
+  const size_t gpu = sized.find("    kind: gpu\n");
+  ASSERT_NE(gpu, std::string::npos);
+  sized.insert(gpu, "    half_rate_outputs: 350000\n");
+  EXPECT_THAT(costs_.MakeTimes("roofline", graph_, ParseCluster(sized, "sized.yaml")).notes, testing::IsEmpty());
   for (const char* rest : {"", ",rest=roofline(fusion=none)"}) {
     EXPECT_THAT(Times(std::string("profile(file={},devices=gpu") + rest + ")", "desktop").notes, testing::IsEmpty());
     EXPECT_THAT(Times(std::string("profile(file={},devices=cpu") + rest + ")", "desktop").notes, testing::SizeIs(1));

@@ -35,6 +35,7 @@ struct Roof {
   std::array<std::array<double, kOpClasses>, kDataTypes> flops_per_second;
   std::array<double, kDataTypes> bytes_per_second;  // of the model's bytes
   double overhead;
+  double half_rate_outputs;
   std::vector<uint8_t> runs;  // by op type
 };
 
@@ -57,7 +58,11 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");
   if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");
 
-  Roof roof{.flops_per_second = {}, .bytes_per_second = {}, .overhead = device.op_overhead.value, .runs = {}};
+  Roof roof{.flops_per_second = {},
+            .bytes_per_second = {},
+            .overhead = device.op_overhead.value,
+            .half_rate_outputs = device.half_rate_outputs.value,
+            .runs = {}};
   for (size_t type = 0; type < kDataTypes; ++type) {
     const bool narrowed = type == static_cast<size_t>(DataType::kF32) && device.precision != "f32";
     const auto own = device.peak.find(narrowed ? std::string_view(device.precision) : kDataTypeNames[type]);
@@ -75,13 +80,22 @@ double RateOf(const Roof& roof, const OpWork& work) {
   return roof.flops_per_second[static_cast<size_t>(work.data_type)][static_cast<size_t>(work.op_class)];
 }
 
+// Seconds of an op's arithmetic alone.
+double ComputeTime(const Roof& roof, const OpWork& work) {
+  // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
+  if (work.flops == 0) return 0;
+  const double at_full_rate = work.flops / RateOf(roof, work);
+  const bool fills = work.op_class == OpClass::kMatMul || work.op_class == OpClass::kConv;
+  const int64_t outputs = work.bytes_written / kDataTypeBytes[static_cast<size_t>(work.data_type)];
+  if (!fills || outputs == 0) return at_full_rate;
+  return at_full_rate * (1 + roof.half_rate_outputs / static_cast<double>(outputs));
+}
+
 double TimeUnder(const Roof& roof, const OpWork& work) {
   const double bytes = static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
   if (work.flops == 0 && bytes == 0) return 0;
-  const double rate = RateOf(roof, work);
-  // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
-  const double compute = work.flops == 0 ? 0 : work.flops / rate;
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[static_cast<size_t>(work.data_type)]);
+  return roof.overhead +
+         std::max(ComputeTime(roof, work), bytes / roof.bytes_per_second[static_cast<size_t>(work.data_type)]);
 }
 
 // A kernel's bytes: each tensor, input and parameter once, and nothing of what stays inside.
@@ -122,10 +136,7 @@ double BytesOf(const Graph& graph, std::span<const OpId> ops) {
 
 double TimeUnder(const Roof& roof, const Graph& graph, std::span<const OpId> ops) {
   double compute = 0;
-  for (const OpId op : ops) {
-    const OpWork& work = graph.work(op);
-    if (work.flops > 0) compute += work.flops / RateOf(roof, work);
-  }
+  for (const OpId op : ops) compute += ComputeTime(roof, graph.work(op));
   const double bytes = BytesOf(graph, ops);
   if (compute == 0 && bytes == 0) return 0;
   const auto type = static_cast<size_t>(graph.work(ops.front()).data_type);

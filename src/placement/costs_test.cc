@@ -61,6 +61,30 @@ TEST(Roofline, UsesTheRateOfTheType) {
   EXPECT_THAT(RooflineTimes(FourOps(), Of({device})).time, ElementsAre(13, 1.1, 0, 4));
 }
 
+TEST(Roofline, AConvolutionThatMakesFewValuesStaysBelowTheFullRate) {
+  Device device = SimpleDevice();
+  device.memory_bandwidth = {.value = 1e9};
+  device.half_rate_outputs = {.value = 10};
+  // a makes 40 bytes of f32, 10 values: half the rate, 2 * 12 s; b is no convolution; what d makes is not known.
+  const OpTimes times = RooflineTimes(FourOps(), Of({device}));
+  EXPECT_DOUBLE_EQ(times.time[0], 1 + 24);
+  EXPECT_DOUBLE_EQ(times.time[1], 1 + 1e-7);
+  EXPECT_DOUBLE_EQ(times.time[3], 1 + 12);
+
+  // The same bytes are 20 values of f16; a kernel's ops each have their own rate.
+  GraphBuilder builder("halves");
+  const OpWork work{.flops = 600, .bytes_written = 40, .op_class = OpClass::kMatMul, .data_type = DataType::kF16};
+  const size_t first = builder.AddOp("first", "MatMul", work);
+  const size_t second = builder.AddOp("second", "MatMul", work);
+  builder.Consume(builder.AddTensor(first, 40, "between"), second);
+  builder.AddTensor(second, 40, "out", true);
+  const Graph graph = builder.Build();
+  device.efficiency["matmul"] = {.value = 0.5};
+  EXPECT_DOUBLE_EQ(RooflineTimes(graph, Of({device})).time[0], 1 + 18);
+  const OpTimes whole = RooflineTimes(graph, Of({device}), Grouping(graph, std::vector<int32_t>{0, 0}));
+  EXPECT_DOUBLE_EQ(whole.time[0] + whole.time[1], 1 + 36);
+}
+
 TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
   Device device = SimpleDevice();
   device.peak["bf16"] = {.value = 400};

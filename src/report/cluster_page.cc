@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -39,6 +40,9 @@ std::string DeviceRows(const Cluster& cluster) {
   const auto in_f32 = [&](DeviceId id) { return cluster.device(id).precision == "f32"; };
   const bool says_precision = !std::ranges::all_of(cluster.ids(), in_f32);
   if (says_precision) columns.push_back({"f32 in"});
+  const auto same_rate = [&](DeviceId id) { return !(cluster.device(id).half_rate_outputs.value > 0); };
+  const bool says_half_rate = !std::ranges::all_of(cluster.ids(), same_rate);
+  if (says_half_rate) columns.push_back({"half rate at", kRight, 4});
   columns.push_back({"ops", kLeft, 2});
   Table table(std::move(columns));
   for (const DeviceId id : cluster.ids()) {
@@ -56,6 +60,10 @@ std::string DeviceRows(const Cluster& cluster) {
     row.push_back(Rate(device.watts_idle, "W"));
     row.push_back(Rate(device.watts_busy, "W"));
     if (says_precision) row.push_back(device.precision);
+    if (says_half_rate) {
+      const Quantity& outputs = device.half_rate_outputs;
+      row.push_back(outputs.value > 0 ? Marked(Count(std::llround(outputs.value)), outputs) : "-  ");
+    }
     row.push_back((device.supports.empty() ? "all" : "only " + Names(device.supports)) +
                   (device.lacks.empty() ? "" : " but " + Names(device.lacks)));
     table.Add(std::move(row));
@@ -111,6 +119,7 @@ std::string SourceLines(const Cluster& cluster) {
     for (const auto& [op_class, efficiency] : device.efficiency) {
       AddSource(sources, efficiency, fmt::format("{} efficiency at {}", device.name, op_class));
     }
+    AddSource(sources, device.half_rate_outputs, device.name + " outputs at half rate");
     AddSource(sources, device.part_overhead, device.name + " per part");
     for (const auto& [rates, what] : {std::pair(&device.cut_read, "reads"), std::pair(&device.cut_write, "writes")}) {
       for (const auto& [op_class, rate] : *rates) {

@@ -17,6 +17,7 @@ constexpr const char* kDetect = "berth cluster detect";
 constexpr const char* kProfile = "berth profile";
 constexpr const char* kCalibrate = "berth calibrate";
 constexpr const char* kMeter = "a power meter";
+constexpr const char* kSizes = "tools/onnxruntime/measure.py";
 
 // Where a number stands in a cluster.
 using Place = std::function<Quantity&(std::vector<Device>&, std::vector<Link>&)>;
@@ -34,6 +35,7 @@ std::string TextOf(const std::string& key, double value) {
   if (key == "bandwidth" || key == "memory_bandwidth" || key.starts_with("cut_")) return WithPrefix(value, "B/s");
   if (key.starts_with("peak")) return WithPrefix(value, "FLOP/s");
   if (key.starts_with("watts")) return WithPrefix(value, "W");
+  if (key == "half_rate_outputs") return Count(std::llround(value));
   return Percent(value);
 }
 
@@ -127,6 +129,8 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
           "efficiency " + op_class, name, alike, share, kProfile,
           [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].efficiency.find(op_class)->second; });
     }
+    finder.Add("half_rate_outputs", name, alike, device.half_rate_outputs, kSizes,
+               [d](auto& devices, auto&) -> Quantity& { return devices[d].half_rate_outputs; });
     if (scope.cuts) {
       finder.Add("part_overhead", name, alike, device.part_overhead, kCalibrate,
                  [d](auto& devices, auto&) -> Quantity& { return devices[d].part_overhead; });

@@ -134,7 +134,8 @@ TEST(FindGuesses, ChangesOneNumberAndNoOther) {
   const Cluster cluster = ParseCluster(R"(name: three
 devices:
   a: {kind: cpu, peak: {f32: 1TFLOP/s}, memory_bandwidth: 1GB/s vendor, op_overhead: 0us, efficiency: {conv: 0.8}}
-  b: {kind: gpu, peak: {f32: 2TFLOP/s vendor}, memory_bandwidth: 1GB/s vendor, op_overhead: 3us measured, memory: 1GiB}
+  b: {kind: gpu, peak: {f32: 2TFLOP/s vendor}, memory_bandwidth: 1GB/s vendor, op_overhead: 3us measured, memory: 1GiB,
+      half_rate_outputs: 300000}
 links:
   - {from: a, to: b, latency: 1us, bandwidth: 1GB/s vendor}
   - {from: b, to: a, latency: 2us, bandwidth: 1GB/s vendor}
@@ -147,7 +148,9 @@ links:
     EXPECT_EQ(guess.with(guess.value)->fingerprint(), cluster.fingerprint()) << guess.what;
     EXPECT_NE(guess.with(guess.low)->fingerprint(), cluster.fingerprint()) << guess.what;
   }
-  EXPECT_THAT(whats, ElementsAre("peak f32 of a", "efficiency conv of a", "latency of a -> b", "latency of b -> a"));
+  EXPECT_THAT(whats, ElementsAre("peak f32 of a", "efficiency conv of a", "half_rate_outputs of b", "latency of a -> b",
+                                 "latency of b -> a"));
+  EXPECT_EQ(guesses[2].high_text, "600,000");
   EXPECT_EQ(guesses[1].high, 1) << "no op is faster than the peak";
   EXPECT_EQ(guesses[1].measure, "berth profile");
 }

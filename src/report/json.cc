@@ -313,6 +313,7 @@ Json ClusterJson(const Cluster& cluster) {
                        {"memory_bandwidth_bytes_per_second", QuantityJson(device.memory_bandwidth)},
                        {"op_overhead_seconds", QuantityJson(device.op_overhead)},
                        {"efficiency", std::move(efficiency)},
+                       {"half_rate_outputs", QuantityJson(device.half_rate_outputs)},
                        {"part_overhead_seconds", QuantityJson(device.part_overhead)},
                        {"cut_read_bytes_per_second", std::move(cut_read)},
                        {"cut_write_bytes_per_second", std::move(cut_write)},

@@ -24,8 +24,8 @@ ProvenanceCount CountProvenance(const Cluster& cluster) {
     for (const auto* rates : {&device.cut_read, &device.cut_write}) {
       for (const auto& [op_class, rate] : *rates) add(rate);
     }
-    for (const Quantity* quantity : {&device.memory_bandwidth, &device.op_overhead, &device.part_overhead,
-                                     &device.watts_idle, &device.watts_busy}) {
+    for (const Quantity* quantity : {&device.memory_bandwidth, &device.op_overhead, &device.half_rate_outputs,
+                                     &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
       // What a device file leaves out is no number of it.
       if (quantity->value > 0 || quantity->provenance != Provenance::kGuess) add(*quantity);
     }

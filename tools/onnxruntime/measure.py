@@ -179,6 +179,8 @@ def machine():
             chain = small_model(nodes, [("t0", tiny.shape)], [(f"t{length}", tiny.shape)], [("one", tiny)])
             chains[length] = on_device(device, chain, {"t0": tiny})
         numbers["per_op"] = (chains[201] - chains[1]) / 200
+        if device == "gpu":
+            numbers["half_rate_outputs"] = half_rate_outputs(device, numbers["conv"])
         numbers["hand_over"] = {}
         for count in (1, 1 << 24):  # through the program's memory, as run.py hands tensors from part to part
             value = np.ones(count, np.float32)
@@ -201,17 +203,35 @@ def chain_seconds(device, kind, x, w, tf32, **attributes):
     return (seconds(21) - seconds(1)) / 20
 
 
+def half_rate_outputs(device, peak):
+    """How many values a convolution must make to run at half the rate that a large one has: the median over four sizes.
+
+    A convolution that makes n values is taken to run at peak * n / (n + half_rate_outputs).
+    """
+    found = []
+    for channels, height in ((64, 56), (128, 28), (256, 14), (512, 7)):
+        x, w, flop = square_convolution(np.random.default_rng(0), 3, channels, height)
+        seconds = chain_seconds(device, "Conv", x, w, False, pads=[1] * 4)
+        found.append(x.size * max(seconds * peak / flop - 1, 0))
+    return statistics.median(found)
+
+
+def square_convolution(generator, kernel, channels, height):
+    """Input, weights and FLOP of a convolution whose output has the shape of its input."""
+    x = generator.standard_normal((1, channels, height, height)).astype(np.float32)
+    w = generator.standard_normal((channels, channels, kernel, kernel)) / np.sqrt(channels * kernel**2)
+    return x, w.astype(np.float32), 2 * x.size * channels * kernel**2
+
+
 def by_size(device):
     """What convolutions and products of other sizes take: kind, shape, numbers that it makes, FLOP, seconds by precision."""
     generator = np.random.default_rng(0)
     rows = []
     for kernel in (1, 3):
         for channels, height in CONVOLUTIONS:
-            x = generator.standard_normal((1, channels, height, height)).astype(np.float32)
-            w = (generator.standard_normal((channels, channels, kernel, kernel)) / np.sqrt(channels * kernel**2)).astype(
-                np.float32)
-            rows.append((f"{kernel}x{kernel} convolution, {channels} channels of {height}x{height}", x, w, "Conv",
-                         2 * x.size * channels * kernel**2, {"pads": [kernel // 2] * 4}))
+            x, w, flop = square_convolution(generator, kernel, channels, height)
+            rows.append((f"{kernel}x{kernel} convolution, {channels} channels of {height}x{height}", x, w, "Conv", flop,
+                         {"pads": [kernel // 2] * 4}))
     for count in (1, 16, 128, 512, 2048):
         for columns in (768, 2048):
             x = generator.standard_normal((count, columns)).astype(np.float32)
@@ -239,6 +259,9 @@ def device_file(found, memory, gpu_name, cpu_name):
                   "    efficiency:"]
         lines += [f"      {kind}: {found[name][kind] / peak[name]:.3g} measured (one large {what})"
                   for kind, what in (("matmul", "product"), ("conv", "convolution"))]
+        if found[name].get("half_rate_outputs"):
+            lines += [f"    half_rate_outputs: {found[name]['half_rate_outputs']:.0f} "
+                      "measured (four 3x3 convolutions of 25088 to 200704 values)"]
     lines += ["links:", f"  - {{latency: {latency * 1e6:.3g}us, bandwidth: {bandwidth / 1e9:.4g}GB/s, "
               "provenance: measured (a tensor to the GPU and back by the program's memory)}"]
     return "\n".join(lines) + "\n", session
