@@ -21,12 +21,12 @@ constexpr std::array<std::string_view, 18> kNoGradient = {
 // result keep the result; all others keep their inputs.
 enum class Keeps { kNothing, kOutputs, kInputs };
 
-constexpr std::array<std::string_view, 21> kKeepNothing = {"Add",       "Sub",      "Neg",         "Sum",
-                                                           "Mean",      "Identity", "Cast",        "Reshape",
-                                                           "Flatten",   "Squeeze",  "Unsqueeze",   "Transpose",
-                                                           "Concat",    "Split",    "Slice",       "Pad",
-                                                           "Expand",    "Tile",     "AveragePool", "GlobalAveragePool",
-                                                           "ReduceMean"};
+constexpr std::array<std::string_view, 22> kKeepNothing = {"Add",        "Sub",      "Neg",         "Sum",
+                                                           "Mean",       "Identity", "Cast",        "Reshape",
+                                                           "Flatten",    "Squeeze",  "Unsqueeze",   "Transpose",
+                                                           "Concat",     "Split",    "Slice",       "Pad",
+                                                           "Expand",     "Tile",     "AveragePool", "GlobalAveragePool",
+                                                           "ReduceMean", "ReduceSum"};
 constexpr std::array<std::string_view, 9> kKeepOutputs = {"Relu", "Sigmoid", "Tanh",      "Softmax", "LogSoftmax",
                                                           "Exp",  "Sqrt",    "LeakyRelu", "Dropout"};
 
@@ -73,11 +73,13 @@ class TrainingBuilder {
         optimizer_(optimizer),
         builder_(forward.name() + "_training"),
         with_(forward.num_ops()),
+        learns_(forward.num_ops()),
         gradients_(forward.num_tensors()),
         parameter_gradients_(forward.num_parameters()) {}
 
   TrainingGraph Build() {
     CopyForward();
+    FindWhatLearns();
     AddLoss();
     for (size_t v = forward_.num_ops(); v-- > 0;) AddGradient(MakeId<OpId>(v));
     for (const ParameterId parameter : forward_.parameters()) AddUpdate(parameter);
@@ -129,6 +131,27 @@ class TrainingBuilder {
 
   bool Differentiable(OpId op) const { return std::ranges::count(kNoGradient, TypeOf(op)) == 0; }
 
+  // A single number (of at most 8 bytes) is a constant of the formula, like an epsilon or a scale, and no weight.
+  bool IsWeight(ParameterId parameter) const {
+    constexpr int64_t kOneNumber = 8;
+    return forward_.parameter_bytes(parameter) > kOneNumber;
+  }
+
+  // Gradients flow where a weight is behind. In a graph that has no weights all ops count as having some.
+  void FindWhatLearns() {
+    const auto parameters = forward_.parameters();
+    const bool all = std::ranges::none_of(parameters, [&](ParameterId parameter) { return IsWeight(parameter); });
+    for (const OpId op : forward_.ops()) {
+      if (!Differentiable(op)) continue;
+      const auto learns = [&](TensorId tensor) { return Learns(forward_.producer(tensor)); };
+      learns_[Index(op)] =
+          all || std::ranges::any_of(forward_.parameters_of(op), [&](ParameterId each) { return IsWeight(each); }) ||
+          std::ranges::any_of(forward_.inputs_of(op), learns);
+    }
+  }
+
+  bool Learns(OpId op) const { return learns_[Index(op)]; }
+
   // A backward op whose bytes are counted as its tensors are joined to it.
   size_t AddBackward(std::string name, std::string_view type, OpWork work, OpId home) {
     work.bytes_read = work.bytes_written = 0;
@@ -152,7 +175,7 @@ class TrainingBuilder {
   void AddLoss() {
     std::vector<TensorId> outputs;
     for (const TensorId tensor : forward_.tensors()) {
-      if (forward_.is_output(tensor) && Differentiable(forward_.producer(tensor))) outputs.push_back(tensor);
+      if (forward_.is_output(tensor) && Learns(forward_.producer(tensor))) outputs.push_back(tensor);
     }
     if (outputs.empty()) return;
     const OpId home = forward_.producer(outputs.back());
@@ -180,7 +203,7 @@ class TrainingBuilder {
   }
 
   void AddGradient(OpId op) {
-    if (!Differentiable(op)) return;
+    if (!Learns(op)) return;
     std::vector<Value> incoming;
     for (size_t t = forward_.first_output(op); t < forward_.end_output(op); ++t) {
       if (const auto gradient = Sum(gradients_[t], forward_.tensor_name(MakeId<TensorId>(t)), op))
@@ -188,17 +211,20 @@ class TrainingBuilder {
     }
     std::vector<TensorId> wanted;
     for (const TensorId tensor : forward_.inputs_of(op)) {
-      if (Differentiable(forward_.producer(tensor))) wanted.push_back(tensor);
+      if (Learns(forward_.producer(tensor))) wanted.push_back(tensor);
     }
-    const std::span<const ParameterId> parameters = forward_.parameters_of(op);
-    if (incoming.empty() || (wanted.empty() && parameters.empty())) return;
+    std::vector<ParameterId> weights;
+    for (const ParameterId parameter : forward_.parameters_of(op)) {
+      if (IsWeight(parameter)) weights.push_back(parameter);
+    }
+    if (incoming.empty() || (wanted.empty() && weights.empty())) return;
 
     OpWork work = forward_.work(op);
     switch (work.op_class) {
       case OpClass::kMatMul:
       case OpClass::kConv:
       case OpClass::kRecurrent:
-        work.flops *= wanted.size() + (parameters.empty() ? 0 : 1) >= 2 ? 2 : 1;
+        work.flops *= wanted.size() + (weights.empty() ? 0 : 1) >= 2 ? 2 : 1;
         break;
       case OpClass::kNormalization:
         work.flops *= 2;
@@ -230,9 +256,14 @@ class TrainingBuilder {
           Write(backward, forward_.tensor_bytes(tensor),
                 fmt::format("grad/{}/{}", forward_.op_name(op), forward_.tensor_name(tensor))));
     }
-    for (const ParameterId parameter : parameters) {
-      builder_.UseParameter(Index(parameter), backward);
-      builder_.work(backward).bytes_read += forward_.parameter_bytes(parameter);
+    // A sum's derivative needs no summand, that of a look-up no table.
+    if (KeptBy(TypeOf(op)) == Keeps::kInputs && TypeOf(op) != "Gather") {
+      for (const ParameterId parameter : forward_.parameters_of(op)) {
+        builder_.UseParameter(Index(parameter), backward);
+        builder_.work(backward).bytes_read += forward_.parameter_bytes(parameter);
+      }
+    }
+    for (const ParameterId parameter : weights) {
       parameter_gradients_[Index(parameter)].push_back(
           Write(backward, forward_.parameter_bytes(parameter),
                 fmt::format("grad/{}/{}", forward_.op_name(op), forward_.parameter_name(parameter))));
@@ -241,7 +272,7 @@ class TrainingBuilder {
 
   void AddUpdate(ParameterId parameter) {
     const std::span<const OpId> users = forward_.parameter_consumers(parameter);
-    if (users.empty()) return;
+    if (users.empty() || !IsWeight(parameter)) return;
     const OpId home = users.front();
     const std::string_view name = forward_.parameter_name(parameter);
     const auto gradient = Sum(parameter_gradients_[Index(parameter)], name, home);
@@ -277,6 +308,7 @@ class TrainingBuilder {
   const Optimizer optimizer_;
   GraphBuilder builder_;
   std::vector<std::vector<size_t>> with_;  // per forward op: the builder positions that share its device
+  std::vector<bool> learns_;               // per forward op: a weight is in it or before it
   std::vector<std::vector<Value>> gradients_;
   std::vector<std::vector<Value>> parameter_gradients_;
 };

@@ -23,11 +23,13 @@ struct TrainingGraph {
 
 // Ops that are added, all marked backward:
 //  loss          from the graph's outputs, the seeds of the gradients
-//  grad/<op>     one per differentiable op on a path to the loss. It consumes the gradients of the op's outputs and the
-//                activations that its derivative needs (which therefore stay in memory until it has run), uses the op's
-//                parameters, and produces a gradient per input tensor and per parameter.
+//  grad/<op>     one per differentiable op on a path from a weight to the loss. It consumes the gradients of the op's
+//                outputs and the activations that its derivative needs (which therefore stay in memory until it has
+//                run), uses the op's parameters where its derivative does (a sum's or a look-up's does not), and
+//                produces a gradient per weight and per input tensor that a weight is behind. Weights are parameters of
+//                more than 8 bytes; in a graph that has none every op is taken to have some.
 //  sum/<tensor>  adds the gradients of a tensor or parameter that several ops use (TensorFlow's AddN)
-//  update/<parameter>  applies the gradient; the optimiser's state (momentum: one, adam: two values per weight) is a
+//  update/<weight>  applies the gradient; the optimiser's state (momentum: one, adam: two values per weight) is a
 //                parameter of it.
 //
 // Factors of work. A matrix product or convolution has two products of the forward's size in its backward, one for the

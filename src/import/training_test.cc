@@ -121,6 +121,61 @@ TEST(TrainingGraph, KeepsAsMuchOfAnOpByWhicheverNameItGoes) {
   }
 }
 
+// words -> look up(table) -> matmul(w) -> add <- scale(one number) <- cast <- mask
+Graph Masked(int64_t scale_bytes) {
+  GraphBuilder builder("masked");
+  const auto op = [&](const char* name, const char* type) { return builder.AddOp(name, type, {.flops = 10}); };
+  const size_t cast = op("cast", "Cast"), scale = op("scale", "Mul");
+  const size_t look_up = op("look up", "Gather"), product = op("product", "MatMul"), add = op("add", "Add");
+  builder.UseInput(builder.AddInput(8, "mask"), cast);
+  builder.UseInput(builder.AddInput(16, "words"), look_up);
+  builder.UseParameter(builder.AddParameter(scale_bytes, "one number"), scale);
+  builder.UseParameter(builder.AddParameter(100000, "table"), look_up);
+  builder.UseParameter(builder.AddParameter(800, "w"), product);
+  builder.Consume(builder.AddTensor(cast, 40, "casted"), scale);
+  builder.Consume(builder.AddTensor(scale, 40, "scaled"), add);
+  builder.Consume(builder.AddTensor(look_up, 400, "vectors"), product);
+  builder.Consume(builder.AddTensor(product, 40, "products"), add);
+  builder.AddTensor(add, 40, "out", true);
+  return builder.Build();
+}
+
+TEST(TrainingGraph, TrainsNoConstantAndNothingThatNoWeightIsBehind) {
+  const auto backward = [](const Graph& graph) {
+    std::set<std::string> names;
+    for (const OpId op : graph.ops()) {
+      if (graph.is_backward(op)) names.emplace(graph.op_name(op));
+    }
+    return names;
+  };
+  const Graph graph = MakeTrainingGraph(Masked(4), Optimizer::kSgd).graph;
+  EXPECT_THAT(backward(graph),
+              UnorderedElementsAre("loss", "grad/add", "grad/product", "grad/look up", "update/w", "update/table"));
+  // Only the branch with weights wants a gradient.
+  EXPECT_EQ(graph.work(Find(graph, "grad/add")).bytes_written, 40);
+  EXPECT_THAT(backward(MakeTrainingGraph(Masked(40), Optimizer::kSgd).graph),
+              ::testing::IsSupersetOf({"grad/scale", "update/one number"}));
+}
+
+TEST(TrainingGraph, AGradientReadsOnlyTheWeightsThatItNeeds) {
+  const Graph graph = MakeTrainingGraph(Masked(4), Optimizer::kSgd).graph;
+  const OpId look_up = Find(graph, "grad/look up");
+  EXPECT_THAT(graph.parameters_of(look_up), ::testing::IsEmpty());
+  EXPECT_EQ(graph.work(look_up).bytes_read, 400 + 16) << "the gradient and the words, not the table";
+  EXPECT_EQ(graph.work(look_up).bytes_written, 100000);
+  EXPECT_THAT(graph.parameters_of(Find(graph, "grad/product")), ::testing::SizeIs(1));
+}
+
+TEST(TrainingGraph, OfAGraphWithoutWeightsDifferentiatesEveryOp) {
+  GraphBuilder builder("bare");
+  const size_t first = builder.AddOp("first", "MatMul", {.flops = 10});
+  const size_t second = builder.AddOp("second", "Relu", {.flops = 10});
+  builder.Consume(builder.AddTensor(first, 40, "between"), second);
+  builder.AddTensor(second, 40, "out", true);
+  const Graph graph = MakeTrainingGraph(builder.Build(), Optimizer::kSgd).graph;
+  EXPECT_THAT(InputsOf(graph, "grad/second"), UnorderedElementsAre("out", "grad/out"));
+}
+
 TEST(TrainingGraph, OfAGraphWithoutResultsIsTheGraph) {
   EXPECT_EQ(MakeTrainingGraph(GraphBuilder("nothing").Build(), Optimizer::kSgd).graph.num_ops(), 0u);
 }

@@ -22,9 +22,9 @@ class Multilevel : public ::testing::Test {
   }
 
   PlanResult Run(const Evaluator& evaluator, std::string_view planner, const Budget& budget,
-                 const Plan* start = nullptr, int64_t threads = 0) {
+                 const Plan* start = nullptr, int64_t threads = 0, uint64_t seed = 3) {
     return planners_.MakePlanner(planner)->MakePlan(
-        {.evaluator = evaluator, .budget = budget, .random = Random(3), .start = start, .threads = threads});
+        {.evaluator = evaluator, .budget = budget, .random = Random(seed), .start = start, .threads = threads});
   }
 
   EvaluatorCatalog evaluators_{"evaluator"};
@@ -33,12 +33,17 @@ class Multilevel : public ::testing::Test {
 
 // Ops of a step of training are many and tied in groups: moves of few ops at a time lead nowhere.
 TEST_F(Multilevel, IsBetterThanAnnealingAndItsRulesOnAStepOfTraining) {
-  const Problem problem = testing::ModelProblem("gnmt(layers=4,steps=6)", "p100x4", true);
+  const Problem problem = testing::ModelProblem("gnmt(layers=4,steps=8)", "p100x4", true);
   const auto evaluator = evaluators_.Make("parallel(contention=ports,io=everywhere)", problem);
-  const double found = Run(*evaluator, "multilevel", {.evaluations = 2000}).score.value();
-  EXPECT_LT(found, 0.95 * Run(*evaluator, "annealing(order=rank)", {.evaluations = 2000}).score.value());
+  double found = 0, annealed = 0;  // sums over seeds: what annealing ends with depends on its seed by several percent
+  constexpr uint64_t kSeeds = 3;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    found += Run(*evaluator, "multilevel", {.evaluations = 2000}, nullptr, 0, seed).score.value();
+    annealed += Run(*evaluator, "annealing(order=rank)", {.evaluations = 2000}, nullptr, 0, seed).score.value();
+  }
+  EXPECT_LT(found, 0.95 * annealed);
   for (const char* rule : {"single", "human", "heft"}) {
-    EXPECT_LT(found, 0.99 * Run(*evaluator, rule, {}).score.value()) << rule;
+    EXPECT_LT(found, 0.99 * kSeeds * Run(*evaluator, rule, {}).score.value()) << rule;
   }
 }
 
