@@ -95,8 +95,11 @@ std::string Sentences(std::span<const Table> tables) {
 
 std::vector<Line> RuleLines(std::span<const Table> tables) {
   std::vector<Line> lines;
-  for (const char* rule : {"`human`", "`heft`", "`metis`", "`first_fit`", "`auto`"}) {
-    lines.push_back(LineOf(rule, tables, rule, Found));
+  std::vector<std::string> rules = Rules();
+  rules.emplace_back("auto");
+  for (const std::string& rule : rules) {
+    const std::string title = fmt::format("`{}`", rule);
+    lines.push_back(LineOf(title, tables, title, Found));
     lines.back().evaluations = 0;
   }
   return lines;

@@ -227,8 +227,17 @@ void AddLearned(Table& table, const std::string& title, const std::string& plann
   table.Add({.title = title, .planner = planner, .seeds = seeds, .evaluations = evaluations, .colour = colour});
 }
 
+std::vector<std::string> Rules() {
+  std::vector<std::string> rules = {"human", "heft", "metis"};
+#if BERTH_HAS_SCOTCH
+  rules.emplace_back("scotch");
+#endif
+  rules.emplace_back("first_fit");
+  return rules;
+}
+
 void AddRules(Table& table, int seeds, int64_t evaluations) {
-  for (const char* rule : {"human", "heft", "metis", "first_fit"}) {
+  for (const std::string& rule : Rules()) {
     table.Add({.title = fmt::format("`{}`", rule), .planner = rule, .evaluations = evaluations});
   }
   table.Add({.title = "`auto`", .planner = "auto", .seeds = seeds, .evaluations = evaluations});

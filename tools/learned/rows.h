@@ -60,7 +60,9 @@ std::string Untrained(const std::string& planner);
 // A learned row below its untrained twin, which has a paler line.
 void AddLearned(Table& table, const std::string& title, const std::string& planner, int seeds, int64_t evaluations,
                 const std::string& colour = "", const std::string& pale = "");
-// What people do without a search, one evaluation or a few each, and `auto`.
+// What people do without a search, one evaluation or a few each: planners, `scotch` where it is built in.
+std::vector<std::string> Rules();
+// These, and `auto`.
 void AddRules(Table& table, int seeds, int64_t evaluations);
 // Simple searches on all ops and on groups, and the best of them once more, in the seconds of the row `as_long_as`.
 // `form`: where the planner stands in the whole name, like "on(group=layers,planner={})".
