@@ -98,7 +98,11 @@ double Memory(std::string_view text) { return static_cast<double>(ParseBytes(tex
 double Time(std::string_view text) { return ParseSeconds(text).value; }
 double Watts(std::string_view text) { return ParsePlain(text, "W", "watts: write a number of at least 0, like 75W"); }
 double Outputs(std::string_view text) {
-  return ParsePlain(text, "", "how many values an op makes: write a number of at least 0, like 350000");
+  constexpr std::string_view kExpected =
+      "how many values an op makes: write a number from 1 to 1e15, like 350000, or 0";
+  const double values = ParsePlain(text, "", kExpected);
+  if (values != 0 && (values < 1 || values > 1e15)) throw Error("'{}' is not {}", text, kExpected);
+  return values;
 }
 double Positive(double value, std::string_view text, std::string_view example) {
   if (!(value > 0)) throw Error("'{}' is zero; expected more, like {}", text, example);

@@ -102,7 +102,10 @@ TEST(DeviceFile, SaysHowLargeAnOpMustBeToRunAtHalfTheRate) {
   EXPECT_EQ(at("0").value, 0);
   EXPECT_THAT(Mistake(With("    lacks:", "    half_rate_outputs: many\n    lacks:")),
               StartsWith("box.yaml:12: half_rate_outputs of cpu: 'many' is not how many values an op makes"));
-  EXPECT_THAT(Mistake(With("    lacks:", "    half_rate_outputs: -1\n    lacks:")), HasSubstr("'-1' is not"));
+  for (const char* wrong : {"-1", "0.3", "1e300"}) {
+    const std::string line = fmt::format("    half_rate_outputs: {}\n    lacks:", wrong);
+    EXPECT_THAT(Mistake(With("    lacks:", line)), HasSubstr(fmt::format("'{}' is not how many values", wrong)));
+  }
 }
 
 TEST(DeviceFile, LaterLinksOverrideEarlierOnes) {
@@ -336,6 +339,7 @@ TEST(DeviceFile, WritesWhatItReadsBackEqual) {
       device.memory_bandwidth = quantity();
       device.op_overhead = quantity();
       device.half_rate_outputs = quantity();
+      device.half_rate_outputs.value = 1 + std::abs(device.half_rate_outputs.value);
       device.watts_busy = quantity();
     }
     std::vector<Link> links(9);

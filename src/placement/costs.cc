@@ -80,15 +80,24 @@ double RateOf(const Roof& roof, const OpWork& work) {
   return roof.flops_per_second[static_cast<size_t>(work.data_type)][static_cast<size_t>(work.op_class)];
 }
 
+// How many values the op makes that a device computes side by side; 0: not known, or of no matter to its time.
+double ValuesAtOnce(const OpWork& work) {
+  // Libraries divide the long sums of a product among several that are added up in the end (docs/gpu.md), not those of
+  // a convolution.
+  constexpr double kLongSum = 768;
+  const auto values = static_cast<double>(work.bytes_written / kDataTypeBytes[static_cast<size_t>(work.data_type)]);
+  if (work.op_class == OpClass::kConv) return values;
+  if (work.op_class == OpClass::kMatMul && values > 0) return std::max(values, work.flops / (2 * kLongSum));
+  return 0;
+}
+
 // Seconds of an op's arithmetic alone.
 double ComputeTime(const Roof& roof, const OpWork& work) {
   // 0 / 0 for a class that the device cannot do and an op without arithmetic; its bytes count then.
   if (work.flops == 0) return 0;
   const double at_full_rate = work.flops / RateOf(roof, work);
-  const bool fills = work.op_class == OpClass::kMatMul || work.op_class == OpClass::kConv;
-  const int64_t outputs = work.bytes_written / kDataTypeBytes[static_cast<size_t>(work.data_type)];
-  if (!fills || outputs == 0) return at_full_rate;
-  return at_full_rate * (1 + roof.half_rate_outputs / static_cast<double>(outputs));
+  const double values = ValuesAtOnce(work);
+  return values > 0 ? at_full_rate * (1 + roof.half_rate_outputs / values) : at_full_rate;
 }
 
 double TimeUnder(const Roof& roof, const OpWork& work) {

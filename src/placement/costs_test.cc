@@ -85,6 +85,21 @@ TEST(Roofline, AConvolutionThatMakesFewValuesStaysBelowTheFullRate) {
   EXPECT_DOUBLE_EQ(whole.time[0] + whole.time[1], 1 + 36);
 }
 
+TEST(Roofline, OfAProductWithLongSumsMoreValuesCountThanItMakes) {
+  Device device = SimpleDevice();
+  device.half_rate_outputs = {.value = 10};
+  device.memory_bandwidth = {.value = 1e9};
+  device.efficiency["matmul"] = {.value = 0.5};
+  GraphBuilder builder("sums");
+  // One value of 10 * 768 products each: 10 sums, half the rate. A convolution does not divide its sums.
+  for (const OpClass op_class : {OpClass::kMatMul, OpClass::kConv}) {
+    builder.AddOp("op", "Op", {.flops = 2 * 7680, .bytes_written = 4, .op_class = op_class});
+  }
+  const OpTimes times = RooflineTimes(builder.Build(), Of({device}));
+  EXPECT_DOUBLE_EQ(times.time[0], 1 + 2 * 2 * 7680 / 50.0);
+  EXPECT_DOUBLE_EQ(times.time[1], 1 + 11 * 2 * 7680 / 50.0);
+}
+
 TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
   Device device = SimpleDevice();
   device.peak["bf16"] = {.value = 400};

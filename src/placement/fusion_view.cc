@@ -169,8 +169,6 @@ FusionRole RoleOf(std::string_view type, OpClass op_class, size_t operands) {
   return RoleByClass(op_class, operands);
 }
 
-constexpr std::array<int64_t, kDataTypes> kElementBytes = {4, 2, 2, 1, 8};  // in the order of DataType
-
 }  // namespace
 
 FusionView::FusionView(const Graph& graph)
@@ -224,7 +222,7 @@ bool FusionView::ConstantsArePerChannel(OpId op, bool last_axis) const {
   if (dims.empty()) return true;
   const int64_t channels = last_axis || dims.size() < 2 ? dims.back() : dims[1];
   const int64_t most =
-      std::max(kBytesOfOneNumber, channels * kElementBytes[static_cast<size_t>(graph_.work(op).data_type)]);
+      std::max(kBytesOfOneNumber, channels * kDataTypeBytes[static_cast<size_t>(graph_.work(op).data_type)]);
   const auto small = [&](ParameterId parameter) { return graph_.parameter_bytes(parameter) <= most; };
   const auto small_tensor = [&](TensorId tensor) {
     return !graph_.is_constant(tensor) || graph_.tensor_bytes(tensor) <= most;

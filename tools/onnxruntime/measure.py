@@ -206,7 +206,8 @@ def chain_seconds(device, kind, x, w, tf32, **attributes):
 def half_rate_outputs(device, peak):
     """How many values a convolution must make to run at half the rate that a large one has: the median over four sizes.
 
-    A convolution that makes n values is taken to run at peak * n / (n + half_rate_outputs).
+    A convolution that makes n values is taken to run at peak * n / (n + half_rate_outputs). The launch is not taken off:
+    in a chain the next one is launched while a kernel runs.
     """
     found = []
     for channels, height in ((64, 56), (128, 28), (256, 14), (512, 7)):
