@@ -1,5 +1,8 @@
+#include <optional>
+
 #include "base/catalog.h"
 #include "base/file.h"
+#include "base/system_limits.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machine.h"
@@ -47,6 +50,13 @@ int DetectCluster(const DetectArguments& arguments) {
         "--split cpu:{}: there are {}, so devices are threads of one core: each is measured alone, and is slower while "
         "the other computes",
         split, Counted(static_cast<int64_t>(usable.physical), "physical core")));
+  }
+  if (const std::optional<double> limit = ProcessorLimit();
+      limit && *limit < static_cast<double>(options.cores.size())) {
+    Warn(fmt::format(
+        "this process may use {}, but the time of {:.3g} only (cpu.max of its control group): devices that compute at the "
+        "same time may be slower than measured, since each is measured alone",
+        Counted(std::ssize(options.cores), "core"), *limit));
   }
   const Cluster cluster = [&] {
     ProgressLine progress;

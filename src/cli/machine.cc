@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 #include "base/units.h"
 #include "exec/detect.h"
 

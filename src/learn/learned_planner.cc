@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 #include "learn/learner.h"
 #include "learn/scoring.h"
 #include "learn/update_memory.h"

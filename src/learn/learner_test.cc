@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 #include "base/thread_ranks.h"
 #include "learn/checkpoint.h"
 #include "learn/placeto.h"

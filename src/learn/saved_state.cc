@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_object.h"
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 #include "learn/checkpoint.h"
 #include "learn/learner_state.h"
 

@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory_left.h"
 #include "base/stopwatch.h"
+#include "base/system_limits.h"
 #include "learn/learner.h"
 #include "placement/on_groups.h"
 

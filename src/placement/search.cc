@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "base/error.h"
 #include "base/in_parallel.h"
+#include "base/system_limits.h"
 #include "placement/set_up.h"
 
 namespace berth {
@@ -27,7 +27,8 @@ Score Mean(const Score& a, const Score& b) {
 
 int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted) {
   if (evaluator.facts().exclusive) return 1;
-  return std::max<int64_t>(wanted > 0 ? wanted : std::thread::hardware_concurrency(), 1);
+  static const auto usable = static_cast<int64_t>(UsableThreads());  // reads files
+  return wanted > 0 ? wanted : usable;
 }
 
 bool Better(const Score& a, const Score& b) {

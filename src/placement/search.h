@@ -19,8 +19,8 @@
 
 namespace berth {
 
-// On how many threads an evaluator may be asked at once: as many as there are cores where `wanted` is 0, one where it
-// is exclusive.
+// On how many threads an evaluator may be asked at once: UsableThreads() where `wanted` is 0, one where it is
+// exclusive.
 int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted);
 
 // Better means: it fits, before it does not; then it has a score; then less excess memory, then less of the objective.

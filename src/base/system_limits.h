@@ -1,6 +1,7 @@
-// How much memory there is to be had.
+// How much memory and how many processors the system lets this process use.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -16,5 +17,13 @@ std::optional<Bytes> MemoryLeft(const std::string& root = "");
 // The most that this process's control groups (version 2) let it have, whatever it and others in them hold. None where
 // they do not say.
 std::optional<Bytes> MemoryLimit(const std::string& root = "");
+
+// The time of how many processors this process's control groups (version 2) let it have, like 1.5: what a container
+// gets that is started with a limit. None where they do not say.
+std::optional<double> ProcessorLimit(const std::string& root = "");
+
+// How many threads can compute side by side here, at least 1: one for each core that this process may use, but no more
+// than ProcessorLimit, rounded up.
+size_t UsableThreads(const std::string& root = "");
 
 }  // namespace berth

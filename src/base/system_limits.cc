@@ -1,9 +1,11 @@
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 namespace berth {
 namespace {
@@ -42,17 +44,28 @@ std::string OwnGroup(const std::string& root) {
   return "/";
 }
 
+// A file's time and period, both in microseconds: of two processors' time "200000 100000"; no limit is "max 100000".
+std::optional<double> ProcessorsIn(const std::string& path) {
+  std::ifstream file(path);
+  double time = 0, period = 0;
+  return file >> time >> period && time > 0 && period > 0 ? std::optional(time / period) : std::nullopt;
+}
+
 // The least of `least` and what `of(folder)` says of this process's group and those above it.
-template <typename Of>
-std::optional<Bytes> LeastOfGroups(const std::string& root, std::optional<int64_t> least, const Of& of) {
+template <typename Number, typename Of>
+std::optional<Number> LeastOfGroups(const std::string& root, std::optional<Number> least, const Of& of) {
   const std::filesystem::path top = root + "/sys/fs/cgroup";
   for (std::filesystem::path group = OwnGroup(root);; group = group.parent_path()) {
-    if (const std::optional<int64_t> in_group = of((top / group.relative_path()).string())) {
+    if (const std::optional<Number> in_group = of((top / group.relative_path()).string())) {
       least = std::min(least.value_or(*in_group), *in_group);
     }
     if (!group.has_relative_path()) break;
   }
-  return least ? std::optional(Bytes{*least}) : std::nullopt;
+  return least;
+}
+
+std::optional<Bytes> AsBytes(std::optional<int64_t> bytes) {
+  return bytes ? std::optional(Bytes{*bytes}) : std::nullopt;
 }
 
 }  // namespace
@@ -60,11 +73,23 @@ std::optional<Bytes> LeastOfGroups(const std::string& root, std::optional<int64_
 std::optional<Bytes> MemoryLeft(const std::string& root) {
   std::optional<int64_t> left = NumberAfter(root + "/proc/meminfo", "MemAvailable:");
   if (left) *left *= 1024;  // it is in kB
-  return LeastOfGroups(root, left, LeftInGroup);
+  return AsBytes(LeastOfGroups(root, left, LeftInGroup));
 }
 
 std::optional<Bytes> MemoryLimit(const std::string& root) {
-  return LeastOfGroups(root, std::nullopt, [](const std::string& folder) { return NumberIn(folder + "/memory.max"); });
+  return AsBytes(LeastOfGroups(root, std::optional<int64_t>(),
+                               [](const std::string& folder) { return NumberIn(folder + "/memory.max"); }));
+}
+
+std::optional<double> ProcessorLimit(const std::string& root) {
+  return LeastOfGroups(root, std::optional<double>(),
+                       [](const std::string& folder) { return ProcessorsIn(folder + "/cpu.max"); });
+}
+
+size_t UsableThreads(const std::string& root) {
+  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::optional<double> limit = ProcessorLimit(root);
+  return limit && *limit < static_cast<double>(cores) ? static_cast<size_t>(std::ceil(*limit)) : cores;
 }
 
 }  // namespace berth

@@ -1,8 +1,10 @@
-#include "base/memory_left.h"
+#include "base/system_limits.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 
@@ -14,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMi = 1 << 20;
 
 // A system's own files, below a folder of its own.
-class MemoryLeftTest : public ::testing::Test {
+class SystemLimitsTest : public ::testing::Test {
  protected:
   void SetUp() override { fs::remove_all(root_); }
   void TearDown() override { fs::remove_all(root_); }
@@ -28,15 +30,15 @@ class MemoryLeftTest : public ::testing::Test {
   }
   int64_t Left() const { return MemoryLeft(root_).value_or(Bytes{-1}).value / kMi; }
 
-  const std::string root_ = ::testing::TempDir() + "/berth_memory_left";
+  const std::string root_ = ::testing::TempDir() + "/berth_system_limits";
 };
 
-TEST_F(MemoryLeftTest, IsWhatTheMachineHasAvailable) {
+TEST_F(SystemLimitsTest, MemoryLeftIsWhatTheMachineHasAvailable) {
   PutMachine();
   EXPECT_EQ(Left(), 8192);
 }
 
-TEST_F(MemoryLeftTest, IsWhatTheOwnGroupLeavesWithoutWhatIsOnlyCached) {
+TEST_F(SystemLimitsTest, MemoryLeftIsWhatTheOwnGroupLeavesWithoutWhatIsOnlyCached) {
   PutMachine();
   Put("/proc/self/cgroup", "12:cpu:/other\n0::/jobs/one\n");
   Put("/sys/fs/cgroup/jobs/one/memory.max", "1073741824\n");
@@ -46,7 +48,7 @@ TEST_F(MemoryLeftTest, IsWhatTheOwnGroupLeavesWithoutWhatIsOnlyCached) {
   EXPECT_EQ(Left(), 224);
 }
 
-TEST_F(MemoryLeftTest, OfAMachineIsWhatItsGroupsLetItHave) {
+TEST_F(SystemLimitsTest, TheMemoryLimitIsWhatItsGroupsLetAProcessHave) {
   PutMachine();
   EXPECT_FALSE(MemoryLimit(root_));
   Put("/proc/self/cgroup", "0::/jobs/one\n");
@@ -58,7 +60,7 @@ TEST_F(MemoryLeftTest, OfAMachineIsWhatItsGroupsLetItHave) {
   EXPECT_EQ(MemoryLimit(root_)->value, 104857600);
 }
 
-TEST_F(MemoryLeftTest, MindsTheGroupsAbove) {
+TEST_F(SystemLimitsTest, MemoryLeftMindsTheGroupsAbove) {
   PutMachine();
   Put("/proc/self/cgroup", "0::/jobs/one\n");
   Put("/sys/fs/cgroup/jobs/one/memory.max", "max\n");
@@ -70,7 +72,7 @@ TEST_F(MemoryLeftTest, MindsTheGroupsAbove) {
 }
 
 // In a container the group is the root of what it sees.
-TEST_F(MemoryLeftTest, MindsTheRootThatAContainerSees) {
+TEST_F(SystemLimitsTest, MemoryLeftMindsTheRootThatAContainerSees) {
   PutMachine();
   Put("/proc/self/cgroup", "0::/\n");
   Put("/sys/fs/cgroup/memory.max", "2147483648\n");
@@ -78,7 +80,25 @@ TEST_F(MemoryLeftTest, MindsTheRootThatAContainerSees) {
   EXPECT_EQ(Left(), 0);
 }
 
-TEST_F(MemoryLeftTest, IsUnknownWhereNothingSaysIt) { EXPECT_EQ(MemoryLeft(root_), std::nullopt); }
+// Docker's --cpus and Kubernetes' limits.
+TEST_F(SystemLimitsTest, ProcessorsAreWhatTheGroupsLetAProcessHave) {
+  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  EXPECT_FALSE(ProcessorLimit(root_));
+  EXPECT_EQ(UsableThreads(root_), cores);
+  Put("/proc/self/cgroup", "0::/jobs/one\n");
+  for (const char* no_limit : {"max 100000\n", "", "100000", "0 100000", "-1 100000", "100000 0"}) {
+    Put("/sys/fs/cgroup/jobs/one/cpu.max", no_limit);
+    EXPECT_FALSE(ProcessorLimit(root_)) << no_limit;
+  }
+  Put("/sys/fs/cgroup/jobs/cpu.max", "150000 100000\n");
+  EXPECT_EQ(ProcessorLimit(root_), 1.5);
+  EXPECT_EQ(UsableThreads(root_), std::min<size_t>(cores, 2));
+  Put("/sys/fs/cgroup/jobs/one/cpu.max", "5000 100000\n");
+  EXPECT_EQ(ProcessorLimit(root_), 0.05);
+  EXPECT_EQ(UsableThreads(root_), 1U);
+}
+
+TEST_F(SystemLimitsTest, MemoryLeftIsUnknownWhereNothingSaysIt) { EXPECT_EQ(MemoryLeft(root_), std::nullopt); }
 
 }  // namespace
 }  // namespace berth
