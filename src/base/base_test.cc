@@ -221,6 +221,16 @@ Catalog<Toy()> MakeToys() {
       [](const Params& params) {
         return Toy{fmt::format("{} {} {}", params.Int("size"), params.Text("colour"), params.Real("bounce"))};
       });
+  toys.Add({.name = "top",
+            .sentence = "It spins.",
+            .source = "-",
+            .parameters = {{.name = "turn",
+                            .type = ParameterType::kTime,
+                            .default_value = "20ms",
+                            .sentence = "how long",
+                            .least = 1e-6,
+                            .most = 60}}},
+           [](const Params& params) { return Toy{fmt::format("{}", params.Time("turn"))}; });
   toys.Add({.name = "box",
             .sentence = "It holds.",
             .source = "-",
@@ -237,6 +247,22 @@ TEST(Catalog, MakesThingsFromTheirNames) {
   EXPECT_EQ(toys.Make("ball").text, "3 red 0.5");
   EXPECT_EQ(toys.Make("ball(colour=blue,size=4)").text, "4 blue 0.5");
   EXPECT_EQ(toys.Make("box(ball, ball(size=2))").text, "ball;ball(size=2) | box(ball,ball(size=2))");
+}
+
+TEST(Catalog, TakesATimeInSecondsOrWithItsUnit) {
+  const auto toys = MakeToys();
+  for (const auto& [text, seconds] : {std::pair("top", "0.02"),
+                                      {"top(turn=0.5)", "0.5"},
+                                      {"top(turn=8.6us)", "8.6e-06"},
+                                      {"top(turn=1 min)", "60"},
+                                      {"top(turn=1e-6)", "1e-06"}}) {
+    EXPECT_EQ(toys.Make(text).text, seconds) << text;
+  }
+  for (const char* wrong : {"nan", "inf", "-1", "-1us", "5 parsecs", "us", "2min", "1ns", "0", "1s2"}) {
+    EXPECT_THAT(ErrorOf([&] { toys.Make(fmt::format("top(turn={})", wrong)); }),
+                AllOf(HasSubstr("is not a time (a number of seconds, or one with its unit, like 20us)"),
+                      HasSubstr("from 1e-06 to 60")));
+  }
 }
 
 TEST(Catalog, LeavesDefaultsOutOfTheCanonicalName) {
@@ -262,7 +288,7 @@ TEST(Catalog, TheCanonicalNameReadsBack) {
 TEST(Catalog, NamesWhatThereIsWhenAskedForSomethingElse) {
   const auto toys = MakeToys();
   EXPECT_THAT(ErrorOf([&] { toys.Make("bal"); }),
-              HasSubstr("there is no toy 'bal'; did you mean 'ball'? There are: ball, box"));
+              HasSubstr("there is no toy 'bal'; did you mean 'ball'? There are: ball, top, box"));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(weight=1)"); }),
               AllOf(HasSubstr("no parameter 'weight'"), HasSubstr("size=3")));
   EXPECT_THAT(ErrorOf([&] { toys.Make("ball(size=12)"); }), HasSubstr("from 1 to 9"));

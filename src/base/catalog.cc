@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
+
+#include "base/units.h"
 
 namespace berth {
 namespace {
@@ -57,6 +60,8 @@ std::string TypeName(const Parameter& parameter) {
       return "a whole number";
     case ParameterType::kReal:
       return "a number";
+    case ParameterType::kTime:
+      return "a time (a number of seconds, or one with its unit, like 20us)";
     case ParameterType::kBool:
       return "true or false";
     case ParameterType::kText:
@@ -77,6 +82,17 @@ bool ParseNumber(std::string_view text, Number& number) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
+// The seconds of "0.1" or "20us"; nothing where `text` is no time.
+std::optional<double> SecondsOf(std::string_view text) {
+  double seconds = 0;
+  if (ParseNumber(text, seconds)) return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+  try {
+    return ParseSeconds(text).value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Whether `text` is a value of the parameter.
 bool Fits(const Parameter& parameter, std::string_view text) {
   const auto within = [&](double value) { return value >= parameter.least && value <= parameter.most; };
@@ -88,6 +104,10 @@ bool Fits(const Parameter& parameter, std::string_view text) {
     case ParameterType::kReal: {
       double value = 0;
       return ParseNumber(text, value) && std::isfinite(value) && within(value);
+    }
+    case ParameterType::kTime: {
+      const std::optional<double> seconds = SecondsOf(text);
+      return seconds && within(*seconds);
     }
     case ParameterType::kBool:
       return text == "true" || text == "false";
@@ -248,6 +268,12 @@ double Params::Real(std::string_view name) const {
   double value = 0;
   BERTH_CHECK(ParseNumber(Get(name, ParameterType::kReal).text, value), "default of {}", name);
   return value;
+}
+
+double Params::Time(std::string_view name) const {
+  const std::optional<double> seconds = SecondsOf(Get(name, ParameterType::kTime).text);
+  BERTH_CHECK(seconds.has_value(), "default of {}", name);
+  return *seconds;
 }
 
 bool Params::Bool(std::string_view name) const { return Get(name, ParameterType::kBool).text == "true"; }

@@ -33,7 +33,7 @@ struct Spec {
 // Splits "a,b(c=1,d=2),e" at the commas outside parentheses and quotes; spaces around the parts are dropped.
 std::vector<std::string> SplitList(std::string_view text);
 
-enum class ParameterType { kInt, kReal, kBool, kText, kChoice, kSpec, kSpecs };
+enum class ParameterType { kInt, kReal, kTime, kBool, kText, kChoice, kSpec, kSpecs };
 
 // One declared parameter of a catalog entry.
 struct Parameter {
@@ -42,7 +42,7 @@ struct Parameter {
   std::string default_value{};         // as text; what Params answers when it is not given
   std::string sentence{};              // what it does, with its unit
   std::vector<std::string> choices{};  // kChoice only
-  double least = -1e300;               // kInt, kReal: the smallest and largest value that is accepted
+  double least = -1e300;               // kInt, kReal, kTime (seconds): the smallest and largest value that is accepted
   double most = 1e300;
   bool mode_decides = false;  // canonical names show it whenever it is given, also as the default: another parameter
                               // may change that, or it is the name's main point
@@ -57,6 +57,7 @@ class Params {
 
   int64_t Int(std::string_view name) const;
   double Real(std::string_view name) const;
+  double Time(std::string_view name) const;  // seconds
   bool Bool(std::string_view name) const;
   const std::string& Text(std::string_view name) const;         // also kChoice and kSpec
   std::vector<std::string> Specs(std::string_view name) const;  // kSpecs

@@ -28,6 +28,16 @@ inline Parameter Real(std::string name, std::string value, std::string sentence,
           .most = most};
 }
 
+// In seconds: "0.1", "20us", "1.5 ms".
+inline Parameter Time(std::string name, std::string value, std::string sentence, double least = 0, double most = 1e9) {
+  return {.name = std::move(name),
+          .type = ParameterType::kTime,
+          .default_value = std::move(value),
+          .sentence = std::move(sentence),
+          .least = least,
+          .most = most};
+}
+
 inline Parameter Switch(std::string name, std::string value, std::string sentence) {
   return {.name = std::move(name),
           .type = ParameterType::kBool,

@@ -11,6 +11,8 @@ constexpr std::string_view TypeName(ParameterType type) {
       return "integer";
     case ParameterType::kReal:
       return "number";
+    case ParameterType::kTime:
+      return "time";
     case ParameterType::kBool:
       return "true or false";
     case ParameterType::kText:

@@ -370,7 +370,7 @@ void CompleteHdp(const Params&, const Params& params, Method& method) {
   if (options.shape.placer.bidirectional && options.shape.placer.hidden % 2 != 0) {
     throw Error("hdp: hidden={} cannot be halved between two directions; make it even", options.shape.placer.hidden);
   }
-  if (const double seconds = params.Real("failing_signal"); seconds > 0) {
+  if (const double seconds = params.Time("failing_signal"); seconds > 0) {
     if (method.rule.reward != Reward::kSquareRoot) {
       throw Error("hdp: failing_signal is where a baseline of square roots begins; give reward=square_root as well");
     }
@@ -427,10 +427,9 @@ void RegisterHdp(MethodCatalog& catalog) {
             Real("decay", "1", "factor on the learning rate, time after time", 0, 1),
             Whole("decay_every", "50", "updates from one time to the next", 1, 1e9),
             Whole("decay_after", "400", "updates before the first", 0, 1e9),
-            Real("failing_signal", "0",
+            Time("failing_signal", "0",
                  "seconds that placements without a score or memory are taken to last, and with which the moving "
-                 "baseline begins; 0: ten times the worst of the update, and the first mean",
-                 0, 1e9),
+                 "baseline begins; 0: ten times the worst of the update, and the first mean"),
             Whole("failures_until", "0", "updates after which failures are left out, for failing_signal; 0: never", 0,
                   1e9)},
        .modes = {{"best",

@@ -271,10 +271,10 @@ void RegisterWrappers(EvaluatorCatalog& catalog) {
   catalog.Add({.name = "deadline",
                .sentence = "another evaluator; a plan fails whose score takes longer than so many seconds",
                .source = "-",
-               .parameters = {Real("seconds", "10", "how long a score may take", 1e-6, 1e9),
+               .parameters = {Time("seconds", "10", "how long a score may take", 1e-6),
                               Of("of", "an evaluator that can be stopped while it works")}},
               [](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<DeadlineEvaluator>(Inner(params, context, "of"), params.Real("seconds"));
+                return std::make_unique<DeadlineEvaluator>(Inner(params, context, "of"), params.Time("seconds"));
               });
   catalog.Add({.name = "checked",
                .sentence = "the scores of a; a plan fails for which b has another score",

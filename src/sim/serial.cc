@@ -259,8 +259,7 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
       {.name = "serial",
        .sentence = "one op or transfer at a time, with an overhead per subgraph: what OpenVINO's HETERO does",
        .source = "-",
-       .parameters = {Real("subgraph_overhead", "0", "seconds for each subgraph that the plan cuts the graph into", 0,
-                           1e9),
+       .parameters = {Time("subgraph_overhead", "0", "seconds for each subgraph that the plan cuts the graph into"),
                       IoParameter(),
                       Switch("memory", "true",
                              "track memory over time; a plan that needs more than a device has is infeasible")}},
@@ -268,7 +267,7 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
         const Problem& problem = context.problem;
         const Io io(params, problem);
         const EvaluatorFacts facts{
-            .model = SerialFacts{.subgraph_overhead = params.Real("subgraph_overhead") / problem.seconds_per_unit(),
+            .model = SerialFacts{.subgraph_overhead = params.Time("subgraph_overhead") / problem.seconds_per_unit(),
                                  .io_host = io.host()},
             .tracks_memory = params.Bool("memory"),
             .uses_priorities = false};

@@ -71,8 +71,8 @@ TEST(Mistakes, ParametersThatNobodyReads) {
   ExpectMistake({"plan", kModel, "--planner", "annealing(colour=3)"}, {"colour"});
   ExpectMistake({"plan", kModel, "--evaluator", "parallel(contention=maybe)"}, {"maybe", "ports"});
   ExpectMistake({"plan", kModel, "--planner", "local_search(restarts=many)"}, {"many"});
-  ExpectMistake({"plan", kModel, "--evaluator", "serial(subgraph_overhead=1ms)"},
-                {"1ms is not a number", "subgraph_overhead: seconds for each subgraph"});
+  ExpectMistake({"plan", kModel, "--evaluator", "serial(subgraph_overhead=1mile)"},
+                {"1mile is not a time", "like 20us", "subgraph_overhead: seconds for each subgraph"});
   ExpectMistake({"plan", kModel, "--planner", "heft("}, {"'heft(': a closing parenthesis is missing"});
   ExpectMistake({"compare", kModel, "--planners", "heft,annealing)"},
                 {"'heft,annealing)': one closing parenthesis too many"});
