@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "cluster/device_numbers.h"
 
 namespace berth {
 namespace {
@@ -22,25 +23,12 @@ void CheckNumber(const std::string& cluster, const std::string& place, std::stri
 
 void CheckDevice(const std::string& cluster, const Device& device) {
   const std::string place = "device " + device.name;
-  if (device.memory) CheckNumber(cluster, place, "memory", device.memory->value);
-  for (const auto& [type, peak] : device.peak) CheckNumber(cluster, place, "peak " + type, peak.value);
-  for (const auto& [op_class, share] : device.efficiency) {
-    CheckNumber(cluster, place, "efficiency " + op_class, share.value);
-  }
-  CheckNumber(cluster, place, "memory_bandwidth", device.memory_bandwidth.value);
-  CheckNumber(cluster, place, "op_overhead", device.op_overhead.value);
-  CheckNumber(cluster, place, "half_rate_outputs", device.half_rate_outputs.value);
-  CheckNumber(cluster, place, "part_overhead", device.part_overhead.value);
-  for (const auto* rates : {&device.cut_read, &device.cut_write}) {
-    for (const auto& [op_class, rate] : *rates) {
-      if (!(rate.value > 0)) {
-        throw Error("cluster {}, {}: a rate at a cut ({}) is {}, expected a number above 0", cluster, place, op_class,
-                    rate.value);
-      }
+  ForEachNumber(device, [&](std::string_view key, std::string_view entry, const Quantity& number) {
+    CheckNumber(cluster, place, NumberName(key, entry), number.value);
+    if (key.starts_with("cut_") && number.value == 0) {
+      throw Error("cluster {}, {}: {} is 0, expected a number above 0", cluster, place, NumberName(key, entry));
     }
-  }
-  CheckNumber(cluster, place, "watts idle", device.watts_idle.value);
-  CheckNumber(cluster, place, "watts busy", device.watts_busy.value);
+  });
 }
 
 void AddRates(const std::map<std::string, Quantity, std::less<>>& rates, Hasher& hasher) {

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "cluster/device_numbers.h"
 #include "cluster/presets.h"
 
 namespace berth {
@@ -89,10 +91,6 @@ TEST(Cluster, RefusesNumbersThatMakeNoSense) {
     EXPECT_THROW(Cluster("bad", devices, links), Error);
   };
   refuses([](auto& devices, auto&) { devices[1].name = devices[0].name; });
-  refuses([](auto& devices, auto&) { devices[0].memory = Quantity{.value = -1}; });
-  refuses([](auto& devices, auto&) { devices[0].peak["f32"].value = std::nan(""); });
-  refuses([](auto& devices, auto&) { devices[1].op_overhead.value = -1e-9; });
-  refuses([](auto& devices, auto&) { devices[1].half_rate_outputs.value = -1; });
   refuses([](auto&, auto& links) { links[1].bandwidth.value = 0; });
   refuses([](auto&, auto& links) { links[2].bandwidth.value = std::nan(""); });
   refuses([](auto&, auto& links) { links[2].latency.value = -1; });
@@ -124,10 +122,41 @@ TEST(Cluster, FingerprintIsOfNumbersOnly) {
   devices[0].op_overhead.value = 1e-6;
   links = LinksOf(cluster);
   EXPECT_NE(Cluster("slower", devices, links).fingerprint(), cluster.fingerprint());
+}
 
-  devices = DevicesOf(cluster);
-  devices[0].half_rate_outputs.value = 1000;
-  EXPECT_NE(Cluster("slower when small", devices, links).fingerprint(), cluster.fingerprint());
+// A device that has every kind of number, all 1.
+Device WithAllNumbers() {
+  Device device{.name = "all", .memory = Quantity{}};
+  device.peak["f32"] = device.efficiency["conv"] = device.cut_read["matmul"] = device.cut_write["other"] = {};
+  ForEachNumber(device, [](std::string_view, std::string_view, Quantity& number) { number.value = 1; });
+  return device;
+}
+
+TEST(Cluster, EveryNumberOfADeviceIsCheckedAndChangesTheFingerprint) {
+  const std::vector<Link> links(1);
+  const Cluster cluster("one", {WithAllNumbers()}, links);
+  std::set<std::string> names;
+  ForEachNumber(cluster.device(DeviceId{0}), [&](std::string_view key, std::string_view entry, const Quantity&) {
+    const std::string name = NumberName(key, entry);
+    EXPECT_TRUE(names.insert(name).second) << name;
+    const auto with = [&](double value) {
+      Device device = WithAllNumbers();
+      ForEachNumber(device, [&](std::string_view other_key, std::string_view other_entry, Quantity& number) {
+        if (NumberName(other_key, other_entry) == name) number.value = value;
+      });
+      return Cluster("one", {device}, links);
+    };
+    EXPECT_NE(with(2).fingerprint(), cluster.fingerprint()) << name;
+    for (const double wrong : {-1.0, std::nan("")}) {
+      try {
+        with(wrong);
+        FAIL() << name << " may be " << wrong;
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("cluster one, device all: " + name + " is ")) << error.what();
+      }
+    }
+  });
+  EXPECT_EQ(names.size(), 11u);
 }
 
 TEST(Cluster, AnInterchangeableDeviceCanBeSwappedWithoutChangingAnything) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
+#include "cluster/device_numbers.h"
 #include "cluster/presets.h"
 
 namespace berth {
@@ -333,14 +334,16 @@ TEST(DeviceFile, WritesWhatItReadsBackEqual) {
     for (Device& device : devices) {
       device.name = fmt::format("d{}", &device - devices.data());
       device.kind = "cpu";
-      device.memory = quantity();
-      device.memory->value = std::floor(device.memory->value);
-      device.peak["f32"] = quantity();
-      device.memory_bandwidth = quantity();
-      device.op_overhead = quantity();
-      device.half_rate_outputs = quantity();
-      device.half_rate_outputs.value += 1;  // the least that a file may say
-      device.watts_busy = quantity();
+      device.memory = Quantity{};
+      device.peak["f32"] = device.peak["i8"] = device.efficiency["conv"] = {};
+      device.cut_read["matmul"] = device.cut_write["other"] = {};
+      ForEachNumber(device, [&](std::string_view key, std::string_view, Quantity& number) {
+        number = quantity();
+        if (key == "memory") number.value = std::floor(number.value);
+        if (key == "efficiency") number.value = std::min(number.value, 1.0);
+        if (key == "half_rate_outputs") number.value += 1;  // the least that a file may say
+      });
+      device.watts_busy.value += device.watts_idle.value;
     }
     std::vector<Link> links(9);
     for (Link& link : links)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/device_numbers.h"
 
 namespace berth {
 namespace {
@@ -100,16 +101,9 @@ OriginText MostCommon(const std::vector<const Quantity*>& quantities) {
 
 std::vector<const Quantity*> QuantitiesOf(const Device& device) {
   std::vector<const Quantity*> all;
-  if (device.memory) all.push_back(&*device.memory);
-  for (const auto& [type, rate] : device.peak) all.push_back(&rate);
-  for (const auto& [op_class, share] : device.efficiency) all.push_back(&share);
-  for (const auto* rates : {&device.cut_read, &device.cut_write}) {
-    for (const auto& [op_class, rate] : *rates) all.push_back(&rate);
-  }
-  for (const Quantity* one : {&device.memory_bandwidth, &device.op_overhead, &device.half_rate_outputs,
-                              &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
-    if (one->value > 0) all.push_back(one);
-  }
+  ForEachNumber(device, [&](std::string_view, std::string_view, const Quantity& number) {
+    if (number.value > 0) all.push_back(&number);
+  });
   return all;
 }
 

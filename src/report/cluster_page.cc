@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "cluster/device_numbers.h"
 #include "report/notes.h"
 #include "report/table.h"
 
@@ -101,9 +102,18 @@ std::string LinkRows(const Cluster& cluster) {
   return table.empty() ? std::string() : "\n" + table.ToString();
 }
 
-void AddSource(std::map<std::string, std::vector<std::string>>& sources, const Quantity& quantity,
-               const std::string& what) {
-  if (!quantity.source.empty()) sources[quantity.source].push_back(what);
+// What a number of a device says, in words: "per op", "efficiency at conv".
+std::string InWords(std::string_view key, std::string_view entry) {
+  if (key == "peak") return std::string(entry);
+  if (key == "memory_bandwidth") return "bandwidth";
+  if (key == "op_overhead") return "per op";
+  if (key == "efficiency") return fmt::format("efficiency at {}", entry);
+  if (key == "half_rate_outputs") return "outputs at half rate";
+  if (key == "part_overhead") return "per part";
+  if (key == "cut_read") return fmt::format("reads at cuts, {}", entry);
+  if (key == "cut_write") return fmt::format("writes at cuts, {}", entry);
+  if (key == "watts") return fmt::format("{} watts", entry);
+  return NumberName(key, entry);
 }
 
 // Every source once, with what it says.
@@ -112,22 +122,9 @@ std::string SourceLines(const Cluster& cluster) {
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
     if (cluster.class_of(id) != id) continue;
-    if (device.memory) AddSource(sources, *device.memory, device.name + " memory");
-    for (const auto& [type, peak] : device.peak) AddSource(sources, peak, fmt::format("{} {}", device.name, type));
-    AddSource(sources, device.memory_bandwidth, device.name + " bandwidth");
-    AddSource(sources, device.op_overhead, device.name + " per op");
-    for (const auto& [op_class, efficiency] : device.efficiency) {
-      AddSource(sources, efficiency, fmt::format("{} efficiency at {}", device.name, op_class));
-    }
-    AddSource(sources, device.half_rate_outputs, device.name + " outputs at half rate");
-    AddSource(sources, device.part_overhead, device.name + " per part");
-    for (const auto& [rates, what] : {std::pair(&device.cut_read, "reads"), std::pair(&device.cut_write, "writes")}) {
-      for (const auto& [op_class, rate] : *rates) {
-        AddSource(sources, rate, fmt::format("{} {} at cuts, {}", device.name, what, op_class));
-      }
-    }
-    AddSource(sources, device.watts_idle, device.name + " idle watts");
-    AddSource(sources, device.watts_busy, device.name + " busy watts");
+    ForEachNumber(device, [&](std::string_view key, std::string_view entry, const Quantity& number) {
+      sources[number.source].push_back(fmt::format("{} {}", device.name, InWords(key, entry)));
+    });
   }
   for (const DeviceId from : cluster.ids()) {
     for (const DeviceId to : cluster.ids()) {

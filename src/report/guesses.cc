@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/error.h"
+#include "cluster/device_numbers.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -107,48 +109,38 @@ bool Turns(const GuessEffect& effect, double gain) {
   return gain > 1 ? std::min(effect.low_gain, effect.high_gain) <= 1 : std::max(effect.low_gain, effect.high_gain) > 1;
 }
 
+// What measures a number of a device; null where it enters no score.
+const char* MeasureOf(std::string_view key, GuessScope scope) {
+  if (key == "memory") return nullptr;
+  if (key == "watts") return scope.energy ? kMeter : nullptr;
+  if (key == "part_overhead" || key.starts_with("cut_")) return scope.cuts ? kCalibrate : nullptr;
+  if (key == "efficiency") return kProfile;
+  if (key == "half_rate_outputs") return kSizes;
+  return kDetect;
+}
+
+Quantity& NumberNamed(Device& device, std::string_view name) {
+  Quantity* found = nullptr;
+  ForEachNumber(device, [&](std::string_view key, std::string_view entry, Quantity& number) {
+    if (NumberName(key, entry) == name) found = &number;
+  });
+  BERTH_CHECK(found != nullptr, "a device has no number {}", name);
+  return *found;
+}
+
 }  // namespace
 
 std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
   Finder finder(cluster);
   const size_t count = cluster.num_devices();
   for (const DeviceId id : cluster.ids()) {
-    const Device& device = cluster.device(id);
-    const size_t d = Index(id), alike = Index(cluster.class_of(id));
-    const std::string name = Legible(device.name);
-    finder.Add("op_overhead", name, alike, device.op_overhead, kDetect,
-               [d](auto& devices, auto&) -> Quantity& { return devices[d].op_overhead; });
-    finder.Add("memory_bandwidth", name, alike, device.memory_bandwidth, kDetect,
-               [d](auto& devices, auto&) -> Quantity& { return devices[d].memory_bandwidth; });
-    for (const auto& [type, peak] : device.peak) {
-      finder.Add("peak " + type, name, alike, peak, kDetect,
-                 [d, type](auto& devices, auto&) -> Quantity& { return devices[d].peak.find(type)->second; });
-    }
-    for (const auto& [op_class, share] : device.efficiency) {
-      finder.Add(
-          "efficiency " + op_class, name, alike, share, kProfile,
-          [d, op_class](auto& devices, auto&) -> Quantity& { return devices[d].efficiency.find(op_class)->second; });
-    }
-    finder.Add("half_rate_outputs", name, alike, device.half_rate_outputs, kSizes,
-               [d](auto& devices, auto&) -> Quantity& { return devices[d].half_rate_outputs; });
-    if (scope.cuts) {
-      finder.Add("part_overhead", name, alike, device.part_overhead, kCalibrate,
-                 [d](auto& devices, auto&) -> Quantity& { return devices[d].part_overhead; });
-      for (const auto& [what, rates] :
-           {std::pair("cut_read ", &Device::cut_read), {"cut_write ", &Device::cut_write}}) {
-        for (const auto& [op_class, rate] : device.*rates) {
-          finder.Add(what + op_class, name, alike, rate, kCalibrate,
-                     [d, rates, op_class](auto& devices, auto&) -> Quantity& {
-                       return (devices[d].*rates).find(op_class)->second;
-                     });
-        }
-      }
-    }
-    if (!scope.energy) continue;
-    finder.Add("watts busy", name, alike, device.watts_busy, kMeter,
-               [d](auto& devices, auto&) -> Quantity& { return devices[d].watts_busy; });
-    finder.Add("watts idle", name, alike, device.watts_idle, kMeter,
-               [d](auto& devices, auto&) -> Quantity& { return devices[d].watts_idle; });
+    ForEachNumber(cluster.device(id), [&](std::string_view key, std::string_view entry, const Quantity& number) {
+      const char* measure = MeasureOf(key, scope);
+      if (measure == nullptr) return;
+      const std::string name = NumberName(key, entry);
+      finder.Add(name, LegibleName(cluster, id), Index(cluster.class_of(id)), number, measure,
+                 [d = Index(id), name](auto& devices, auto&) -> Quantity& { return NumberNamed(devices[d], name); });
+    });
   }
   for (const DeviceId from : cluster.ids()) {
     for (const DeviceId to : cluster.ids()) {

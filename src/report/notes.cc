@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cluster/device_numbers.h"
 #include "report/table.h"
 
 namespace berth {
@@ -17,18 +18,10 @@ ProvenanceCount CountProvenance(const Cluster& cluster) {
                                                     : count.guess);
   };
   for (const DeviceId id : cluster.ids()) {
-    const Device& device = cluster.device(id);
-    if (device.memory) add(*device.memory);
-    for (const auto& [type, peak] : device.peak) add(peak);
-    for (const auto& [op_class, efficiency] : device.efficiency) add(efficiency);
-    for (const auto* rates : {&device.cut_read, &device.cut_write}) {
-      for (const auto& [op_class, rate] : *rates) add(rate);
-    }
-    for (const Quantity* quantity : {&device.memory_bandwidth, &device.op_overhead, &device.half_rate_outputs,
-                                     &device.part_overhead, &device.watts_idle, &device.watts_busy}) {
+    ForEachNumber(cluster.device(id), [&](std::string_view, std::string_view, const Quantity& number) {
       // What a device file leaves out is no number of it.
-      if (quantity->value > 0 || quantity->provenance != Provenance::kGuess) add(*quantity);
-    }
+      if (number.value > 0 || number.provenance != Provenance::kGuess) add(number);
+    });
     for (const DeviceId to : cluster.ids()) {
       if (to == id) continue;
       add(cluster.link(id, to).latency);

@@ -1,0 +1,40 @@
+// All numbers of a device in one list, for what treats them alike: checks, counts of guesses, lists of sources.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cluster/cluster.h"
+
+namespace berth {
+
+// Calls visit(key, entry, quantity) for each number of a `Device` or `const Device`. `key` is what a device file calls
+// it; `entry` the data type, op class or state under that key ("f32" of peak, "busy" of watts), or empty. A number that
+// a file leaves out is visited too, as a guess of 0; an unlimited memory is none.
+template <typename AnyDevice, typename Visit>
+void ForEachNumber(AnyDevice& device, const Visit& visit) {
+  const auto visit_all = [&](std::string_view key, auto& quantities) {
+    for (auto& [entry, quantity] : quantities) visit(key, std::string_view(entry), quantity);
+  };
+  constexpr std::string_view kNone;
+  if (device.memory) visit(std::string_view("memory"), kNone, *device.memory);
+  visit_all("peak", device.peak);
+  visit(std::string_view("memory_bandwidth"), kNone, device.memory_bandwidth);
+  visit(std::string_view("op_overhead"), kNone, device.op_overhead);
+  visit_all("efficiency", device.efficiency);
+  visit(std::string_view("half_rate_outputs"), kNone, device.half_rate_outputs);
+  visit(std::string_view("part_overhead"), kNone, device.part_overhead);
+  visit_all("cut_read", device.cut_read);
+  visit_all("cut_write", device.cut_write);
+  visit(std::string_view("watts"), std::string_view("idle"), device.watts_idle);
+  visit(std::string_view("watts"), std::string_view("busy"), device.watts_busy);
+}
+
+// "op_overhead", "peak f32".
+inline std::string NumberName(std::string_view key, std::string_view entry) {
+  std::string name(key);
+  if (!entry.empty()) name.append(" ").append(entry);
+  return name;
+}
+
+}  // namespace berth
