@@ -31,7 +31,10 @@ inline constexpr std::array<std::string_view, kOpClasses> kOpClassNames = {
 enum class DataType : uint8_t { kF32, kF16, kBF16, kI8, kF64 };
 inline constexpr size_t kDataTypes = 5;
 inline constexpr std::array<std::string_view, kDataTypes> kDataTypeNames = {"f32", "f16", "bf16", "i8", "f64"};
-inline constexpr std::array<int64_t, kDataTypes> kDataTypeBytes = {4, 2, 2, 1, 8};  // of one value
+constexpr int64_t BytesPerValue(DataType type) {
+  constexpr std::array<int64_t, kDataTypes> kBytes = {4, 2, 2, 1, 8};
+  return kBytes[static_cast<size_t>(type)];
+}
 
 // How far the sizes of a tensor can be trusted. What is computed from a doubtful size is as doubtful, to the end.
 enum class Certainty : uint8_t {

@@ -36,8 +36,6 @@ Keeps KeptBy(std::string_view op_type) {
   return Keeps::kInputs;
 }
 
-int64_t BytesPerValue(DataType type) { return kDataTypeBytes[static_cast<size_t>(type)]; }
-
 // Floating-point operations per weight, counted from the update rules: w -= lr g (2); v = mu v + g, w -= lr v (4);
 // Kingma and Ba 2015, algorithm 1, with the bias corrections folded into the step size (11).
 double UpdateFlops(Optimizer optimizer) {

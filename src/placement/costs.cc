@@ -85,7 +85,7 @@ double ValuesAtOnce(const OpWork& work) {
   // Libraries divide the long sums of a product among several that are added up in the end (docs/gpu.md), not those of
   // a convolution.
   constexpr double kLongSum = 768;
-  const auto values = static_cast<double>(work.bytes_written / kDataTypeBytes[static_cast<size_t>(work.data_type)]);
+  const auto values = static_cast<double>(work.bytes_written / BytesPerValue(work.data_type));
   if (work.op_class == OpClass::kConv) return values;
   if (work.op_class == OpClass::kMatMul && values > 0) return std::max(values, work.flops / (2 * kLongSum));
   return 0;

@@ -221,8 +221,7 @@ bool FusionView::ConstantsArePerChannel(OpId op, bool last_axis) const {
   const auto dims = shape(op);
   if (dims.empty()) return true;
   const int64_t channels = last_axis || dims.size() < 2 ? dims.back() : dims[1];
-  const int64_t most =
-      std::max(kBytesOfOneNumber, channels * kDataTypeBytes[static_cast<size_t>(graph_.work(op).data_type)]);
+  const int64_t most = std::max(kBytesOfOneNumber, channels * BytesPerValue(graph_.work(op).data_type));
   const auto small = [&](ParameterId parameter) { return graph_.parameter_bytes(parameter) <= most; };
   const auto small_tensor = [&](TensorId tensor) {
     return !graph_.is_constant(tensor) || graph_.tensor_bytes(tensor) <= most;
