@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,13 +27,19 @@ constexpr double kRoom = 0.03;
 // Keeps the order of the ops that ranks give, where the simulator minds it.
 constexpr const char* kClimbing = "local_search(order=rank)";
 
+// Of what is run on one graph.
+struct Limits {
+  double climbs;  // seconds of each climb
+  double room;    // seconds of the search that says how much is left to find
+};
+
 struct FirstCaseEffort {
-  std::vector<double> times;  // seconds
-  double room;                // of the search that says how much is left to find
-  int seeds;
+  std::vector<double> times;  // seconds after which climbs are compared
+  Limits small, large;
+  int climbs, policies;   // seeds of the climbing; of the training, over which those are spread
   size_t lessons, tests;  // of a family
   int64_t updates, large_updates;
-  std::vector<const char*> large;
+  std::vector<const char*> shorter, longer;  // training steps of GNMT to train on, to answer
 };
 
 // Wall time, since an answer was asked for.
@@ -83,33 +90,41 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
   return climb;
 }
 
-// A graph that no policy here was trained on, and all that is measured on it.
-struct Trial {
-  std::string name{};
-  const Setup* setup = nullptr;
-  size_t policy = 0;
-  double best_known = kInfinity;
-  std::vector<Climb> rules{}, learned{}, untrained{};  // by seed
-};
-
 // What was trained, on what, and its answer as a planner.
 struct Policy {
   std::string name{};  // for readers
-  std::function<Lesson(bool untrained)> learn{};
-  std::string form{};  // how its answer is asked for: "on(group=...,planner={})"
-  Lesson trained{}, twin{};
+  std::function<Lesson(bool untrained, uint64_t seed)> learn{};
+  std::string form{};             // how its answer is asked for: "on(group=...,planner={})"
+  std::vector<Lesson> trained{};  // by seed
+  Lesson twin{};
 
   std::string Answer(const Lesson& lesson) const { return fmt::format(fmt::runtime(form), lesson.result.answer); }
 };
 
+// Climbing from a policy's answers on one graph.
+struct Contender {
+  const Policy* policy = nullptr;
+  std::vector<Climb> learned{}, untrained{};  // by seed
+};
+
+// A graph that no policy here was trained on, and all that is measured on it.
+struct Trial {
+  std::string name{};
+  const Setup* setup = nullptr;
+  Limits limits{};
+  double best_known = kInfinity;
+  std::vector<Climb> rules{};  // by seed
+  std::deque<Contender> contenders{};
+};
+
 Lesson LearnFamily(const Catalogs& catalogs, const std::vector<Case>& lessons, int64_t updates, bool untrained,
-                   const std::string& name) {
+                   uint64_t seed, const std::string& name) {
   Lesson lesson{.folder = std::make_shared<Scratch>(name)};
   std::vector<TrainingCase> cases;
   for (const Case& each : lessons) cases.push_back(each.training());
   const double before = ProcessorSeconds();
   lesson.result =
-      TrainOn(catalogs, untrained ? Untrained("placeto") : "placeto", cases, {}, updates, 1, *lesson.folder);
+      TrainOn(catalogs, untrained ? Untrained("placeto") : "placeto", cases, {}, updates, seed, *lesson.folder);
   lesson.seconds = ProcessorSeconds() - before;
   return lesson;
 }
@@ -129,9 +144,15 @@ std::string Ratio(const std::vector<double>& values) {
   return std::ranges::count(values, kInfinity) > 0 ? "no answer yet" : WithInterval(values, 1, 3);
 }
 
+std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, double reference) {
+  return Over(After(climbs, seconds), reference);
+}
+
 // Rows of those trials and seconds where as much is left to find, or where it is not.
-void WriteTrials(const std::deque<Trial>& trials, const FirstCaseEffort& effort, bool with_room) {
+void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& policies, const FirstCaseEffort& effort,
+                 bool with_room) {
   const auto belongs = [&](const Trial& trial, double seconds) {
+    if (seconds > trial.limits.climbs) return false;
     return (1 - trial.best_known / Median(After(trial.rules, seconds)) >= kRoom) == with_room;
   };
   const bool has_any = std::ranges::any_of(effort.times, [&](double seconds) {
@@ -139,24 +160,29 @@ void WriteTrials(const std::deque<Trial>& trials, const FirstCaseEffort& effort,
   });
   if (!has_any) return fmt::print("None.\n\n");
   fmt::print(
-      "| graph | ops | seconds | left to find | climbing from the rules, ms | from the policy, over that | from the "
-      "untrained policy, over that |\n|---|---:|---:|---:|---:|---:|---:|\n");
+      "| graph | ops | seconds | left to find | climbing from the rules, ms | policy | from its answer, over that | "
+      "from the untrained one's, over that |\n|---|---:|---:|---:|---:|---|---:|---:|\n");
   for (const double seconds : effort.times) {
-    std::vector<double> learned_means, untrained_means;
-    for (const Trial& trial : trials) {
-      const std::vector<double> rules = After(trial.rules, seconds);
-      const double reference = Median(rules), room = 1 - trial.best_known / reference;
-      if (!belongs(trial, seconds)) continue;
-      const std::vector<double> learned = Over(After(trial.learned, seconds), reference),
-                                untrained = Over(After(trial.untrained, seconds), reference);
-      learned_means.push_back(Median(learned));
-      untrained_means.push_back(Median(untrained));
-      fmt::print("| {} | {} | {:g} | {:.1f} % | {} | {} | {} |\n", trial.name, trial.setup->problem->num_ops(), seconds,
-                 room * 100, WithInterval(rules, 1e3, 2), Ratio(learned), Ratio(untrained));
+    for (const Policy& policy : policies) {
+      std::vector<double> learned_means, untrained_means;
+      for (const Trial& trial : trials) {
+        if (!belongs(trial, seconds)) continue;
+        const std::vector<double> rules = After(trial.rules, seconds);
+        const double reference = Median(rules), room = 1 - trial.best_known / reference;
+        for (const Contender& contender : trial.contenders) {
+          if (contender.policy != &policy) continue;
+          const std::vector<double> learned = Ratios(contender.learned, seconds, reference),
+                                    untrained = Ratios(contender.untrained, seconds, reference);
+          learned_means.push_back(Median(learned));
+          untrained_means.push_back(Median(untrained));
+          fmt::print("| {} | {} | {:g} | {:.1f} % | {} | {} | {} | {} |\n", trial.name, trial.setup->problem->num_ops(),
+                     seconds, room * 100, WithInterval(rules, 1e3, 2), policy.name, Ratio(learned), Ratio(untrained));
+        }
+      }
+      if (learned_means.size() < 2 || std::ranges::count(learned_means, kInfinity) > 0) continue;
+      fmt::print("| geometric mean |  | {:g} |  |  | {} | {:.3f} | {:.3f} |\n", seconds, policy.name,
+                 GeometricMean(learned_means), GeometricMean(untrained_means));
     }
-    if (learned_means.empty() || std::ranges::count(learned_means, kInfinity) > 0) continue;
-    fmt::print("| geometric mean |  | {:g} |  |  | {:.3f} | {:.3f} |\n", seconds, GeometricMean(learned_means),
-               GeometricMean(untrained_means));
   }
   fmt::print("\n");
 }
@@ -164,114 +190,163 @@ void WriteTrials(const std::deque<Trial>& trials, const FirstCaseEffort& effort,
 }  // namespace
 
 void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
-  const FirstCaseEffort effort = quick
-                                     ? FirstCaseEffort{.times = {0.2, 0.5},
-                                                       .room = 1,
-                                                       .seeds = 1,
-                                                       .lessons = 3,
-                                                       .tests = 1,
-                                                       .updates = 3,
-                                                       .large_updates = 2,
-                                                       .large = {"gnmt(layers=8,steps=2)"}}
-                                     : FirstCaseEffort{.times = {1, 10, 60},
-                                                       .room = 600,
-                                                       .seeds = 3,
-                                                       .lessons = 24,
-                                                       .tests = 1,
-                                                       .updates = 150,
-                                                       .large_updates = 63,
-                                                       .large = {"gnmt(layers=8,steps=8)", "gnmt(layers=8,steps=80)"}};
+  const FirstCaseEffort effort =
+      quick ? FirstCaseEffort{.times = {0.2, 0.5},
+                              .small = {.climbs = 0.5, .room = 1},
+                              .large = {.climbs = 0.5, .room = 1},
+                              .climbs = 1,
+                              .policies = 1,
+                              .lessons = 3,
+                              .tests = 1,
+                              .updates = 3,
+                              .large_updates = 2,
+                              .shorter = {"gnmt(layers=2,steps=2)"},
+                              .longer = {"gnmt(layers=8,steps=2)"}}
+            : FirstCaseEffort{.times = {1, 10, 60},
+                              .small = {.climbs = 10, .room = 60},
+                              .large = {.climbs = 60, .room = 600},
+                              .climbs = 5,
+                              .policies = 2,
+                              .lessons = 24,
+                              .tests = 1,
+                              .updates = 150,
+                              .large_updates = 63,
+                              .shorter = {"gnmt(layers=8,steps=4)", "gnmt(layers=8,steps=8)", "gnmt(layers=8,steps=12)",
+                                          "gnmt(layers=8,steps=20)"},
+                              .longer = {"gnmt(layers=8,steps=10)", "gnmt(layers=8,steps=40)",
+                                         "gnmt(layers=8,steps=80)", "gnmt(layers=8,steps=130)"}};
   std::deque<std::vector<Case>> lessons, tests;
-  std::deque<Table> eight, large;
+  std::deque<Table> eight, shorter, longer;
   std::deque<Policy> policies;
   std::deque<Trial> trials;
   for (const Family& family : kFamilies) {
     const std::vector<Case>& train = lessons.emplace_back(MakeCases(catalogs, family, "train", effort.lessons));
-    policies.push_back({.name = fmt::format("`placeto`, trained on {} graphs of `{}`", effort.lessons, family.name),
+    policies.push_back({.name = fmt::format("`placeto`, {} graphs of `{}`", effort.lessons, family.name),
                         .learn =
-                            [&, name = family.name](bool untrained) {
-                              return LearnFamily(catalogs, train, untrained ? 1 : effort.updates, untrained,
-                                                 fmt::format("first-{}-{}", name, untrained));
+                            [&, name = family.name](bool untrained, uint64_t seed) {
+                              return LearnFamily(catalogs, train, untrained ? 1 : effort.updates, untrained, seed,
+                                                 fmt::format("first-{}-{}-{}", name, untrained, seed));
                             },
                         .form = fmt::format("on(group={},planner={{}})", family.group)});
     for (const Case& test : tests.emplace_back(MakeCases(catalogs, family, "test", effort.tests))) {
-      trials.push_back({.name = fmt::format("`{}`", test.name), .setup = &test.setup, .policy = policies.size() - 1});
+      Trial& trial = trials.emplace_back(
+          Trial{.name = fmt::format("`{}`", test.name), .setup = &test.setup, .limits = effort.small});
+      trial.contenders.push_back({.policy = &policies.back()});
     }
   }
-  for (const char* model : kEight) {
-    eight.push_back({.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)});
-  }
-  std::vector<const Table*> on_eight;
-  for (const Table& table : eight) on_eight.push_back(&table);
-  policies.push_back({.name = fmt::format("`gdp`, trained on {} training steps without GNMT", eight.size()),
-                      .learn =
-                          [&](bool untrained) {
-                            return Learn(catalogs, untrained ? Untrained("gdp") : "gdp", on_eight,
-                                         untrained ? 1 : effort.large_updates, 1,
-                                         fmt::format("first-gdp-{}", untrained));
-                          },
-                      .form = "{}"});
-  for (const char* model : effort.large) {
-    const Table& table = large.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)});
-    trials.push_back({.name = fmt::format("`{}`", model), .setup = table.setup.get(), .policy = policies.size() - 1});
+  const auto make_tables = [&](std::deque<Table>& tables, std::span<const char* const> models) {
+    std::vector<const Table*> list;
+    for (const char* model : models) {
+      list.push_back(&tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x8", true)}));
+    }
+    return list;
+  };
+  // On `tables`, which live as long as this.
+  const auto add_gdp = [&](const std::string& name, const char* planner, const std::vector<const Table*>& tables) {
+    return &policies.emplace_back(
+        Policy{.name = name,
+               .learn =
+                   [&, planner, tables, number = policies.size()](bool untrained, uint64_t seed) {
+                     return Learn(catalogs, untrained ? Untrained(planner) : planner, tables,
+                                  untrained ? 1 : effort.large_updates, seed,
+                                  fmt::format("first-{}-{}-{}", number, untrained, seed));
+                   },
+               .form = "{}"});
+  };
+  const std::vector<const Table*> others = make_tables(eight, kEight), family = make_tables(shorter, effort.shorter);
+  const Policy* const strange =
+      add_gdp(fmt::format("`gdp`, {} training steps without GNMT", others.size()), "gdp", others);
+  const Policy* const own = add_gdp("`gdp`, shorter GNMTs", "gdp", family);
+  const Policy* const scheduled =
+      add_gdp("`gdp(features=scheduled)`, shorter GNMTs", "gdp(features=scheduled)", family);
+  for (const Table* table : make_tables(longer, effort.longer)) {
+    Trial& trial = trials.emplace_back(
+        Trial{.name = fmt::format("`{}`", table->title), .setup = table->setup.get(), .limits = effort.large});
+    for (const Policy* policy : {strange, own, scheduled}) trial.contenders.push_back({.policy = policy});
   }
 
   Jobs jobs;
   for (Policy& policy : policies) {
-    jobs.Add([&policy] { policy.trained = policy.learn(false); });
-    jobs.Add([&policy] { policy.twin = policy.learn(true); });
+    policy.trained.resize(static_cast<size_t>(effort.policies));
+    for (size_t seed = 0; seed < policy.trained.size(); ++seed) {
+      jobs.Add([&policy, seed] { policy.trained[seed] = policy.learn(false, seed + 1); });
+    }
+    jobs.Add([&policy] { policy.twin = policy.learn(true, 1); });
   }
   jobs.Run();
   for (Trial& trial : trials) {
-    const Policy& policy = policies[trial.policy];
     jobs.Add([&] {
-      const PlanResult result = catalogs.planners.MakePlanner("auto")->MakePlan({.evaluator = *trial.setup->evaluator,
-                                                                                 .budget = {.seconds = effort.room},
-                                                                                 .random = Random(1),
-                                                                                 .threads = 1,
-                                                                                 .causes = false});
+      const PlanResult result =
+          catalogs.planners.MakePlanner("auto")->MakePlan({.evaluator = *trial.setup->evaluator,
+                                                           .budget = {.seconds = trial.limits.room},
+                                                           .random = Random(1),
+                                                           .threads = 1,
+                                                           .causes = false});
       trial.best_known = std::min(trial.best_known, result.score.value() * trial.setup->problem->seconds_per_unit());
     });
-    const auto add = [&](std::vector<Climb>& to, int seeds, std::vector<std::string> planners) {
-      to.resize(static_cast<size_t>(seeds));
-      for (int seed = 0; seed < seeds; ++seed) {
-        jobs.Add([&catalogs, &trial, &effort, &climb = to[static_cast<size_t>(seed)], planners, seed] {
-          climb = ClimbFrom(catalogs, *trial.setup, planners, effort.times.back(), static_cast<uint64_t>(seed) + 1);
+    const auto add = [&](std::vector<Climb>& to, size_t seeds, const auto& planners_of) {
+      to.resize(seeds);
+      for (size_t seed = 0; seed < seeds; ++seed) {
+        jobs.Add([&catalogs, &trial, &climb = to[seed], planners = planners_of(seed), seed] {
+          climb = ClimbFrom(catalogs, *trial.setup, planners, trial.limits.climbs, seed + 1);
         });
       }
     };
-    add(trial.rules, effort.seeds, {"single", "heft"});
-    add(trial.learned, effort.seeds, {policy.Answer(policy.trained)});
-    add(trial.untrained, 1, {policy.Answer(policy.twin)});
+    using Names = std::vector<std::string>;
+    add(trial.rules, static_cast<size_t>(effort.climbs), [](size_t) { return Names{"single", "heft"}; });
+    for (Contender& contender : trial.contenders) {
+      const Policy& policy = *contender.policy;
+      add(contender.learned, static_cast<size_t>(effort.climbs),
+          [&](size_t seed) { return Names{policy.Answer(policy.trained[seed % policy.trained.size()])}; });
+      add(contender.untrained, 1, [&](size_t) { return Names{policy.Answer(policy.twin)}; });
+    }
   }
   jobs.Run();
   for (Trial& trial : trials) {
-    for (const auto* climbs : {&trial.rules, &trial.learned, &trial.untrained}) {
+    std::vector<const std::vector<Climb>*> all{&trial.rules};
+    for (const Contender& contender : trial.contenders) {
+      all.insert(all.end(), {&contender.learned, &contender.untrained});
+    }
+    for (const auto* climbs : all) {
       for (const Climb& climb : *climbs) trial.best_known = std::min(trial.best_known, climb.found.back().time);
     }
   }
 
+  std::vector<std::string> names;
+  for (const Table* table : family) names.push_back(fmt::format("`{}`", table->title));
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
       "`heft`, or from the answer of a policy to a graph that it was not trained on; *seconds* are of the clock, the "
       "start included, two runs at a time. *Left to find*: the share by which the best known plan is "
       "shorter than that of the climbing from the rules; the best known plan is that of `auto` in {:g} seconds on one "
-      "processor, or of any of these climbs. {}; the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training steps on eight "
-      "GPUs (`p100x8`, `parallel(contention=ports)`).\n\n",
-      kClimbing, effort.room, Counted(effort.seeds, "seed"));
+      "processor ({:g} on the first {}), or of any of these climbs. {} of the climbing, spread over {} of the training; "
+      "the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
+      "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
+      kClimbing, effort.large.room, effort.small.room, Counted(std::ssize(tests), "graph"),
+      Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
   fmt::print(
-      "| graph | policy | pretraining, seconds | its answer after, seconds | its answer, ms | untrained, ms | the "
-      "rules, ms | best known, ms |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
+      "| graph | ops | policy, trained on | pretraining, seconds | its answer after, seconds | its answer, ms | "
+      "untrained, ms | the rules, ms | best known, ms |\n|---|---:|---|---:|---:|---:|---:|---:|---:|\n");
+  const auto each = [](const auto& list, const auto& value) {
+    std::vector<double> values;
+    for (const auto& one : list) values.push_back(value(one));
+    return values;
+  };
   for (const Trial& trial : trials) {
-    const Policy& policy = policies[trial.policy];
-    fmt::print("| {} | {} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", trial.name, policy.name,
-               policy.trained.seconds, trial.learned[0].ready, trial.learned[0].first * 1e3,
-               trial.untrained[0].first * 1e3, trial.rules[0].first * 1e3, trial.best_known * 1e3);
+    for (const Contender& contender : trial.contenders) {
+      const Policy& policy = *contender.policy;
+      fmt::print("| {} | {} | {} | {:.0f} | {:.2f} | {} | {:.2f} | {:.2f} | {:.2f} |\n", trial.name,
+                 trial.setup->problem->num_ops(), policy.name,
+                 Median(each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
+                 Median(each(contender.learned, [](const Climb& climb) { return climb.ready; })),
+                 WithInterval(each(contender.learned, [](const Climb& climb) { return climb.first; }), 1e3, 2),
+                 contender.untrained[0].first * 1e3, trial.rules[0].first * 1e3, trial.best_known * 1e3);
+    }
   }
   fmt::print("\n### Where at least {:g} % are left to find\n\n", kRoom * 100);
-  WriteTrials(trials, effort, true);
+  WriteTrials(trials, policies, effort, true);
   fmt::print("### Where less is left\n\n");
-  WriteTrials(trials, effort, false);
+  WriteTrials(trials, policies, effort, false);
 }
 
 }  // namespace berth::learned
