@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <utility>
@@ -242,8 +241,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       const std::string file = fmt::format("families_{}.svg", kFamilies[f].name);
       std::vector<Answers> drawn = {list[0], list[1], list[2], list[4], list[7], list[8], list[9]};
       WriteFile(pictures + "/" + file, Distribution(fmt::format("{}: graphs never seen", kFamilies[f].name), drawn));
-      fmt::print("\n![Distribution of times on {}]({}/{})\n\n", kFamilies[f].name,
-                 std::filesystem::path(pictures).filename().string(), file);
+      fmt::print("\n![Distribution of times on {}]({})\n\n", kFamilies[f].name, file);
     }
   }
 }

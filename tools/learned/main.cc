@@ -1,4 +1,5 @@
-// Writes the sections of docs/learned.md to standard output: ./dev bench-learned. Every figure in it is measured here.
+// Writes the sections of the pages in docs/learned to standard output: ./dev bench-learned. Every figure in it is
+// measured here.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -335,8 +334,7 @@ void Write(const Table& table, const std::string& name, const std::string& pictu
   const bool has_lines = std::ranges::any_of(table.rows, [](const Row& row) { return !row.colour.empty(); });
   if (!pictures.empty() && has_lines) {
     WriteFile(fmt::format("{}/{}.svg", pictures, name), Picture(table));
-    fmt::print("![Best drawn so far: {}]({}/{}.svg)\n\n", table.title,
-               std::filesystem::path(pictures).filename().string(), name);
+    fmt::print("![Best drawn so far: {}]({}.svg)\n\n", table.title, name);
   }
   std::fflush(stdout);
 }
