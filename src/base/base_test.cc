@@ -226,7 +226,7 @@ Catalog<Toy()> MakeToys() {
             .source = "-",
             .parameters = {{.name = "turn",
                             .type = ParameterType::kTime,
-                            .default_value = "20ms",
+                            .default_value = "0.02",
                             .sentence = "how long",
                             .least = 1e-6,
                             .most = 60}}},
@@ -257,6 +257,12 @@ TEST(Catalog, TakesATimeInSecondsOrWithItsUnit) {
                                       {"top(turn=1 min)", "60"},
                                       {"top(turn=1e-6)", "1e-06"}}) {
     EXPECT_EQ(toys.Make(text).text, seconds) << text;
+  }
+  const std::vector<Parameter>& declared = toys.Find("top")->info.parameters;
+  for (const auto& [text, name] : {std::pair("top(turn=8.6 us)", "top(turn=8.6e-06)"),
+                                   {"top(turn=0.0000086)", "top(turn=8.6e-06)"},
+                                   {"top(turn=20ms)", "top"}}) {
+    EXPECT_EQ(Params(Spec::Parse(text), declared, "toy").canonical(), name);
   }
   for (const char* wrong : {"nan", "inf", "-1", "-1us", "5 parsecs", "us", "2min", "1ns", "0", "1s2"}) {
     EXPECT_THAT(ErrorOf([&] { toys.Make(fmt::format("top(turn={})", wrong)); }),

@@ -216,7 +216,8 @@ Params::Params(const Spec& spec, const std::vector<Parameter>& declared, std::st
       throw Error("{} {}: {}={} is not {}{}; {}: {}", what, spec.name, name, text, TypeName(*found), Range(*found),
                   name, found->sentence);
     }
-    value.text = text;
+    // So that a time has one name, whatever its unit.
+    value.text = found->type == ParameterType::kTime ? fmt::format("{}", *SecondsOf(text)) : text;
     value.given = true;
   }
   if (!spec.arguments.empty()) {

@@ -1,11 +1,12 @@
 #include "base/system_limits.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <thread>
 
 namespace berth {
 namespace {
@@ -86,8 +87,21 @@ std::optional<double> ProcessorLimit(const std::string& root) {
                        [](const std::string& folder) { return ProcessorsIn(folder + "/cpu.max"); });
 }
 
+std::vector<int> UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
 size_t UsableThreads(const std::string& root) {
-  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const size_t cores = UsableCores().size();
   const std::optional<double> limit = ProcessorLimit(root);
   return limit && *limit < static_cast<double>(cores) ? static_cast<size_t>(std::ceil(*limit)) : cores;
 }

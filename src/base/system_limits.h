@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 
@@ -22,8 +23,11 @@ std::optional<Bytes> MemoryLimit(const std::string& root = "");
 // gets that is started with a limit. None where they do not say.
 std::optional<double> ProcessorLimit(const std::string& root = "");
 
-// How many threads can compute side by side here, at least 1: one for each core that this process may use, but no more
-// than ProcessorLimit, rounded up.
+// The cores that this process may use, ascending; core 0 where the system does not say.
+std::vector<int> UsableCores();
+
+// How many threads can compute side by side here, at least 1: one for each of UsableCores, but no more than
+// ProcessorLimit, rounded up.
 size_t UsableThreads(const std::string& root = "");
 
 }  // namespace berth

@@ -1,10 +1,11 @@
 #include "base/system_limits.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
+#include <vector>
 
 #include "base/file.h"
 
@@ -82,7 +83,7 @@ TEST_F(SystemLimitsTest, MemoryLeftMindsTheRootThatAContainerSees) {
 
 // Docker's --cpus and Kubernetes' limits.
 TEST_F(SystemLimitsTest, ProcessorsAreWhatTheGroupsLetAProcessHave) {
-  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const size_t cores = UsableCores().size();
   EXPECT_FALSE(ProcessorLimit(root_));
   EXPECT_EQ(UsableThreads(root_), cores);
   Put("/proc/self/cgroup", "0::/jobs/one\n");
@@ -96,6 +97,18 @@ TEST_F(SystemLimitsTest, ProcessorsAreWhatTheGroupsLetAProcessHave) {
   Put("/sys/fs/cgroup/jobs/one/cpu.max", "5000 100000\n");
   EXPECT_EQ(ProcessorLimit(root_), 0.05);
   EXPECT_EQ(UsableThreads(root_), 1U);
+}
+
+TEST_F(SystemLimitsTest, ThreadsAreNoMoreThanTheCoresThatTheProcessIsHeldTo) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(UsableCores().back()), &one);
+  const std::vector<int> last = {UsableCores().back()};
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(UsableCores(), last);
+  EXPECT_EQ(UsableThreads(root_), 1U);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 TEST_F(SystemLimitsTest, MemoryLeftIsUnknownWhereNothingSaysIt) { EXPECT_EQ(MemoryLeft(root_), std::nullopt); }

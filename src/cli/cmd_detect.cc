@@ -51,12 +51,14 @@ int DetectCluster(const DetectArguments& arguments) {
         "the other computes",
         split, Counted(static_cast<int64_t>(usable.physical), "physical core")));
   }
-  if (const std::optional<double> limit = ProcessorLimit();
-      limit && *limit < static_cast<double>(options.cores.size())) {
-    Warn(fmt::format(
-        "this process may use {}, but the time of {:.3g} only (cpu.max of its control group): devices that compute at the "
-        "same time may be slower than measured, since each is measured alone",
-        Counted(std::ssize(options.cores), "core"), *limit));
+  const auto cores = static_cast<double>(options.cores.size());
+  if (const std::optional<double> limit = ProcessorLimit(); limit && *limit < cores) {
+    const bool even_alone = *limit < cores / static_cast<double>(split);
+    Warn(fmt::format("this process may use {}, but only the time of {:.3g} (cpu.max of its control group): {}",
+                     Counted(std::ssize(options.cores), "core"), *limit,
+                     even_alone ? "rates are measured under that limit"
+                                : "devices that compute at the same time may be slower than measured, since each is "
+                                  "measured alone"));
   }
   const Cluster cluster = [&] {
     ProgressLine progress;

@@ -35,8 +35,9 @@ std::string ListText(const std::vector<EntryInfo>& entries) {
     text += entry.name + "\n" + Wrap(entry.sentence);
     if (!entry.source.empty() && entry.source != "-") text += Wrap("Source: " + entry.source);
     for (const Parameter& parameter : entry.parameters) {
-      const std::string choices =
-          parameter.choices.empty() ? "" : fmt::format(" ({})", fmt::join(parameter.choices, "|"));
+      const std::string choices = parameter.type == ParameterType::kTime ? " (or with a unit, like 20us)"
+                                  : parameter.choices.empty() ? ""
+                                                              : fmt::format(" ({})", fmt::join(parameter.choices, "|"));
       const std::string value =
           parameter.type == ParameterType::kSpecs ? "..." : fmt::format("={}", parameter.default_value);
       text += Wrap(fmt::format("{}{}: {}{}", parameter.name, value, parameter.sentence, choices), "    ");

@@ -1,7 +1,6 @@
 #include "cli/machine.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,19 +24,6 @@ std::string ProcessorName() {
     break;
   }
   return fmt::format("{}, {}", name, Counted(static_cast<int64_t>(UsableCores().size()), "core"));
-}
-
-std::vector<int> UsableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
-    }
-  }
-  if (cores.empty()) cores.push_back(0);
-  return cores;
 }
 
 DeviceCores CoresFor(size_t split) {

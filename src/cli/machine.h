@@ -11,9 +11,6 @@ namespace berth {
 // "Intel(R) Xeon(R) Processor, 2 cores"; what the operating system calls it.
 std::string ProcessorName();
 
-// The cores that this process may use, ascending.
-std::vector<int> UsableCores();
-
 // The cores that this process may use, for `split` devices.
 struct DeviceCores {
   // One per physical core, since two threads of one share what computes; all where there are too few for that, or one

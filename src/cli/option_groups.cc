@@ -148,7 +148,7 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
   command.add_flag("--resume", train.resume, "Continue an interrupted run, with the options that it was begun with");
   command
       .add_option("--threads", train.threads,
-                  "How many threads to use (default: one per processor that it may use); results do not depend on it")
+                  "How many threads to use (default: as many as this process may); results do not depend on it")
       ->type_name("N");
 }
 

@@ -105,7 +105,7 @@ class RuntimeEvaluator : public Evaluator {
 std::vector<Parameter> CommonParameters() {
   return {Whole("runs", "10", "how often each plan is run, after one run that warms up", 1, 1e6),
           Whole("keep", "5", "how many of these, the last ones, are averaged", 1, 1e6),
-          Real("limit", "120", "a plan fails that takes longer to compile and run, in seconds", 0.1, 1e6)};
+          Time("limit", "120", "a plan fails that takes longer to compile and run, in seconds", 0.1, 1e6)};
 }
 
 void Add(EvaluatorCatalog& catalog, EntryInfo info, std::string how) {
@@ -118,7 +118,7 @@ void Add(EvaluatorCatalog& catalog, EntryInfo info, std::string how) {
                                                                 .first = how == "auto" ? params.Text("first") : "",
                                                                 .runs = static_cast<size_t>(params.Int("runs")),
                                                                 .keep = static_cast<size_t>(params.Int("keep")),
-                                                                .limit = params.Real("limit")});
+                                                                .limit = params.Time("limit")});
       });
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/system_limits.h"
 #include "cli/learning.h"
 
 namespace berth::learned {
@@ -92,7 +93,7 @@ void Jobs::Run() {
   };
   {
     std::vector<std::jthread> threads;
-    for (unsigned t = 1; t < std::max(1U, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
+    for (size_t t = 1; t < UsableThreads(); ++t) threads.emplace_back(work);
     work();
   }
   fmt::print(stderr, "\n");
