@@ -15,19 +15,17 @@
 namespace berth {
 namespace {
 
-void CheckNumber(const std::string& cluster, const std::string& place, std::string_view what, double value) {
-  if (std::isnan(value) || value < 0) {
-    throw Error("cluster {}, {}: {} is {}, expected a number of at least 0", cluster, place, what, value);
-  }
+void CheckNumber(const std::string& cluster, const std::string& place, std::string_view what, double value,
+                 bool may_be_zero = true) {
+  if (value > 0 || (value == 0 && may_be_zero)) return;
+  throw Error("cluster {}, {}: {} is {}, expected a number {}", cluster, place, what, value,
+              may_be_zero ? "of at least 0" : "above 0");
 }
 
 void CheckDevice(const std::string& cluster, const Device& device) {
   const std::string place = "device " + device.name;
   ForEachNumber(device, [&](std::string_view key, std::string_view entry, const Quantity& number) {
-    CheckNumber(cluster, place, NumberName(key, entry), number.value);
-    if (key.starts_with("cut_") && number.value == 0) {
-      throw Error("cluster {}, {}: {} is 0, expected a number above 0", cluster, place, NumberName(key, entry));
-    }
+    CheckNumber(cluster, place, NumberName(key, entry), number.value, !key.starts_with("cut_"));
   });
 }
 

@@ -18,9 +18,9 @@ ProvenanceCount CountProvenance(const Cluster& cluster) {
                                                     : count.guess);
   };
   for (const DeviceId id : cluster.ids()) {
-    ForEachNumber(cluster.device(id), [&](std::string_view, std::string_view, const Quantity& number) {
-      // What a device file leaves out is no number of it.
-      if (number.value > 0 || number.provenance != Provenance::kGuess) add(number);
+    ForEachNumber(cluster.device(id), [&](std::string_view key, std::string_view, const Quantity& number) {
+      // What a device file leaves out is no number of it; a memory that is left out is not visited.
+      if (number.value > 0 || number.provenance != Provenance::kGuess || key == "memory") add(number);
     });
     for (const DeviceId to : cluster.ids()) {
       if (to == id) continue;
