@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/stopwatch.h"
+#include "base/system_limits.h"
 #include "base/units.h"
 #include "exec/statistics.h"
 #include "placement/search.h"
@@ -36,7 +38,7 @@ struct Limits {
 struct FirstCaseEffort {
   std::vector<double> times;  // seconds after which climbs are compared
   Limits small, large;
-  int climbs, policies;   // seeds of the climbing; of the training, over which those are spread
+  int climbs, policies;   // seeds of the climbing; of the training, each of which has as many of those
   size_t lessons, tests;  // of a family
   int64_t updates, large_updates;
   std::vector<const char*> shorter, longer;  // training steps of GNMT to train on, to answer
@@ -152,8 +154,9 @@ std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, dou
 void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& policies, const FirstCaseEffort& effort,
                  bool with_room) {
   const auto belongs = [&](const Trial& trial, double seconds) {
-    if (seconds > trial.limits.climbs) return false;
-    return (1 - trial.best_known / Median(After(trial.rules, seconds)) >= kRoom) == with_room;
+    const double rules = Median(After(trial.rules, seconds));
+    if (seconds > trial.limits.climbs || rules == kInfinity) return false;
+    return (1 - trial.best_known / rules >= kRoom) == with_room;
   };
   const bool has_any = std::ranges::any_of(effort.times, [&](double seconds) {
     return std::ranges::any_of(trials, [&](const Trial& trial) { return belongs(trial, seconds); });
@@ -179,9 +182,12 @@ void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& poli
                      seconds, room * 100, WithInterval(rules, 1e3, 2), policy.name, Ratio(learned), Ratio(untrained));
         }
       }
-      if (learned_means.size() < 2 || std::ranges::count(learned_means, kInfinity) > 0) continue;
-      fmt::print("| geometric mean |  | {:g} |  |  | {} | {:.3f} | {:.3f} |\n", seconds, policy.name,
-                 GeometricMean(learned_means), GeometricMean(untrained_means));
+      if (learned_means.size() < 2) continue;
+      const auto mean = [](const std::vector<double>& means) {
+        return std::ranges::count(means, kInfinity) > 0 ? "" : fmt::format("{:.3f}", GeometricMean(means));
+      };
+      fmt::print("| geometric mean |  | {:g} |  |  | {} | {} | {} |\n", seconds, policy.name, mean(learned_means),
+                 mean(untrained_means));
     }
   }
   fmt::print("\n");
@@ -205,7 +211,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
             : FirstCaseEffort{.times = {1, 10, 60},
                               .small = {.climbs = 10, .room = 60},
                               .large = {.climbs = 60, .room = 600},
-                              .climbs = 5,
+                              .climbs = 6,
                               .policies = 2,
                               .lessons = 24,
                               .tests = 1,
@@ -214,7 +220,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
                               .shorter = {"gnmt(layers=8,steps=4)", "gnmt(layers=8,steps=8)", "gnmt(layers=8,steps=12)",
                                           "gnmt(layers=8,steps=20)"},
                               .longer = {"gnmt(layers=8,steps=10)", "gnmt(layers=8,steps=40)",
-                                         "gnmt(layers=8,steps=80)", "gnmt(layers=8,steps=130)"}};
+                                         "gnmt(layers=8,steps=80)", "gnmt(layers=8,steps=110)"}};
   std::deque<std::vector<Case>> lessons, tests;
   std::deque<Table> eight, shorter, longer;
   std::deque<Policy> policies;
@@ -282,6 +288,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
                                                            .random = Random(1),
                                                            .threads = 1,
                                                            .causes = false});
+      if (!result.score.fits()) throw Error("{}: no plan that fits was found, so times mean nothing", trial.name);
       trial.best_known = std::min(trial.best_known, result.score.value() * trial.setup->problem->seconds_per_unit());
     });
     const auto add = [&](std::vector<Climb>& to, size_t seeds, const auto& planners_of) {
@@ -317,12 +324,12 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
       "`heft`, or from the answer of a policy to a graph that it was not trained on; *seconds* are of the clock, the "
-      "start included, two runs at a time. *Left to find*: the share by which the best known plan is "
+      "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the best known plan is "
       "shorter than that of the climbing from the rules; the best known plan is that of `auto` in {:g} seconds on one "
-      "processor ({:g} on the first {}), or of any of these climbs. {} of the climbing, spread over {} of the training; "
+      "processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as many for each of {} of the training; "
       "the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
       "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
-      kClimbing, effort.large.room, effort.small.room, Counted(std::ssize(tests), "graph"),
+      kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
       Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
   fmt::print(
       "| graph | ops | policy, trained on | pretraining, seconds | its answer after, seconds | its answer, ms | "
