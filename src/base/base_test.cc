@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/parameters.h"
 #include "base/random.h"
 #include "base/units.h"
 
@@ -224,12 +225,7 @@ Catalog<Toy()> MakeToys() {
   toys.Add({.name = "top",
             .sentence = "It spins.",
             .source = "-",
-            .parameters = {{.name = "turn",
-                            .type = ParameterType::kTime,
-                            .default_value = "0.02",
-                            .sentence = "how long",
-                            .least = 1e-6,
-                            .most = 60}}},
+            .parameters = {Time("turn", "0.02", "how long", 1e-6, 60)}},
            [](const Params& params) { return Toy{fmt::format("{}", params.Time("turn"))}; });
   toys.Add({.name = "box",
             .sentence = "It holds.",

@@ -82,6 +82,14 @@ bool ParseNumber(std::string_view text, Number& number) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
+// Of a parameter's value, which was checked, or its default.
+template <typename Number>
+Number As(std::string_view text, std::string_view name) {
+  Number number = 0;
+  BERTH_CHECK(ParseNumber(text, number), "default of {}", name);
+  return number;
+}
+
 // The seconds of "0.1" or "20us"; nothing where `text` is no time.
 std::optional<double> SecondsOf(std::string_view text) {
   double seconds = 0;
@@ -259,23 +267,11 @@ const Params::Value& Params::Get(std::string_view name, ParameterType type) cons
   return found->second;
 }
 
-int64_t Params::Int(std::string_view name) const {
-  int64_t value = 0;
-  BERTH_CHECK(ParseNumber(Get(name, ParameterType::kInt).text, value), "default of {}", name);
-  return value;
-}
+int64_t Params::Int(std::string_view name) const { return As<int64_t>(Get(name, ParameterType::kInt).text, name); }
 
-double Params::Real(std::string_view name) const {
-  double value = 0;
-  BERTH_CHECK(ParseNumber(Get(name, ParameterType::kReal).text, value), "default of {}", name);
-  return value;
-}
+double Params::Real(std::string_view name) const { return As<double>(Get(name, ParameterType::kReal).text, name); }
 
-double Params::Time(std::string_view name) const {
-  const std::optional<double> seconds = SecondsOf(Get(name, ParameterType::kTime).text);
-  BERTH_CHECK(seconds.has_value(), "default of {}", name);
-  return *seconds;
-}
+double Params::Time(std::string_view name) const { return As<double>(Get(name, ParameterType::kTime).text, name); }
 
 bool Params::Bool(std::string_view name) const { return Get(name, ParameterType::kBool).text == "true"; }
 

@@ -9,33 +9,28 @@
 
 namespace berth {
 
-inline Parameter Whole(std::string name, std::string value, std::string sentence, double least = 1, double most = 1e9) {
+inline Parameter NumberParameter(ParameterType type, std::string name, std::string value, std::string sentence,
+                                 double least, double most) {
   return {.name = std::move(name),
-          .type = ParameterType::kInt,
+          .type = type,
           .default_value = std::move(value),
           .sentence = std::move(sentence),
           .least = least,
           .most = most};
+}
+
+inline Parameter Whole(std::string name, std::string value, std::string sentence, double least = 1, double most = 1e9) {
+  return NumberParameter(ParameterType::kInt, std::move(name), std::move(value), std::move(sentence), least, most);
 }
 
 inline Parameter Real(std::string name, std::string value, std::string sentence, double least = 0,
                       double most = 1e300) {
-  return {.name = std::move(name),
-          .type = ParameterType::kReal,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = least,
-          .most = most};
+  return NumberParameter(ParameterType::kReal, std::move(name), std::move(value), std::move(sentence), least, most);
 }
 
-// In seconds: "0.1", "20us", "1.5 ms".
+// In seconds: "0.1", "20us", "1.5 ms". The default is a plain number.
 inline Parameter Time(std::string name, std::string value, std::string sentence, double least = 0, double most = 1e9) {
-  return {.name = std::move(name),
-          .type = ParameterType::kTime,
-          .default_value = std::move(value),
-          .sentence = std::move(sentence),
-          .least = least,
-          .most = most};
+  return NumberParameter(ParameterType::kTime, std::move(name), std::move(value), std::move(sentence), least, most);
 }
 
 inline Parameter Switch(std::string name, std::string value, std::string sentence) {

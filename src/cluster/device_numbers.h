@@ -8,26 +8,26 @@
 
 namespace berth {
 
-// Calls visit(key, entry, quantity) for each number of a `Device` or `const Device`. `key` is what a device file calls
-// it; `entry` the data type, op class or state under that key ("f32" of peak, "busy" of watts), or empty. A number that
-// a file leaves out is visited too, as a guess of 0; an unlimited memory is none.
+// Calls visit(key, entry, quantity), two std::string_view and a reference, for each number of a `Device` or `const
+// Device`. `key` is what a device file calls it; `entry` the data type, op class or state under that key ("f32" of
+// peak, "busy" of watts), or empty. A number that a file leaves out is visited too, as a guess of 0; an unlimited
+// memory is none.
 template <typename AnyDevice, typename Visit>
 void ForEachNumber(AnyDevice& device, const Visit& visit) {
   const auto visit_all = [&](std::string_view key, auto& quantities) {
-    for (auto& [entry, quantity] : quantities) visit(key, std::string_view(entry), quantity);
+    for (auto& [entry, quantity] : quantities) visit(key, entry, quantity);
   };
-  constexpr std::string_view kNone;
-  if (device.memory) visit(std::string_view("memory"), kNone, *device.memory);
+  if (device.memory) visit("memory", "", *device.memory);
   visit_all("peak", device.peak);
-  visit(std::string_view("memory_bandwidth"), kNone, device.memory_bandwidth);
-  visit(std::string_view("op_overhead"), kNone, device.op_overhead);
+  visit("memory_bandwidth", "", device.memory_bandwidth);
+  visit("op_overhead", "", device.op_overhead);
   visit_all("efficiency", device.efficiency);
-  visit(std::string_view("half_rate_outputs"), kNone, device.half_rate_outputs);
-  visit(std::string_view("part_overhead"), kNone, device.part_overhead);
+  visit("half_rate_outputs", "", device.half_rate_outputs);
+  visit("part_overhead", "", device.part_overhead);
   visit_all("cut_read", device.cut_read);
   visit_all("cut_write", device.cut_write);
-  visit(std::string_view("watts"), std::string_view("idle"), device.watts_idle);
-  visit(std::string_view("watts"), std::string_view("busy"), device.watts_busy);
+  visit("watts", "idle", device.watts_idle);
+  visit("watts", "busy", device.watts_busy);
 }
 
 // "op_overhead", "peak f32".

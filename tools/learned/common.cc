@@ -93,7 +93,7 @@ void Jobs::Run() {
   };
   {
     std::vector<std::jthread> threads;
-    for (size_t t = 1; t < UsableThreads(); ++t) threads.emplace_back(work);
+    for (size_t left = UsableThreads() - 1; left > 0; --left) threads.emplace_back(work);
     work();
   }
   fmt::print(stderr, "\n");

@@ -132,14 +132,7 @@ Lesson LearnFamily(const Catalogs& catalogs, const std::vector<Case>& lessons, i
 }
 
 std::vector<double> After(const std::vector<Climb>& climbs, double seconds) {
-  std::vector<double> values;
-  for (const Climb& climb : climbs) values.push_back(climb.After(seconds));
-  return values;
-}
-
-std::vector<double> Over(std::vector<double> values, double reference) {
-  for (double& value : values) value /= reference;
-  return values;
+  return Each(climbs, [seconds](const Climb& climb) { return climb.After(seconds); });
 }
 
 std::string Ratio(const std::vector<double>& values) {
@@ -147,7 +140,7 @@ std::string Ratio(const std::vector<double>& values) {
 }
 
 std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, double reference) {
-  return Over(After(climbs, seconds), reference);
+  return Each(climbs, [=](const Climb& climb) { return climb.After(seconds) / reference; });
 }
 
 // Rows of those trials and seconds where as much is left to find, or where it is not.
@@ -324,29 +317,24 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
       "`heft`, or from the answer of a policy to a graph that it was not trained on; *seconds* are of the clock, the "
-      "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the best known plan is "
-      "shorter than that of the climbing from the rules; the best known plan is that of `auto` in {:g} seconds on one "
-      "processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as many for each of {} of the training; "
-      "the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
+      "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the "
+      "best known plan is shorter than that of the climbing from the rules; the best known plan is that of `auto` in "
+      "{:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as "
+      "many for each of {} of the training; the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
       "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
       kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
       Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
   fmt::print(
       "| graph | ops | policy, trained on | pretraining, seconds | its answer after, seconds | its answer, ms | "
       "untrained, ms | the rules, ms | best known, ms |\n|---|---:|---|---:|---:|---:|---:|---:|---:|\n");
-  const auto each = [](const auto& list, const auto& value) {
-    std::vector<double> values;
-    for (const auto& one : list) values.push_back(value(one));
-    return values;
-  };
   for (const Trial& trial : trials) {
     for (const Contender& contender : trial.contenders) {
       const Policy& policy = *contender.policy;
       fmt::print("| {} | {} | {} | {:.0f} | {:.2f} | {} | {:.2f} | {:.2f} | {:.2f} |\n", trial.name,
                  trial.setup->problem->num_ops(), policy.name,
-                 Median(each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
-                 Median(each(contender.learned, [](const Climb& climb) { return climb.ready; })),
-                 WithInterval(each(contender.learned, [](const Climb& climb) { return climb.first; }), 1e3, 2),
+                 Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
+                 Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })),
+                 WithInterval(Each(contender.learned, [](const Climb& climb) { return climb.first; }), 1e3, 2),
                  contender.untrained[0].first * 1e3, trial.rules[0].first * 1e3, trial.best_known * 1e3);
     }
   }

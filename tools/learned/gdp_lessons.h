@@ -78,10 +78,10 @@ struct Transfer {
 // Fills all but `before`.
 void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer);
 
-template <typename Value>
-std::vector<double> Each(const std::vector<Transfer>& list, const Value& value) {
+template <typename Item, typename Value>
+std::vector<double> Each(const std::vector<Item>& list, const Value& value) {
   std::vector<double> values;
-  for (const Transfer& transfer : list) values.push_back(value(transfer));
+  for (const Item& item : list) values.push_back(value(item));
   return values;
 }
 
