@@ -5,8 +5,9 @@
 
 Needs the Python packages numpy, onnx and onnxruntime (onnxruntime-gpu for a GPU; 1.29 or later). It measures what ONNX Runtime makes
 of this processor and its GPU (a device file, `machine.yaml`), profiles each model on both, plans, exports and runs the
-plans in turns, and prints the tables of docs/gpu.md. Weights that a model lacks are made up. Seeds are fixed;
-times are medians.
+plans in turns, and prints the tables of docs/gpu.md; with --alone it runs each model on each of the two, and predicts
+that, no more. Weights that a model lacks are made up. Seeds are fixed; times are medians. An interrupt ends it early,
+with the tables of the models that are done.
 """
 import argparse
 import importlib.util
@@ -28,6 +29,8 @@ GPU = "CUDAExecutionProvider"
 CPU = "CPUExecutionProvider"
 # As the kind of a device in a device file, and as the name of the device here.
 DEVICES = {"cpu": CPU, "gpu": GPU}
+# machine.yaml without half_rate_outputs: small ops run at the rate of large ones.
+SAME_RATE = "same_rate.yaml"
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -346,7 +349,7 @@ def one_model(arguments, path, session_seconds, report):
                           for device, session in whole.items()}
     tf32 = open_session(str(model), "gpu", tf32=True)
     row["measured_ms"]["gpu, TF32"] = 1e3 * seconds_of(lambda: tf32.run(None, inputs), 1.0)
-    for device in DEVICES:
+    for device in () if arguments.alone else DEVICES:
         plain = open_session(str(model), device, optimise=False, tf32=False)
         row["measured_ms"][f"{device}, not optimised"] = 1e3 * seconds_of(lambda: plain.run(None, inputs), 1.0)
     expected = dict(zip([port.name for port in whole["cpu"].get_outputs()], whole["cpu"].run(None, inputs)))
@@ -362,6 +365,26 @@ def one_model(arguments, path, session_seconds, report):
         outputs = dict(zip(expected, session.run(list(expected), inputs)))
         row.setdefault("difference", {})[label] = difference(outputs)
 
+    cluster = arguments.output / "machine.yaml"
+    evaluator = f"serial(subgraph_overhead={session_seconds:.3g})"
+
+    def predict(label, *words):
+        told = row.setdefault("predicted_ms", {})[label] = {}
+        for device in DEVICES:
+            try:
+                out = berth(arguments, "plan", model, *words, "--evaluator", evaluator, "--planner",
+                            f"single(device={device})", "--json")
+                told[device] = 1e3 * json.loads(out)["score_seconds"]
+            except (RuntimeError, KeyError) as error:
+                told[device] = str(error)
+
+    predict("machine.yaml", "--cluster", cluster)
+    for other in (arguments.output / SAME_RATE, *arguments.also):
+        predict(pathlib.Path(other).name, "--cluster", other)
+    if arguments.alone:
+        model.unlink()
+        return
+
     traces = {"cpu": profile_in_child(model, "cpu", folder / "cpu", False),
               "gpu": profile_in_child(model, "gpu", folder / "gpu", True),
               "gpu, launches only": profile_in_child(model, "gpu", folder / "launches", False)}
@@ -370,20 +393,7 @@ def one_model(arguments, path, session_seconds, report):
                 f"rest=profile(file=\"{traces['cpu']}\",devices=cpu))")
     totals = "/".join(f"{row['measured_ms'][device]:.4g}ms" for device in DEVICES)
     costs = f"calibrated(totals={totals},rest={profiles})"
-
-    cluster = arguments.output / "machine.yaml"
-    evaluator = f"serial(subgraph_overhead={session_seconds:.3g})"
-    for label, words in (("machine.yaml", ("--cluster", cluster)), ("profile", ("--cluster", cluster, "--costs", profiles)),
-                         *((f"{extra}", ("--cluster", extra)) for extra in arguments.also)):
-        told = {}
-        for device in DEVICES:
-            try:
-                out = berth(arguments, "plan", model, *words, "--evaluator", evaluator, "--planner",
-                            f"single(device={device})", "--json")
-                told[device] = 1e3 * json.loads(out)["score_seconds"]
-            except (RuntimeError, KeyError) as error:
-                told[device] = str(error)
-        row.setdefault("predicted_ms", {})[label] = told
+    predict("profile", "--cluster", cluster, "--costs", profiles)
 
     plans = []
     for title, planner, seed, budget in planners(arguments.seeds):
@@ -440,6 +450,30 @@ def table(out, head, rows):
     print(file=out)
 
 
+def write_errors(report, labels, out):
+    """How far predictions of one device are off, over the models: measured times over predicted ones."""
+    rows = []
+    for device in DEVICES:
+        for label in labels:
+            factors = sorted(row["measured_ms"][device] / row["predicted_ms"][label][device]
+                             for row in report["models"].values()
+                             if isinstance(row["predicted_ms"][label][device], float))
+            if not factors:
+                continue
+            off = [max(factor, 1 / factor) for factor in factors]
+            rows.append([device, label, str(len(factors)), f"{statistics.median(factors):.2f}",
+                         f"{factors[0]:.2f} to {factors[-1]:.2f}", f"{statistics.median(off):.2f}",
+                         f"{np.percentile(off, 90):.2f}"])
+    table(out, ["device", "predicted by", "models", "measured / predicted, median", "from, to", "off by a factor of, median",
+                "90th percentile"], rows)
+    told = [(row["measured_ms"], row["predicted_ms"]) for row in report["models"].values()]
+    for label in labels:
+        both = [(measured, times[label]) for measured, times in told
+                if all(isinstance(times[label][device], float) for device in DEVICES)]
+        right = sum((measured["cpu"] < measured["gpu"]) == (times["cpu"] < times["gpu"]) for measured, times in both)
+        print(f"The faster device, by {label}: right for {right} of {len(both)} models.\n", file=out)
+
+
 def write_tables(report, out):
     print(f"{report['gpu']} and {report['cpu']}, ONNX Runtime {report['onnxruntime']}; milliseconds\n", file=out)
     print(f"```yaml\n{report['device_file']}```\n", file=out)
@@ -456,12 +490,18 @@ def write_tables(report, out):
         for device in DEVICES:
             told = [told[device] for told in row["predicted_ms"].values()]
             rows.append([name, device, f"{row['measured_ms'][device]:.2f}",
-                         f"{row['measured_ms'][device + ', not optimised']:.2f}",
+                         *(f"{time:.2f}" for time in [row["measured_ms"].get(f"{device}, not optimised")] if time),
                          f"{row['measured_ms']['gpu, TF32']:.2f}" if device == "gpu" else "",
                          *(f"{time:.2f}" if isinstance(time, float) else time for time in told)])
-    labels = [pathlib.Path(label).name for label in next(iter(report["models"].values()))["predicted_ms"]]
-    table(out, ["model", "device", "measured", "not optimised", "TF32", *(f"by {label}" for label in labels)], rows)
+    labels = list(next(iter(report["models"].values()))["predicted_ms"])
+    plain = ["not optimised"] if any("cpu, not optimised" in row["measured_ms"] for row in report["models"].values()) else []
+    table(out, ["model", "device", "measured", *plain, "TF32", *(f"by {label}" for label in labels)], rows)
+    write_errors(report, labels, out)
+    if any(row.get("plans") for row in report["models"].values()):
+        write_plans(report, out)
 
+
+def write_plans(report, out):
     summary, pages = [], []
     for name, row in report["models"].items():
         plans = row["plans"]
@@ -490,8 +530,6 @@ def write_tables(report, out):
     for name, page in pages:
         print(f"{name}:\n", file=out)
         table(out, ["plan", "parts", "predicted", "with the cost of its parts", "measured"], page)
-    for failure in report["failures"]:
-        print(f"failed: {failure}\n", file=out)
 
 
 def first_line(*command):
@@ -510,6 +548,7 @@ def main():
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="a folder for everything")
     parser.add_argument("--berth", default="build/release/berth", help="the program")
     parser.add_argument("--also", action="append", default=[], help="further device files that predict, with cpu and gpu")
+    parser.add_argument("--alone", action="store_true", help="each device alone and its predictions; no profiles, no plans")
     parser.add_argument("--seeds", type=int, default=12, help="how many random plans")
     parser.add_argument("--turns", type=int, default=5, help="how often each plan has its turn")
     parser.add_argument("--gpu", default=GPU, help="the provider of the second device")
@@ -526,6 +565,8 @@ def main():
     found = machine()
     text, session = device_file(found, memory, gpu_name, cpu_name)
     (arguments.output / "machine.yaml").write_text(text)
+    (arguments.output / SAME_RATE).write_text(
+        "".join(line for line in text.splitlines(True) if "half_rate_outputs" not in line))
     report = {"gpu": gpu_name, "cpu": f"{cpu_name}, {os.cpu_count()} processors", "onnxruntime": ort.__version__,
               "machine": found, "session_seconds": session, "device_file": text, "models": {}, "failures": []}
     if arguments.sizes:
@@ -534,15 +575,21 @@ def main():
         began = time.perf_counter()
         try:
             one_model(arguments, path, session, report)
+        except KeyboardInterrupt:
+            report["failures"].append(f"{path}: interrupted, and the models after it")
+            break
         except (Exception, SystemExit) as error:  # the other models still count
             report["failures"].append(f"{path}: {error}")
         print(f"{path}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         (arguments.output / "report.json").write_text(json.dumps(report, indent=1, default=str))
-    report["models"] = {name: row for name, row in report["models"].items() if row.get("plans")}
+    report["models"] = {name: row for name, row in report["models"].items()
+                        if row.get("predicted_ms" if arguments.alone else "plans")}
     if arguments.models and not report["models"]:
         sys.exit("no model was measured:\n" + "\n".join(report["failures"]))
     with open(arguments.output / "tables.md", "w") as out:
         write_tables(report, out)
+        for failure in report["failures"]:
+            print(f"failed: {failure}\n", file=out)
     print((arguments.output / "tables.md").read_text())
 
 
