@@ -498,7 +498,7 @@ TEST(ClusterCommand, ShowsAPresetThatReadsBackEqual) {
   ExpectFine(list);
   EXPECT_THAT(list.out, HasSubstr("k80x4"));
   EXPECT_THAT(RunBerth({"cluster", "show", BERTH_SOURCE_DIR "/tools/onnxruntime/h100.yaml"}).out,
-              AllOf(HasSubstr("half rate at"), HasSubstr("350,000 !")));
+              AllOf(HasSubstr("half rate at"), HasSubstr("352,000 !")));
   const Outcome page = RunBerth({"cluster", "show", "cpu_gpu"});
   ExpectFine(page);
   EXPECT_THAT(page.out, AllOf(HasSubstr("bandwidth"), HasSubstr("guesses (?)")));

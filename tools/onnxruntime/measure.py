@@ -12,8 +12,10 @@ with the tables of the models that are done.
 import argparse
 import importlib.util
 import json
+import math
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -31,6 +33,8 @@ CPU = "CPUExecutionProvider"
 DEVICES = {"cpu": CPU, "gpu": GPU}
 # machine.yaml without half_rate_outputs: small ops run at the rate of large ones.
 SAME_RATE = "same_rate.yaml"
+# machine.yaml with ops that cost nothing, and 1 us, beside their work.
+OVERHEADS = {"overhead_0.yaml": "0us", "overhead_1.yaml": "1us"}
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -137,9 +141,9 @@ def small_model(nodes, inputs, outputs, weights=()):
     return model.SerializeToString()
 
 
-def on_device(device, model, inputs, **settings):
+def on_device(device, model, inputs, optimise=False, **settings):
     """Seconds of a run whose inputs and outputs stay on the device."""
-    session = open_session(model, device, optimise=False, **settings)
+    session = open_session(model, device, optimise=optimise, **settings)
     binding = session.io_binding()
     place = "cuda" if DEVICES[device] == GPU else "cpu"
     held = [ort.OrtValue.ortvalue_from_numpy(value, place, 0) for value in inputs.values()]
@@ -165,12 +169,14 @@ def machine():
             numbers["matmul_tf32"] = 2 * size**3 / on_device(device, product, {"x": a}, tf32=True)
         image = np.random.default_rng(0).standard_normal((8, 256, 56, 56)).astype(np.float32)
         kernel = np.random.default_rng(1).standard_normal((256, 256, 3, 3)).astype(np.float32)
-        convolution = small_model([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
-                                  [("x", image.shape)], [("y", image.shape)], [("w", kernel)])
-        flops = 2 * image.size * 256 * 9
-        numbers["conv"] = flops / on_device(device, convolution, {"x": image}, tf32=False)
+        count = 4  # and optimised, since on a processor ONNX Runtime then keeps tensors in another layout
+        convolutions = small_model(
+            [helper.make_node("Conv", [f"t{i}", "w"], [f"t{i + 1}"], pads=[1, 1, 1, 1]) for i in range(count)],
+            [("t0", image.shape)], [(f"t{count}", image.shape)], [("w", kernel)])
+        flops = 2 * image.size * 256 * 9 * count
+        numbers["conv"] = flops / on_device(device, convolutions, {"t0": image}, optimise=True, tf32=False)
         if device == "gpu":
-            numbers["conv_tf32"] = flops / on_device(device, convolution, {"x": image}, tf32=True)
+            numbers["conv_tf32"] = flops / on_device(device, convolutions, {"t0": image}, optimise=True, tf32=True)
         large = np.ones(1 << 26, np.float32)
         addition = small_model([helper.make_node("Add", ["x", "z"], ["y"])], [("x", large.shape), ("z", large.shape)],
                                [("y", large.shape)])
@@ -261,8 +267,8 @@ def device_file(found, memory, gpu_name, cpu_name):
                   f"    memory_bandwidth: {found[name]['bandwidth'] / 1e9:.4g}GB/s measured (a sum of 256 MiB tensors)",
                   f"    op_overhead: {found[name]['per_op'] * 1e6:.3g}us measured (a chain of 200 tiny ops)",
                   "    efficiency:"]
-        lines += [f"      {kind}: {found[name][kind] / peak[name]:.3g} measured (one large {what})"
-                  for kind, what in (("matmul", "product"), ("conv", "convolution"))]
+        lines += [f"      {kind}: {found[name][kind] / peak[name]:.3g} measured ({what})"
+                  for kind, what in (("matmul", "one large product"), ("conv", "four large convolutions in a row"))]
         if found[name].get("half_rate_outputs"):
             lines += [f"    half_rate_outputs: {found[name]['half_rate_outputs']:.0f} "
                       "measured (four 3x3 convolutions of 25088 to 200704 values)"]
@@ -358,7 +364,8 @@ def one_model(arguments, path, session_seconds, report):
         worst = 0.0
         for key, right in expected.items():
             if np.issubdtype(right.dtype, np.floating):
-                worst = max(worst, float(np.abs(outputs[key] - right).max() / max(np.abs(right).max(), 1e-30)))
+                off = float(np.abs(outputs[key] - right).max() / max(np.abs(right).max(), 1e-30))
+                worst = max(worst, math.inf if math.isnan(off) else off)
         return worst
 
     for label, session in (("gpu", whole["gpu"]), ("gpu, TF32", tf32)):
@@ -378,11 +385,18 @@ def one_model(arguments, path, session_seconds, report):
             except (RuntimeError, KeyError) as error:
                 told[device] = str(error)
 
+    # What an op must cost beside its work, so that the device file alone is right for this model.
+    for overhead in OVERHEADS:
+        predict(overhead, "--cluster", arguments.output / overhead)
+    without, with_one = (row["predicted_ms"].pop(overhead) for overhead in OVERHEADS)
+    row["overhead"] = {device: {"work_ms": without[device], "ops": round(1e3 * (with_one[device] - without[device]))}
+                       for device in DEVICES if all(isinstance(told[device], float) for told in (without, with_one))}
     predict("machine.yaml", "--cluster", cluster)
     for other in (arguments.output / SAME_RATE, *arguments.also):
-        predict(pathlib.Path(other).name, "--cluster", other)
+        predict(str(other) if other in arguments.also else SAME_RATE, "--cluster", other)
     if arguments.alone:
         model.unlink()
+        row["done"] = True
         return
 
     traces = {"cpu": profile_in_child(model, "cpu", folder / "cpu", False),
@@ -421,6 +435,7 @@ def one_model(arguments, path, session_seconds, report):
         plan["measured_ms"] = 1e3 * statistics.median(plan.pop("times"))
     row["plans"] = plans
     model.unlink()
+    row["done"] = True
 
 
 def without_parts(plan, session_seconds):
@@ -448,6 +463,21 @@ def table(out, head, rows):
     for row in rows:
         print("| " + " | ".join(row) + " |", file=out)
     print(file=out)
+
+
+def predict_by_others(report):
+    """Adds predictions with the op_overhead that the other models need in the median; returns that of all, in us."""
+    needed = {device: {name: 1e3 * (row["measured_ms"][device] - row["overhead"][device]["work_ms"]) /
+                             row["overhead"][device]["ops"]
+                       for name, row in report["models"].items() if row["overhead"].get(device, {}).get("ops")}
+              for device in DEVICES}
+    for name, row in report["models"].items():
+        told = row["predicted_ms"]["op_overhead by the others"] = dict.fromkeys(DEVICES, "")
+        for device, own in row["overhead"].items():
+            others = [us for other, us in needed[device].items() if other != name]
+            if others:
+                told[device] = own["work_ms"] + 1e-3 * own["ops"] * max(statistics.median(others), 0)
+    return {device: statistics.median(values.values()) for device, values in needed.items() if values}
 
 
 def write_errors(report, labels, out):
@@ -485,18 +515,22 @@ def write_tables(report, out):
                for row in report["sizes"]])
     if not report["models"]:
         return
+    needed = predict_by_others(report)
     rows = []
     for name, row in report["models"].items():
         for device in DEVICES:
             told = [told[device] for told in row["predicted_ms"].values()]
             rows.append([name, device, f"{row['measured_ms'][device]:.2f}",
                          *(f"{time:.2f}" for time in [row["measured_ms"].get(f"{device}, not optimised")] if time),
-                         f"{row['measured_ms']['gpu, TF32']:.2f}" if device == "gpu" else "",
+                         *([f"{row['measured_ms']['gpu, TF32']:.2f}", f"{row['difference']['gpu']:.1e}"]
+                           if device == "gpu" else ["", ""]),
                          *(f"{time:.2f}" if isinstance(time, float) else time for time in told)])
     labels = list(next(iter(report["models"].values()))["predicted_ms"])
     plain = ["not optimised"] if any("cpu, not optimised" in row["measured_ms"] for row in report["models"].values()) else []
-    table(out, ["model", "device", "measured", *plain, "TF32", *(f"by {label}" for label in labels)], rows)
+    table(out, ["model", "device", "measured", *plain, "TF32", "outputs differ by", *(f"by {label}" for label in labels)], rows)
     write_errors(report, labels, out)
+    print("The op_overhead that these models need, as Berth counts their ops: " +
+          ", ".join(f"{device} {us:.1f} us" for device, us in needed.items()) + " in the median.\n", file=out)
     if any(row.get("plans") for row in report["models"].values()):
         write_plans(report, out)
 
@@ -565,6 +599,8 @@ def main():
     found = machine()
     text, session = device_file(found, memory, gpu_name, cpu_name)
     (arguments.output / "machine.yaml").write_text(text)
+    for name, overhead in OVERHEADS.items():
+        (arguments.output / name).write_text(re.sub(r"op_overhead: \S+us", f"op_overhead: {overhead}", text))
     (arguments.output / SAME_RATE).write_text(
         "".join(line for line in text.splitlines(True) if "half_rate_outputs" not in line))
     report = {"gpu": gpu_name, "cpu": f"{cpu_name}, {os.cpu_count()} processors", "onnxruntime": ort.__version__,
@@ -583,7 +619,7 @@ def main():
         print(f"{path}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         (arguments.output / "report.json").write_text(json.dumps(report, indent=1, default=str))
     report["models"] = {name: row for name, row in report["models"].items()
-                        if row.get("predicted_ms" if arguments.alone else "plans")}
+                        if row.get("done") and (arguments.alone or row["plans"])}
     if arguments.models and not report["models"]:
         sys.exit("no model was measured:\n" + "\n".join(report["failures"]))
     with open(arguments.output / "tables.md", "w") as out:
