@@ -67,9 +67,9 @@ std::vector<std::string> NotesOnGpus(const Cluster& cluster, std::span<const Dev
   if (names.empty()) return {};
   const std::string all = names.size() == 1 ? names.front() : fmt::format("{} GPUs", names.size());
   return {fmt::format(
-      "Times on {} are predicted with Berth's default efficiencies: on an H100 four models took 1.6 to 4.6 times as "
-      "long as so predicted at batch 1, and one 1.5 times as long at batch 32; half_rate_outputs in a device file says "
-      "how large an op must be to be fast (docs/gpu.md).",
+      "Times on {} are predicted with Berth's default efficiencies: an H100 took 1.6 to 45 times as long as so "
+      "predicted, 3.8 times in the median of 83 models at batch 1. half_rate_outputs in a device file says how large an "
+      "op must be to be fast, op_overhead what each op costs beside its work (docs/gpu.md).",
       all)};
 }
 
