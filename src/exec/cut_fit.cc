@@ -68,9 +68,8 @@ void CutFit::Add(const Problem& problem, const Measurement& measurement, double 
     double work = 0;
     for (const OpId op : measured.ops) work += problem.ToSeconds(problem.op_time(op, measured.device)).value;
     if (!std::isfinite(work)) continue;
-    const double took = measured.end - measured.begin;
-    const double above = took - work * speed;
-    const double weight = WeightOf(took);
+    const double above = measured.seconds - work * speed;
+    const double weight = WeightOf(measured.seconds);
     Row& row = rows[part];
     row[0] = 1;
     for (size_t i = 0; i < kUnknowns; ++i) {

@@ -51,7 +51,7 @@ Measurement Simulated(const Problem& problem, const std::vector<DeviceId>& devic
                   truth.write[static_cast<size_t>(problem.graph().work(op).op_class)];
       }
     }
-    measured.end = length * (1 + noise * (2 * random.Uniform() - 1));
+    measured.seconds = length * (1 + noise * (2 * random.Uniform() - 1));
     measurement.parts.push_back(std::move(measured));
   }
   return measurement;

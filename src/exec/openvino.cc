@@ -229,6 +229,7 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
     std::ranges::sort(part.ops);
     part.begin = answer.at("part_runs").at(i).at(0);
     part.end = answer.at("part_runs").at(i).at(1);
+    part.seconds = answer.at("part_seconds").at(i);
     measurement.parts.push_back(std::move(part));
   }
   std::map<std::string, TensorId, std::less<>> by_name;

@@ -28,6 +28,7 @@ struct MeasuredPart {
   DeviceId device{};
   std::vector<OpId> ops{};
   double begin = 0, end = 0;
+  double seconds = 0;  // from begin to end, the median of all rounds
 };
 struct MeasuredTransfer {
   std::optional<TensorId> tensor{};  // none: a tensor that is none of the graph's
@@ -47,7 +48,7 @@ struct Measurement {
   double stolen = 0;              // the share of the time in which another process had the cores
   std::string precision{};        // the least exact of the devices that took part
   size_t subgraphs = 0;
-  // Of the round in the middle; empty where the runtime does not tell them.
+  // Of the round in the middle but for the parts' medians; empty where the runtime does not tell them.
   std::vector<MeasuredPart> parts{};
   std::vector<MeasuredTransfer> transfers{};
   std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "exec/statistics.h"
 #include "worker/detect.h"
 #include "worker/ir_writer.h"
 #include "worker/kernels.h"
@@ -211,9 +212,15 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
     if (!runners[way] || runs[way].empty()) continue;
     std::vector<double> seconds, stolen;
     for (const OneRun& run : runs[way]) seconds.push_back(run.seconds), stolen.push_back(run.stolen);
-    nlohmann::json part_runs = nlohmann::json::array();
+    nlohmann::json part_runs = nlohmann::json::array(), part_seconds = nlohmann::json::array();
     for (const PartRun& part : Middle(runs[way]).parts) part_runs.push_back({part.begin, part.end});
-    answers[way].update({{"seconds", seconds}, {"stolen", stolen}, {"part_runs", part_runs}});
+    for (size_t part = 0; part < part_runs.size(); ++part) {
+      std::vector<double> took;
+      for (const OneRun& run : runs[way]) took.push_back(run.parts[part].end - run.parts[part].begin);
+      part_seconds.push_back(Median(took));
+    }
+    answers[way].update(
+        {{"seconds", seconds}, {"stolen", stolen}, {"part_runs", part_runs}, {"part_seconds", part_seconds}});
   }
   return {{"ways", answers}};
 }

@@ -20,9 +20,8 @@ namespace berth {
 // "device":
 //  [by op]}, {"how": "alone", "device": d}, {"how": "default"}, {"how": "auto", "first": "CPU"} or {"how": "threads"}
 //   -> {"ways": [{"seconds": [by round], "stolen": [by round], "precision": the least exact of those that it uses,
-//  "subgraphs": n, "parts": [...], "part_runs": [[begin,
-//   end]
-//  by part, of the run in the middle], "transfers": [...], "outputs": {...} or "no_reference": why}
+//  "subgraphs": n, "parts": [...], "part_runs": [[begin, end] by part, of the run in the middle], "part_seconds":
+//  [by part, the median], "transfers": [...], "outputs": {...} or "no_reference": why}
 //  or {"error": why}]}
 // The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
 // those of the whole model on the first device in f32.

@@ -94,6 +94,7 @@ TEST_F(OnSqueezenet, GivesTheSameOutputsHoweverAModelIsSplit) {
   for (size_t part = 0; part < parts.size(); ++part) {
     const json& run = answer["ways"][0]["part_runs"][part];
     EXPECT_LT(run[0], run[1]);
+    EXPECT_GT(answer["ways"][0]["part_seconds"][part], 0);
     for (const size_t before : parts[part]["before"]) {
       EXPECT_GE(run[0].get<double>(), answer["ways"][0]["part_runs"][before][1].get<double>());
     }

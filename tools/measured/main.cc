@@ -22,6 +22,7 @@
 #include "tools/measured/contest.h"
 #include "tools/measured/models.h"
 #include "tools/measured/prediction.h"
+#include "tools/measured/tiny_parts.h"
 
 namespace berth::measured {
 namespace {
@@ -186,6 +187,7 @@ int Main(int argc, const char* const* argv) {
   const Catalogs catalogs;
   Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
   if (seeds > 0 && !kCanLearn) throw Error("--hsdag: learned planners are not in this build");
+  PrintTinyParts(catalogs, cluster);
   const size_t fitted_parts = Calibrate(catalogs, measured);
   if (contests > 0) {
     for (const std::string& model : models) {
