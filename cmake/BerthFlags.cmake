@@ -27,8 +27,8 @@ endif()
 if(BERTH_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A check at every access, for which GCC takes as long as for all the rest; AddressSanitizer sees most of what they
-    # see, and the fuzzers keep them.
+    # Checks of every access, two fifths of what GCC takes; AddressSanitizer sees most of what they see, and the fuzzers
+    # keep them.
     list(APPEND sanitizers -fno-sanitize=null,alignment,vptr,object-size)
   endif()
   # The instrumented code confuses GCC's flow analysis; the release build, without it, keeps this warning.

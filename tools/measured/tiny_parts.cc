@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/plan_runs.h"
 #include "cli/problem_strings.h"
 #include "cli/runtime.h"
 #include "cli/scratch_folder.h"
@@ -110,6 +111,7 @@ std::string PartOf(const Catalogs& catalogs, const Cluster& cluster, const std::
 }  // namespace
 
 void PrintTinyParts(const Catalogs& catalogs, const Cluster& cluster) {
+  CheckHasTwoDevices(cluster);
   fmt::print(
       "What a part takes that has next to nothing to compute: {} in a chain of {} tanh of 16 values, {} in one of 1x1 "
       "convolutions of {} channels of 8x8, which bring their tensors into another layout and back; each op is a part, "

@@ -375,8 +375,8 @@ def one_model(arguments, path, session_seconds, report):
     cluster = arguments.output / "machine.yaml"
     evaluator = f"serial(subgraph_overhead={session_seconds:.3g})"
 
-    def predict(label, *words):
-        told = row.setdefault("predicted_ms", {})[label] = {}
+    def predict(*words):
+        told = {}
         for device in DEVICES:
             try:
                 out = berth(arguments, "plan", model, *words, "--evaluator", evaluator, "--planner",
@@ -384,16 +384,16 @@ def one_model(arguments, path, session_seconds, report):
                 told[device] = 1e3 * json.loads(out)["score_seconds"]
             except (RuntimeError, KeyError) as error:
                 told[device] = str(error)
+        return told
 
     # What an op must cost beside its work, so that the device file alone is right for this model.
-    for overhead in OVERHEADS:
-        predict(overhead, "--cluster", arguments.output / overhead)
-    without, with_one = (row["predicted_ms"].pop(overhead) for overhead in OVERHEADS)
+    without, with_one = (predict("--cluster", arguments.output / name) for name in OVERHEADS)
     row["overhead"] = {device: {"work_ms": without[device], "ops": round(1e3 * (with_one[device] - without[device]))}
                        for device in DEVICES if all(isinstance(told[device], float) for told in (without, with_one))}
-    predict("machine.yaml", "--cluster", cluster)
-    for other in (arguments.output / SAME_RATE, *arguments.also):
-        predict(str(other) if other in arguments.also else SAME_RATE, "--cluster", other)
+    predicted = row["predicted_ms"] = {"machine.yaml": predict("--cluster", cluster),
+                                       SAME_RATE: predict("--cluster", arguments.output / SAME_RATE)}
+    for extra in arguments.also:
+        predicted[extra] = predict("--cluster", extra)
     if arguments.alone:
         model.unlink()
         row["done"] = True
@@ -407,7 +407,7 @@ def one_model(arguments, path, session_seconds, report):
                 f"rest=profile(file=\"{traces['cpu']}\",devices=cpu))")
     totals = "/".join(f"{row['measured_ms'][device]:.4g}ms" for device in DEVICES)
     costs = f"calibrated(totals={totals},rest={profiles})"
-    predict("profile", "--cluster", cluster, "--costs", profiles)
+    predicted["profile"] = predict("--cluster", cluster, "--costs", profiles)
 
     plans = []
     for title, planner, seed, budget in planners(arguments.seeds):
