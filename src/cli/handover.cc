@@ -127,7 +127,7 @@ Handover HandToOnnxRuntime(const SavedPlan& saved, const std::string& model_file
   }
   if (!full.empty()) {
     handover.notes.push_back(fmt::format(
-        "On {} f32 is computed in full. With \"use_tf32\": \"1\" in manifest.json five models took 0.5 to 1.0 of "
+        "On {} f32 is computed in full. With \"use_tf32\": \"1\" in manifest.json five models took 0.53 to 1.05 of "
         "the time on an H100, and outputs differed by up to 0.3 % of the largest value.",
         JoinAnd(full)));
   }

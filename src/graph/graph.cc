@@ -313,6 +313,7 @@ Graph GraphBuilder::Build(std::string_view file) {
         .Add(static_cast<uint64_t>(work.bytes_read))
         .Add(static_cast<uint64_t>(work.bytes_written));
     hasher.Add(static_cast<uint64_t>(work.workspace_bytes)).Add(static_cast<uint64_t>(work.data_type));
+    if (work.steps != 1) hasher.Add("steps").Add(static_cast<uint64_t>(work.steps));
     if (graph.is_backward(op)) hasher.Add("backward");
   }
   const auto add_uses = [&](int64_t bytes, std::span<const OpId> consumers) {

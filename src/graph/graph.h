@@ -50,6 +50,8 @@ inline constexpr int64_t kMostTensorBytes = int64_t{1} << 46;
 // Of all of them and of what all ops read, write and hold while they run, together: 4 PiB, so that no sum over the
 // devices of a cluster overflows, of which device files have at most 1024.
 inline constexpr int64_t kMostGraphBytes = int64_t{1} << 52;
+// Of one op: more than a sequence of any use has, and a number that a double holds exactly.
+inline constexpr int64_t kMostSteps = int64_t{1} << 46;
 
 // What one op does, on whatever device. Floating-point operations count a multiply-add as two.
 struct OpWork {
@@ -57,6 +59,8 @@ struct OpWork {
   int64_t bytes_read = 0;       // inputs and parameters
   int64_t bytes_written = 0;    // outputs
   int64_t workspace_bytes = 0;  // held only while the op runs
+  // One after another within it: those of a recurrent layer in all its directions, the ops of a loop in all its rounds.
+  int64_t steps = 1;
   OpClass op_class = OpClass::kOther;
   DataType data_type = DataType::kF32;
   bool bytes_only = false;  // no formula is known for this op type: it is costed by its bytes, and `inspect` says so

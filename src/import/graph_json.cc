@@ -61,6 +61,7 @@ std::string OpLine(const Graph& graph, OpId op, const std::vector<std::vector<st
       kDataTypeNames[static_cast<size_t>(work.data_type)], json(work.flops).dump(), work.bytes_read,
       work.bytes_written);
   if (work.workspace_bytes != 0) text += fmt::format(", \"workspace_bytes\": {}", work.workspace_bytes);
+  if (work.steps != 1) text += fmt::format(", \"steps\": {}", work.steps);
   if (work.bytes_only) text += ", \"bytes_only\": true";
   if (work.sizes != Certainty::kKnown)
     text += fmt::format(", \"sizes\": \"{}\"", kCertaintyNames[static_cast<size_t>(work.sizes)]);
@@ -168,6 +169,7 @@ class Reader {
     work.bytes_read = object.Int("bytes_read", 0, kMostGraphBytes);
     work.bytes_written = object.Int("bytes_written", 0, kMostGraphBytes);
     if (object.Has("workspace_bytes")) work.workspace_bytes = object.Int("workspace_bytes", 0, kMostGraphBytes);
+    if (object.Has("steps")) work.steps = object.Int("steps", 1, kMostSteps);
     if (object.Has("bytes_only")) work.bytes_only = object.Bool("bytes_only");
     if (object.Has("sizes")) work.sizes = static_cast<Certainty>(Choice(object, "sizes", kCertaintyNames));
     work.op_class = static_cast<OpClass>(Choice(object, "class", kOpClassNames));

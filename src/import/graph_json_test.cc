@@ -68,6 +68,7 @@ TEST(GraphJson, ReadsBackRandomGraphsInAnyOrder) {
                         .bytes_read = static_cast<int64_t>(random.Below(1 << 30)),
                         .bytes_written = static_cast<int64_t>(random.Below(1 << 30)),
                         .workspace_bytes = static_cast<int64_t>(random.Below(3)),
+                        .steps = 1 + static_cast<int64_t>(random.Below(3)),
                         .op_class = static_cast<OpClass>(random.Below(kOpClasses)),
                         .data_type = static_cast<DataType>(random.Below(kDataTypes)),
                         .bytes_only = random.Chance(0.3),

@@ -214,6 +214,16 @@ TEST(ImportOnnx, NamesAreKeptAndGivenToTheAnonymous) {
   EXPECT_TRUE(graph.is_output(TensorId{2}));
 }
 
+TEST(ImportOnnx, ARecurrentLayerKnowsItsSteps) {
+  TestOnnxModel model;
+  model.Input("x", {5, 2, 8});
+  model.Weight("w", {2, 64, 8});
+  model.Weight("r", {2, 64, 16});
+  model.Node("LSTM", {"x", "w", "r"}, {"y"});
+  model.Output("y");
+  EXPECT_EQ(model.Read().work(OpId{0}).steps, 10) << "5 in each direction";
+}
+
 // --- Control flow ------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, ALoopIsOneOpThatCountsItsBodyOncePerRound) {
@@ -236,6 +246,7 @@ TEST(ImportOnnx, ALoopIsOneOpThatCountsItsBodyOncePerRound) {
   ASSERT_EQ(graph.num_ops(), 1u);
   EXPECT_EQ(graph.op_type(OpId{0}), "Loop");
   EXPECT_EQ(graph.work(OpId{0}).flops, 10 * 2 * 8 * 8);
+  EXPECT_EQ(graph.work(OpId{0}).steps, 10);
   EXPECT_EQ(graph.work(OpId{0}).op_class, OpClass::kMatMul);
   EXPECT_EQ(Bytes(graph, "last"), 32);
   EXPECT_EQ(Bytes(graph, "all"), 320);

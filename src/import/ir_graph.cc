@@ -332,7 +332,7 @@ class GraphMaker {
       if (std::ranges::find(unknown_, l.type) == unknown_.end()) unknown_.push_back(l.type);
     } else {
       work.op_class = rule->op_class;
-      work.flops = FlopsOf(l, *rule);
+      CountWork(l, *rule, work);
     }
     for (const IrPort& port : l.outputs) work.sizes = std::max(work.sizes, port.certainty);
     for (const IrLayer::Source& source : l.inputs) work.sizes = std::max(work.sizes, PortOf(source).certainty);
@@ -351,8 +351,11 @@ class GraphMaker {
     return work;
   }
 
-  double FlopsOf(const IrLayer& l, const OpRule& rule) const {
+  // Its FLOPs and steps.
+  void CountWork(const IrLayer& l, const OpRule& rule, OpWork& work) const {
     Attributes attributes;
+    // A sequence of OpenVINO's has the batch first.
+    if (l.type.ends_with("Sequence")) attributes.Set("layout", {1});
     if (const auto kernel = l.attributes.find("kernel"); kernel != l.attributes.end()) {
       attributes.Set("kernel_shape", IntsOf(kernel->second));
     }
@@ -365,8 +368,9 @@ class GraphMaker {
     OpShapes shapes{attributes};
     for (const Dims& dims : inputs) shapes.inputs.push_back(&dims);
     for (const IrPort& port : l.outputs) shapes.outputs.push_back(&port.dims);
-    if (shapes.inputs.empty() || shapes.outputs.empty()) return 0;
-    return rule.flops(shapes);
+    if (shapes.inputs.empty() || shapes.outputs.empty()) return;
+    work.flops = rule.flops(shapes);
+    work.steps = StepsOf(rule, shapes);
   }
 
   const IrNet& net_;

@@ -26,6 +26,8 @@ OpWork Repeated(OpWork work, int64_t times, const OnnxNode& node) {
     if (__builtin_mul_overflow(*bytes, times, bytes))
       throw Error("{} moves more than 2^63 bytes in {} rounds", node.where, times);
   }
+  if (__builtin_mul_overflow(work.steps, times, &work.steps)) work.steps = kMostSteps;
+  work.steps = std::clamp<int64_t>(work.steps, 1, kMostSteps);
   return work;
 }
 

@@ -493,6 +493,7 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& output
     for (const OnnxValue& output : outputs) shapes.outputs.push_back(&output.dims);
     work.flops = rule->flops(shapes);
     work.op_class = rule->op_class;
+    work.steps = StepsOf(*rule, shapes);
   } else {
     work.bytes_only = true;
     walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type)
@@ -505,8 +506,10 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& output
 OpWork OnnxScope::TotalWork() const {
   OpWork total;
   double most = -1;
+  int64_t steps = 0;
   for (const OnnxOp& op : ops_) {
     total.flops += op.work.flops;
+    if (op.work.flops > 0 || op.work.bytes_written > 0) steps = std::min(steps + op.work.steps, kMostSteps);
     AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
     AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
     total.sizes = std::max(total.sizes, op.work.sizes);
@@ -515,6 +518,7 @@ OpWork OnnxScope::TotalWork() const {
     total.op_class = op.work.op_class;
     total.data_type = op.work.data_type;
   }
+  total.steps = std::max<int64_t>(steps, 1);
   return total;
 }
 

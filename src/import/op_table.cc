@@ -110,6 +110,11 @@ double Recurrent(const OpShapes& op) {
   return samples * directions * hidden * (2 * kGates * (input + hidden) + kPerUnit);
 }
 
+// X: (steps, batch, input), with layout 1 (batch, steps, input).
+double RecurrentSteps(const OpShapes& op) {
+  return Dim(In(op, 0), op.attributes.Int("layout", 0) != 0 ? 1 : 0) * Dim(In(op, 2), 0);
+}
+
 double Pool(const OpShapes& op) {
   double area = 1;
   for (const int64_t side : op.attributes.Ints("kernel_shape")) area *= static_cast<double>(std::max<int64_t>(1, side));
@@ -513,6 +518,11 @@ double Elements(const Dims& dims) {
 }
 
 std::span<const OpRule> OpRules() { return kOpRules; }
+
+int64_t StepsOf(const OpRule& rule, const OpShapes& op) {
+  if (rule.op_class != OpClass::kRecurrent) return 1;
+  return static_cast<int64_t>(std::clamp(RecurrentSteps(op), 1.0, static_cast<double>(kMostSteps)));
+}
 
 const OpRule* FindOpRule(std::string_view domain, std::string_view type) {
   static const auto index = [] {

@@ -69,6 +69,9 @@ struct OpRule {
   uint32_t describing_inputs = 0;
 };
 
+// How many steps of a recurrent layer follow one another, in all its directions; of any other op one.
+int64_t StepsOf(const OpRule& rule, const OpShapes& op);
+
 // Null for a type that is not in the table.
 const OpRule* FindOpRule(std::string_view domain, std::string_view type);
 std::span<const OpRule> OpRules();

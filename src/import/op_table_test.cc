@@ -64,6 +64,17 @@ TEST(OpTable, RecurrentLayersCountEveryStep) {
   EXPECT_EQ(Flops("LSTM", {x, w, r}, {{35, 1, 64, 256}}), 35.0 * 64 * 256 * (8 * (128 + 256) + 30));
 }
 
+TEST(OpTable, StepsOfARecurrentLayerAreThoseOfAllItsDirections) {
+  const Dims x = {35, 64, 128}, w = {2, 4 * 256, 128}, r = {2, 4 * 256, 256};
+  Attributes attributes;
+  const OpShapes shapes{.attributes = attributes, .inputs = {&x, &w, &r}};
+  EXPECT_EQ(StepsOf(*FindOpRule("", "LSTM"), shapes), 70);
+  EXPECT_EQ(StepsOf(*FindOpRule("", "MatMul"), shapes), 1);
+  attributes.Set("layout", std::vector<int64_t>{1});
+  EXPECT_EQ(StepsOf(*FindOpRule("", "LSTM"), shapes), 128);
+  EXPECT_EQ(StepsOf(*FindOpRule("", "LSTM"), {.attributes = attributes}), 1) << "of unknown shapes";
+}
+
 TEST(OpTable, AFourierTransformCountsTheAxisThatItNames) {
   const auto transform = [](int64_t axis) {
     Attributes attributes;

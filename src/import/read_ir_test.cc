@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -67,6 +69,34 @@ TEST(ReadIr, RawKeepsEveryLayerAndWeightsStillCostNothing) {
     if (type != "Const" && type != "Convert") continue;
     EXPECT_EQ(graph.tensor_bytes(MakeId<TensorId>(graph.first_output(op))), 0);
   }
+}
+
+TEST(ReadIr, OfASequenceTheBatchComesFirst) {
+  const auto port = [](int id, const std::vector<int>& dims) {
+    std::string text = fmt::format("<port id='{}' precision='FP32'>", id);
+    for (const int dim : dims) text += fmt::format("<dim>{}</dim>", dim);
+    return text + "</port>";
+  };
+  // X, the first state, lengths, W, R and B of a GRU in both directions over 5 steps.
+  const std::vector<std::vector<int>> inputs = {{3, 5, 8}, {3, 2, 16}, {3}, {2, 48, 8}, {2, 48, 16}, {2, 48}};
+  std::string layers, ports, edges;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int number = static_cast<int>(i);
+    layers += fmt::format("<layer id='{}' name='input{}' type='Parameter'><output>{}</output></layer>", i, i,
+                          port(0, inputs[i]));
+    ports += port(number, inputs[i]);
+    edges += fmt::format("<edge from-layer='{}' from-port='0' to-layer='6' to-port='{}'/>", i, i);
+  }
+  layers += fmt::format("<layer id='6' name='gru' type='GRUSequence'><input>{}</input><output>{}{}</output></layer>",
+                        ports, port(6, {3, 2, 5, 16}), port(7, {3, 2, 16}));
+  layers += fmt::format("<layer id='7' name='y' type='Result'><input>{}</input></layer>", port(0, {3, 2, 5, 16}));
+  edges += "<edge from-layer='6' from-port='6' to-layer='7' to-port='0'/>";
+  const Graph graph = ReadIr(
+      fmt::format("<net name='gru' version='11'><layers>{}</layers><edges>{}</edges></net>", layers, edges), "net.xml",
+      IrView::kFolded);
+  ASSERT_EQ(graph.num_ops(), 1u);
+  EXPECT_EQ(graph.work(OpId{0}).steps, 2 * 5);
+  EXPECT_EQ(graph.work(OpId{0}).flops, 3.0 * 5 * 2 * 16 * (6 * (8 + 16) + 23));
 }
 
 TEST(ReadIr, ReadsEveryPublishedFile) {

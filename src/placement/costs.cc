@@ -35,6 +35,7 @@ struct Roof {
   std::array<std::array<double, kOpClasses>, kDataTypes> flops_per_second;
   std::array<double, kDataTypes> bytes_per_second;  // of the model's bytes
   double overhead;
+  double step_overhead;  // of each step after an op's first
   double half_rate_outputs;
   std::vector<uint8_t> runs;  // by op type
 };
@@ -50,6 +51,10 @@ bool Runs(const Device& device, std::string_view op_type) {
          std::ranges::none_of(device.lacks, fits);
 }
 
+// Where kernels are launched from outside each step of a recurrent layer is at least one (docs/gpu.md); on a processor
+// the steps are a loop within one.
+bool LaunchesEachStep(const Device& device) { return device.kind == "gpu" || device.kind == "igpu"; }
+
 Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster) {
   const auto f32 = device.peak.find("f32");
   const auto missing = [&](std::string_view what) {
@@ -61,6 +66,7 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   Roof roof{.flops_per_second = {},
             .bytes_per_second = {},
             .overhead = device.op_overhead.value,
+            .step_overhead = LaunchesEachStep(device) ? device.op_overhead.value : 0,
             .half_rate_outputs = device.half_rate_outputs.value,
             .runs = {}};
   for (size_t type = 0; type < kDataTypes; ++type) {
@@ -100,10 +106,15 @@ double ComputeTime(const Roof& roof, const OpWork& work) {
   return values > 0 ? at_full_rate * (1 + roof.half_rate_outputs / values) : at_full_rate;
 }
 
+// Of the steps after its first.
+double StepOverhead(const Roof& roof, const OpWork& work) {
+  return static_cast<double>(work.steps - 1) * roof.step_overhead;
+}
+
 double TimeUnder(const Roof& roof, const OpWork& work) {
   const double bytes = static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written);
   if (work.flops == 0 && bytes == 0) return 0;
-  return roof.overhead +
+  return roof.overhead + StepOverhead(roof, work) +
          std::max(ComputeTime(roof, work), bytes / roof.bytes_per_second[static_cast<size_t>(work.data_type)]);
 }
 
@@ -144,12 +155,15 @@ double BytesOf(const Graph& graph, std::span<const OpId> ops) {
 }
 
 double TimeUnder(const Roof& roof, const Graph& graph, std::span<const OpId> ops) {
-  double compute = 0;
-  for (const OpId op : ops) compute += ComputeTime(roof, graph.work(op));
+  double compute = 0, overhead = roof.overhead;
+  for (const OpId op : ops) {
+    compute += ComputeTime(roof, graph.work(op));
+    overhead += StepOverhead(roof, graph.work(op));
+  }
   const double bytes = BytesOf(graph, ops);
   if (compute == 0 && bytes == 0) return 0;
   const auto type = static_cast<size_t>(graph.work(ops.front()).data_type);
-  return roof.overhead + std::max(compute, bytes / roof.bytes_per_second[type]);
+  return overhead + std::max(compute, bytes / roof.bytes_per_second[type]);
 }
 
 }  // namespace

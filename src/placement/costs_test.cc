@@ -100,6 +100,16 @@ TEST(Roofline, OfAProductWithLongSumsMoreValuesCountThanItMakes) {
   EXPECT_DOUBLE_EQ(times.time[1], 1 + 11 * 2 * 7680 / 50.0);
 }
 
+TEST(Roofline, OnAGpuEachStepOfARecurrentLayerHasAnOverhead) {
+  GraphBuilder builder("recurrent");
+  builder.AddOp("lstm", "LSTM", {.flops = 600, .steps = 7, .op_class = OpClass::kRecurrent});
+  Device cpu = SimpleDevice(), gpu = SimpleDevice(), igpu = SimpleDevice();
+  for (Device* device : {&cpu, &gpu, &igpu}) device->efficiency["recurrent"] = {.value = 1};
+  gpu.kind = "gpu";
+  igpu.kind = "igpu";
+  EXPECT_THAT(RooflineTimes(builder.Build(), Of({cpu, gpu, igpu})).time, ElementsAre(1 + 6, 7 + 6, 7 + 6));
+}
+
 TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {
   Device device = SimpleDevice();
   device.peak["bf16"] = {.value = 400};

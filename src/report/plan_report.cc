@@ -88,6 +88,7 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   report.planner = std::move(planner);
   report.timeline = evaluator.Trace(result.plan.view());
   report.summary = Summarize(evaluator.problem(), report.timeline);
+  report.summary.in_turns = evaluator.facts().Is<SerialFacts>();
   // Measured once more it would have another score than the one by which it was chosen; a plan that is given has none.
   if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
   report.set_up = result.set_up + evaluator.facts().objective.set_up + 1;

@@ -100,7 +100,16 @@ TEST(Summary, CountsWhatEachDeviceDoes) {
   EXPECT_EQ(summary.path.size(), 4u);
   EXPECT_EQ(summary.path_transfers, 1);
   EXPECT_EQ(summary.busiest(), 1u);
-  EXPECT_THAT(DescribeLimit(problem, summary), HasSubstr("d1, computes only 50 %"));
+  EXPECT_THAT(DescribeLimit(problem, summary), HasSubstr("dependencies between ops (even the busiest device, d1, "
+                                                         "computes only 50 %"));
+}
+
+TEST(Summary, OfDevicesInTurnsSaysThatTheyTakeTurns) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
+  const PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{1}, DeviceId{1}});
+  EXPECT_THAT(DescribeLimit(problem, report.summary), HasSubstr("devices that take turns ("));
 }
 
 TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {

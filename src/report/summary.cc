@@ -170,9 +170,10 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
   const std::string name = LegibleName(problem.cluster(), MakeId<DeviceId>(busiest));
   if (busy >= 0.9) return fmt::format("{}, which computes {} of the time", name, Percent(busy));
   if (waiting >= 0.3) return fmt::format("transfers, which take {} of the critical path", Percent(waiting));
-  std::string text = fmt::format("dependencies between ops: even the busiest device, {}, computes only {} of the time",
-                                 name, Percent(busy));
-  if (waiting >= 0.02) text += fmt::format(", and transfers take {} of the critical path", Percent(waiting));
+  std::string text =
+      fmt::format("{} (even the busiest device, {}, computes only {} of the time)",
+                  summary.in_turns ? "devices that take turns" : "dependencies between ops", name, Percent(busy));
+  if (waiting >= 0.02) text += fmt::format(", and transfers, which take {} of the critical path", Percent(waiting));
   return text;
 }
 

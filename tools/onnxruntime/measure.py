@@ -141,6 +141,12 @@ def small_model(nodes, inputs, outputs, weights=()):
     return model.SerializeToString()
 
 
+def chain_of(length, kind, x, w, **attributes):
+    """Equal ops one after another, from the tensor t0 of x's shape, each with the weights w."""
+    nodes = [helper.make_node(kind, [f"t{i}", "w"], [f"t{i + 1}"], **attributes) for i in range(length)]
+    return small_model(nodes, [("t0", x.shape)], [(f"t{length}", x.shape)], [("w", w)])
+
+
 def on_device(device, model, inputs, optimise=False, **settings):
     """Seconds of a run whose inputs and outputs stay on the device."""
     session = open_session(model, device, optimise=optimise, **settings)
@@ -162,17 +168,14 @@ def machine():
         numbers = found[device] = {}
         size = 4096 if device == "gpu" else 2048
         a = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32)
-        product = small_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", a.shape)], [("y", a.shape)],
-                              [("w", a)])
-        numbers["matmul"] = 2 * size**3 / on_device(device, product, {"x": a}, tf32=False)
+        product = chain_of(1, "MatMul", a, a)
+        numbers["matmul"] = 2 * size**3 / on_device(device, product, {"t0": a}, tf32=False)
         if device == "gpu":
-            numbers["matmul_tf32"] = 2 * size**3 / on_device(device, product, {"x": a}, tf32=True)
+            numbers["matmul_tf32"] = 2 * size**3 / on_device(device, product, {"t0": a}, tf32=True)
         image = np.random.default_rng(0).standard_normal((8, 256, 56, 56)).astype(np.float32)
         kernel = np.random.default_rng(1).standard_normal((256, 256, 3, 3)).astype(np.float32)
         count = 4  # and optimised, since on a processor ONNX Runtime then keeps tensors in another layout
-        convolutions = small_model(
-            [helper.make_node("Conv", [f"t{i}", "w"], [f"t{i + 1}"], pads=[1, 1, 1, 1]) for i in range(count)],
-            [("t0", image.shape)], [(f"t{count}", image.shape)], [("w", kernel)])
+        convolutions = chain_of(count, "Conv", image, kernel, pads=[1] * 4)
         flops = 2 * image.size * 256 * 9 * count
         numbers["conv"] = flops / on_device(device, convolutions, {"t0": image}, optimise=True, tf32=False)
         if device == "gpu":
@@ -182,12 +185,7 @@ def machine():
                                [("y", large.shape)])
         numbers["bandwidth"] = 3 * large.nbytes / on_device(device, addition, {"x": large, "z": large})
         tiny = np.ones(1, np.float32)
-        chains = {}
-        for length in (1, 201):
-            nodes = [helper.make_node("Add", [f"t{i}", "one"], [f"t{i + 1}"]) for i in range(length)]
-            chain = small_model(nodes, [("t0", tiny.shape)], [(f"t{length}", tiny.shape)], [("one", tiny)])
-            chains[length] = on_device(device, chain, {"t0": tiny})
-        numbers["per_op"] = (chains[201] - chains[1]) / 200
+        numbers["per_op"] = chain_seconds(device, 201, "Add", tiny, tiny)
         if device == "gpu":
             numbers["half_rate_outputs"] = half_rate_outputs(device, numbers["conv"])
         numbers["hand_over"] = {}
@@ -203,13 +201,11 @@ def machine():
 CONVOLUTIONS = [(32, 112), (64, 56), (256, 56), (128, 28), (512, 28), (192, 17), (768, 17), (256, 14), (1024, 14), (512, 7)]
 
 
-def chain_seconds(device, kind, x, w, tf32, **attributes):
-    """Of one op, in a chain of equal ones whose tensors stay on the device."""
-    def seconds(length):
-        nodes = [helper.make_node(kind, [f"t{i}", "w"], [f"t{i + 1}"], **attributes) for i in range(length)]
-        chain = small_model(nodes, [("t0", x.shape)], [(f"t{length}", x.shape)], [("w", w)])
-        return on_device(device, chain, {"t0": x}, tf32=tf32)
-    return (seconds(21) - seconds(1)) / 20
+def chain_seconds(device, length, kind, x, w, tf32=False, **attributes):
+    """Of one op, in a chain of so many equal ones whose tensors stay on the device."""
+    def seconds(count):
+        return on_device(device, chain_of(count, kind, x, w, **attributes), {"t0": x}, tf32=tf32)
+    return (seconds(length) - seconds(1)) / (length - 1)
 
 
 def half_rate_outputs(device, peak):
@@ -221,7 +217,7 @@ def half_rate_outputs(device, peak):
     found = []
     for channels, height in ((64, 56), (128, 28), (256, 14), (512, 7)):
         x, w, flop = square_convolution(np.random.default_rng(0), 3, channels, height)
-        seconds = chain_seconds(device, "Conv", x, w, False, pads=[1] * 4)
+        seconds = chain_seconds(device, 21, "Conv", x, w, pads=[1] * 4)
         found.append(x.size * max(seconds * peak / flop - 1, 0))
     return statistics.median(found)
 
@@ -248,7 +244,7 @@ def by_size(device):
             w = (generator.standard_normal((columns, columns)) / np.sqrt(columns)).astype(np.float32)
             rows.append((f"{count} rows times {columns}x{columns}", x, w, "MatMul", 2 * x.size * columns, {}))
     return [{"what": what, "outputs": x.size, "flop": flop,
-             "seconds": {name: chain_seconds(device, kind, x, w, tf32, **attributes)
+             "seconds": {name: chain_seconds(device, 21, kind, x, w, tf32, **attributes)
                          for name, tf32 in (("f32", False), ("TF32", True))}}
             for what, x, w, kind, flop, attributes in rows]
 
