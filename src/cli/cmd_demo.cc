@@ -142,10 +142,10 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
                {"all on cpu", kRight, 2},
                {"all on gpu", kRight, 2},
                {"taking turns", kRight, 1},
-               {"best rule", kRight, 2},
+               {"rule in turns", kRight, 3},
                {"gain", kRight},
                {"at once", kRight},
-               {"best rule", kRight, 2},
+               {"rule at once", kRight, 3},
                {"gain", kRight},
                {"at most", kRight}});
   for (const std::string_view model : kModels) {
@@ -217,8 +217,8 @@ int Demo(const Catalogs& catalogs) {
           "All on the cluster cpu_gpu. Taking turns: only one device works at a time (the evaluator serial); a minimum "
           "cut proves these times optimal. At once: both work (the evaluator parallel(contention=ports)); this is the "
           "best plan that auto finds in 500 evaluations. A gain compares the speed with that of the best simple rule "
-          "(one device, one cut through the model, an expert's layout), which stands before it; no plan that lets both "
-          "work has a larger gain than the last column.") +
+          "(one device, one cut through the model, an expert's layout), whose time stands before the gain where the page "
+          "has room; no plan that lets both work has a larger gain than the last column.") +
       "\n");
   if (cancelled->load()) return 0;
   Print(Rule(++number, "On this machine: predicted beside measured") + MeasuredPage(catalogs, cancelled) +

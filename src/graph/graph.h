@@ -59,7 +59,8 @@ struct OpWork {
   int64_t bytes_read = 0;       // inputs and parameters
   int64_t bytes_written = 0;    // outputs
   int64_t workspace_bytes = 0;  // held only while the op runs
-  // One after another within it: those of a recurrent layer in all its directions, the ops of a loop in all its rounds.
+  // One after another within it: those of a recurrent layer in all its directions; of a loop or branch of ONNX the ops
+  // of its body, in all its rounds.
   int64_t steps = 1;
   OpClass op_class = OpClass::kOther;
   DataType data_type = DataType::kF32;

@@ -138,6 +138,9 @@ TEST(Graph, HasAFingerprintOfItsStructureOnly) {
   GraphBuilder joined = Diamond();
   joined.Consume(0, 3);
   EXPECT_NE(joined.Build().structural_fingerprint(), fingerprint);
+  GraphBuilder stepped = Diamond();
+  stepped.work(0).steps = 2;
+  EXPECT_NE(stepped.Build().structural_fingerprint(), fingerprint);
 }
 
 TEST(Graph, MayBeEmpty) {

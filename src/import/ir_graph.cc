@@ -355,7 +355,7 @@ class GraphMaker {
   void CountWork(const IrLayer& l, const OpRule& rule, OpWork& work) const {
     Attributes attributes;
     // A sequence of OpenVINO's has the batch first.
-    if (l.type.ends_with("Sequence")) attributes.Set("layout", {1});
+    if (l.type.ends_with("Sequence")) attributes.Set("layout", std::vector<int64_t>{1});
     if (const auto kernel = l.attributes.find("kernel"); kernel != l.attributes.end()) {
       attributes.Set("kernel_shape", IntsOf(kernel->second));
     }

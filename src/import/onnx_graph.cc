@@ -509,7 +509,9 @@ OpWork OnnxScope::TotalWork() const {
   int64_t steps = 0;
   for (const OnnxOp& op : ops_) {
     total.flops += op.work.flops;
-    if (op.work.flops > 0 || op.work.bytes_written > 0) steps = std::min(steps + op.work.steps, kMostSteps);
+    // What makes single numbers, such as a loop's condition, stays on the processor.
+    constexpr int64_t kBytesOfOneNumber = 8;
+    if (op.work.bytes_written > kBytesOfOneNumber) steps = std::min(steps + op.work.steps, kMostSteps);
     AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
     AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
     total.sizes = std::max(total.sizes, op.work.sizes);

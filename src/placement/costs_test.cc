@@ -103,11 +103,16 @@ TEST(Roofline, OfAProductWithLongSumsMoreValuesCountThanItMakes) {
 TEST(Roofline, OnAGpuEachStepOfARecurrentLayerHasAnOverhead) {
   GraphBuilder builder("recurrent");
   builder.AddOp("lstm", "LSTM", {.flops = 600, .steps = 7, .op_class = OpClass::kRecurrent});
+  builder.AddOp("rnn", "RNN", {.flops = 300, .op_class = OpClass::kRecurrent});
+  const Graph graph = builder.Build();
   Device cpu = SimpleDevice(), gpu = SimpleDevice(), igpu = SimpleDevice();
   for (Device* device : {&cpu, &gpu, &igpu}) device->efficiency["recurrent"] = {.value = 1};
   gpu.kind = "gpu";
   igpu.kind = "igpu";
-  EXPECT_THAT(RooflineTimes(builder.Build(), Of({cpu, gpu, igpu})).time, ElementsAre(1 + 6, 7 + 6, 7 + 6));
+  EXPECT_THAT(RooflineTimes(graph, Of({cpu, gpu, igpu})).time,
+              ElementsAre(1 + 6, 7 + 6, 7 + 6, 1 + 3, 1 + 3, 1 + 3));
+  const OpTimes whole = RooflineTimes(graph, Of({gpu}), Grouping(graph, std::vector<int32_t>{0, 0}));
+  EXPECT_THAT(whole.time, ElementsAre(7 + 9, 0)) << "one kernel has one overhead, and those of the steps";
 }
 
 TEST(Roofline, InAnotherPrecisionF32HasItsPeakAndHalfTheBytes) {

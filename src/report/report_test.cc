@@ -110,6 +110,9 @@ TEST(Summary, OfDevicesInTurnsSaysThatTheyTakeTurns) {
   const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
   const PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{1}, DeviceId{1}});
   EXPECT_THAT(DescribeLimit(problem, report.summary), HasSubstr("devices that take turns ("));
+  const auto with_overhead = catalog.Make("serial(subgraph_overhead=1,io=everywhere)", problem);
+  const PlanReport alone = Report(*with_overhead, "given", {DeviceId{0}, DeviceId{0}, DeviceId{0}});
+  EXPECT_EQ(DescribeLimit(problem, alone.summary), "d0, which computes 75 % of the time");
 }
 
 TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {
