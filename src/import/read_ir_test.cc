@@ -91,9 +91,9 @@ TEST(ReadIr, OfASequenceTheBatchComesFirst) {
                         ports, port(6, {3, 2, 5, 16}), port(7, {3, 2, 16}));
   layers += fmt::format("<layer id='7' name='y' type='Result'><input>{}</input></layer>", port(0, {3, 2, 5, 16}));
   edges += "<edge from-layer='6' from-port='6' to-layer='7' to-port='0'/>";
-  const Graph graph = ReadIr(
-      fmt::format("<net name='gru' version='11'><layers>{}</layers><edges>{}</edges></net>", layers, edges), "net.xml",
-      IrView::kFolded);
+  const Graph graph =
+      ReadIr(fmt::format("<net name='gru' version='11'><layers>{}</layers><edges>{}</edges></net>", layers, edges),
+             "net.xml", IrView::kFolded);
   ASSERT_EQ(graph.num_ops(), 1u);
   EXPECT_EQ(graph.work(OpId{0}).steps, 2 * 5);
   EXPECT_EQ(graph.work(OpId{0}).flops, 3.0 * 5 * 2 * 16 * (6 * (8 + 16) + 23));

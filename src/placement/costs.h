@@ -17,9 +17,9 @@ namespace berth {
 // (the roofline of Williams, Waterman and Patterson 2009, with an overhead per op). A convolution or product of
 // matrices that makes n values computes at n / (n + half_rate_outputs) of that rate; of a product, whose long sums are
 // divided, n is at least its multiply-adds / 768. On a gpu or igpu each step of a
-// recurrent layer or a loop has an overhead. An op that does and moves nothing takes no time. A type that the device has
-// no peak for runs at the f32 rate. Where the device computes f32 in another precision, f32 ops have the peak of that
-// type and move half the bytes. kCannotRun where the device does not support the op.
+// recurrent layer or a loop has an overhead. An op that does and moves nothing takes no time. A type that the device
+// has no peak for runs at the f32 rate. Where the device computes f32 in another precision, f32 ops have the peak of
+// that type and move half the bytes. kCannotRun where the device does not support the op.
 OpTimes RooflineTimes(const Graph& graph, const Cluster& cluster);
 // The same where groups of several ops are kernels: such a group has one overhead, the FLOPs of all its ops, each at
 // its own rate, and moves the bytes that enter and leave it, those that several of its ops read once. HeadOf has the

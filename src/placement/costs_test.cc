@@ -109,8 +109,7 @@ TEST(Roofline, OnAGpuEachStepOfARecurrentLayerHasAnOverhead) {
   for (Device* device : {&cpu, &gpu, &igpu}) device->efficiency["recurrent"] = {.value = 1};
   gpu.kind = "gpu";
   igpu.kind = "igpu";
-  EXPECT_THAT(RooflineTimes(graph, Of({cpu, gpu, igpu})).time,
-              ElementsAre(1 + 6, 7 + 6, 7 + 6, 1 + 3, 1 + 3, 1 + 3));
+  EXPECT_THAT(RooflineTimes(graph, Of({cpu, gpu, igpu})).time, ElementsAre(1 + 6, 7 + 6, 7 + 6, 1 + 3, 1 + 3, 1 + 3));
   const OpTimes whole = RooflineTimes(graph, Of({gpu}), Grouping(graph, std::vector<int32_t>{0, 0}));
   EXPECT_THAT(whole.time, ElementsAre(7 + 9, 0)) << "one kernel has one overhead, and those of the steps";
 }

@@ -171,10 +171,10 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
   if (busy >= 0.9) return fmt::format("{}, which computes {} of the time", name, Percent(busy));
   if (waiting >= 0.3) return fmt::format("transfers, which take {} of the critical path", Percent(waiting));
   const bool alone = std::ranges::count_if(summary.devices, [](const DeviceUse& use) { return use.busy > 0; }) < 2;
-  std::string text =
-      alone ? fmt::format("{}, which computes {} of the time", name, Percent(busy)) :
-      fmt::format("{} (even the busiest device, {}, computes only {} of the time)",
-                  summary.in_turns ? "devices that take turns" : "dependencies between ops", name, Percent(busy));
+  std::string text = alone ? fmt::format("{}, which computes {} of the time", name, Percent(busy))
+                           : fmt::format("{} (even the busiest device, {}, computes only {} of the time)",
+                                         summary.in_turns ? "devices that take turns" : "dependencies between ops",
+                                         name, Percent(busy));
   if (waiting >= 0.02) text += fmt::format(", and transfers, which take {} of the critical path", Percent(waiting));
   return text;
 }

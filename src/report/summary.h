@@ -39,7 +39,8 @@ struct RunSummary {
   double path_transfers = 0;           // transfer time on the path
   // What of the makespan is neither: subgraph overheads of `serial`, waiting in a given sequence.
   double path_other = 0;
-  // Only one device works at a time, whatever depends on what (`serial`). Set by MakePlanReport: a Timeline does not tell.
+  // Only one device works at a time, whatever depends on what (`serial`). Set by MakePlanReport: a Timeline does not
+  // tell.
   bool in_turns = false;
 
   size_t busiest() const;  // the device with the most op time
