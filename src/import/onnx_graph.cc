@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "import/onnx_fold.h"
+#include "placement/fusion_view.h"
 
 namespace berth {
 namespace {
@@ -510,7 +511,6 @@ OpWork OnnxScope::TotalWork() const {
   for (const OnnxOp& op : ops_) {
     total.flops += op.work.flops;
     // What makes single numbers, such as a loop's condition, stays on the processor.
-    constexpr int64_t kBytesOfOneNumber = 8;
     if (op.work.bytes_written > kBytesOfOneNumber) steps = std::min(steps + op.work.steps, kMostSteps);
     AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
     AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
