@@ -331,8 +331,7 @@ class GraphMaker {
       work.bytes_only = true;
       if (std::ranges::find(unknown_, l.type) == unknown_.end()) unknown_.push_back(l.type);
     } else {
-      work.op_class = rule->op_class;
-      CountWork(l, *rule, work);
+      CountLayer(l, *rule, work);
     }
     for (const IrPort& port : l.outputs) work.sizes = std::max(work.sizes, port.certainty);
     for (const IrLayer::Source& source : l.inputs) work.sizes = std::max(work.sizes, PortOf(source).certainty);
@@ -351,8 +350,8 @@ class GraphMaker {
     return work;
   }
 
-  // Its FLOPs and steps.
-  void CountWork(const IrLayer& l, const OpRule& rule, OpWork& work) const {
+  // All but its bytes.
+  void CountLayer(const IrLayer& l, const OpRule& rule, OpWork& work) const {
     Attributes attributes;
     // A sequence of OpenVINO's has the batch first.
     if (l.type.ends_with("Sequence")) attributes.Set("layout", std::vector<int64_t>{1});
@@ -368,9 +367,8 @@ class GraphMaker {
     OpShapes shapes{attributes};
     for (const Dims& dims : inputs) shapes.inputs.push_back(&dims);
     for (const IrPort& port : l.outputs) shapes.outputs.push_back(&port.dims);
-    if (shapes.inputs.empty() || shapes.outputs.empty()) return;
-    work.flops = rule.flops(shapes);
-    work.steps = StepsOf(rule, shapes);
+    work.op_class = rule.op_class;
+    if (!shapes.inputs.empty() && !shapes.outputs.empty()) CountWork(rule, shapes, work);
   }
 
   const IrNet& net_;

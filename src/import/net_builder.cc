@@ -62,7 +62,8 @@ std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std:
   OpShapes shapes{.attributes = attributes};
   for (const Value& input : inputs) shapes.inputs.push_back(&input.dims);
   for (const Dims& result : results) shapes.outputs.push_back(&result);
-  OpWork work{.flops = rule->flops(shapes), .steps = StepsOf(*rule, shapes), .op_class = rule->op_class};
+  OpWork work;
+  CountWork(*rule, shapes, work);
   if (rule->traffic != Traffic::kNone) {
     for (const Dims& result : results) work.bytes_written += BytesOf(result);
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -492,9 +492,7 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& output
     OpShapes shapes{.attributes = node.attributes};
     for (const OnnxValue* input : node.inputs) shapes.inputs.push_back(input != nullptr ? &input->dims : nullptr);
     for (const OnnxValue& output : outputs) shapes.outputs.push_back(&output.dims);
-    work.flops = rule->flops(shapes);
-    work.op_class = rule->op_class;
-    work.steps = StepsOf(*rule, shapes);
+    CountWork(*rule, shapes, work);
   } else {
     work.bytes_only = true;
     walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type)

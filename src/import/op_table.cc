@@ -519,9 +519,11 @@ double Elements(const Dims& dims) {
 
 std::span<const OpRule> OpRules() { return kOpRules; }
 
-int64_t StepsOf(const OpRule& rule, const OpShapes& op) {
-  if (rule.op_class != OpClass::kRecurrent) return 1;
-  return static_cast<int64_t>(std::clamp(RecurrentSteps(op), 1.0, static_cast<double>(kMostSteps)));
+void CountWork(const OpRule& rule, const OpShapes& op, OpWork& work) {
+  work.op_class = rule.op_class;
+  work.flops = rule.flops(op);
+  const double steps = rule.op_class == OpClass::kRecurrent ? RecurrentSteps(op) : 1;
+  work.steps = static_cast<int64_t>(std::clamp(steps, 1.0, static_cast<double>(kMostSteps)));
 }
 
 const OpRule* FindOpRule(std::string_view domain, std::string_view type) {

@@ -69,8 +69,10 @@ struct OpRule {
   uint32_t describing_inputs = 0;
 };
 
-// How many steps of a recurrent layer follow one another, in all its directions; of any other op one.
-int64_t StepsOf(const OpRule& rule, const OpShapes& op);
+// Sets all that a rule says of an op: its class, FLOPs and steps (those of a recurrent layer that follow one another,
+// in all its directions; of any other op one). The bytes are the importer's, who knows what is shared and what is
+// constant.
+void CountWork(const OpRule& rule, const OpShapes& op, OpWork& work);
 
 // Null for a type that is not in the table.
 const OpRule* FindOpRule(std::string_view domain, std::string_view type);
