@@ -74,7 +74,7 @@ TEST(OpTable, StepsOfARecurrentLayerAreThoseOfAllItsDirections) {
     return work.steps;
   };
   EXPECT_EQ(steps("LSTM", {&x, &w, &r}), 70);
-  EXPECT_EQ(steps("Relu", {&x}), 1);
+  EXPECT_EQ(steps("MatMul", {&x, &w, &r}), 1);
   attributes.Set("layout", std::vector<int64_t>{1});
   EXPECT_EQ(steps("LSTM", {&x, &w, &r}), 128);
   EXPECT_EQ(steps("LSTM", {}), 1) << "of unknown shapes";
