@@ -116,6 +116,25 @@ std::string InWords(std::string_view key, std::string_view entry) {
   return NumberName(key, entry);
 }
 
+// What the sources say of links: of all alike, or, where they differ, of which.
+template <typename SourceOf>
+void AddLinkSources(const Cluster& cluster, std::string_view what, const SourceOf& source_of,
+                    std::map<std::string, std::vector<std::string>>& sources) {
+  std::map<std::string, std::vector<std::string>> routes;
+  for (const DeviceId from : cluster.ids()) {
+    for (const DeviceId to : cluster.ids()) {
+      if (from == to || cluster.class_of(from) != from) continue;
+      routes[source_of(cluster.link(from, to))].push_back(
+          fmt::format("{} → {}", cluster.device(from).name, cluster.device(to).name));
+    }
+  }
+  for (const auto& [source, of] : routes) {
+    const std::string more = of.size() > 1 ? fmt::format(" and {} more", of.size() - 1) : "";
+    sources[source].push_back(routes.size() == 1 ? fmt::format("link {}", what)
+                                                 : fmt::format("{} of {}{}", what, of.front(), more));
+  }
+}
+
 // Every source once, with what it says.
 std::string SourceLines(const Cluster& cluster) {
   std::map<std::string, std::vector<std::string>> sources;
@@ -126,17 +145,8 @@ std::string SourceLines(const Cluster& cluster) {
       sources[number.source].push_back(fmt::format("{} {}", device.name, InWords(key, entry)));
     });
   }
-  for (const DeviceId from : cluster.ids()) {
-    for (const DeviceId to : cluster.ids()) {
-      if (from == to || cluster.class_of(from) != from) continue;
-      for (const auto& [quantity, what] : {std::pair(&cluster.link(from, to).latency, "latency"),
-                                           std::pair(&cluster.link(from, to).bandwidth, "bandwidth")}) {
-        auto& said = sources[quantity->source];
-        const std::string text = fmt::format("link {}", what);
-        if (!quantity->source.empty() && std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
-      }
-    }
-  }
+  AddLinkSources(cluster, "latency", [](const Link& link) { return link.latency.source; }, sources);
+  AddLinkSources(cluster, "bandwidth", [](const Link& link) { return link.bandwidth.source; }, sources);
   sources.erase("");
   std::string text = sources.empty() ? "" : "\nSources:\n";
   for (const auto& [source, whats] : sources) text += Item(Legible(fmt::format("{}: {}", JoinAnd(whats), source)));

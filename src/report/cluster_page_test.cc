@@ -1,0 +1,41 @@
+#include "report/cluster_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Quantity From(double value, const char* source) {
+  return {.value = value, .provenance = Provenance::kMeasured, .source = source};
+}
+
+Cluster Three(const char* first_latency) {
+  std::vector<Device> devices;
+  for (const char* name : {"a", "b", "c"}) {
+    devices.push_back({.name = name, .memory = From(1 << 30, "known"), .memory_bandwidth = From(1e9, "known")});
+  }
+  std::vector<Link> links(9, {.latency = From(1e-6, "a short message"), .bandwidth = From(1e9, "a long message")});
+  links[1].latency = From(2e-6, first_latency);  // of a -> b
+  return {"three", std::move(devices), std::move(links)};
+}
+
+TEST(ClusterPage, SaysTheSourceOfAllLinksOnce) {
+  const std::string page = ClusterPage(Three("a short message"));
+  EXPECT_THAT(page, HasSubstr("link latency: a short message"));
+  EXPECT_THAT(page, HasSubstr("link bandwidth: a long message"));
+}
+
+TEST(ClusterPage, SaysOfWhichLinksASourceIsWhereTheyDiffer) {
+  const std::string page = ClusterPage(Three("a guess of today"));
+  EXPECT_THAT(page, HasSubstr("latency of a → b: a guess of today"));
+  EXPECT_THAT(page, HasSubstr("latency of a → c and 4 more: a short message"));
+  EXPECT_THAT(page, HasSubstr("link bandwidth: a long message"));
+  EXPECT_THAT(page, Not(HasSubstr("link latency")));
+}
+
+}  // namespace
+}  // namespace berth
