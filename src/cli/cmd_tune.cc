@@ -63,8 +63,12 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     json["run_again"] = Json::array();
     if (tuned.tuning.times_again > 0) {
-      for (const PlanRun& run : tuned.tuning.finalists) {
-        json["run_again"].push_back({{"parts", run.measured.subgraphs}, {"measured_seconds", run.seconds()}});
+      for (const Finalist& each : tuned.tuning.finalists) {
+        json["run_again"].push_back({{"parts", each.run.measured.subgraphs},
+                                     {"measured_seconds", each.run.seconds()},
+                                     {"fastest_seconds", each.fastest},
+                                     {"slowest_seconds", each.slowest},
+                                     {"device_alone", each.is_device_alone()}});
       }
     }
     Print(DumpJson(json));

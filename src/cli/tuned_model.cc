@@ -31,6 +31,15 @@ std::string TuningTable(const Tuning& tuning) {
   return table.ToString();
 }
 
+// After the finalists were compiled and run again.
+std::string WhyAnswered(const Tuning& tuning) {
+  if (!tuning.has_device_alone()) return "The plan below has the smallest median of these.";
+  if (tuning.winner().is_device_alone()) {
+    return "The plan below is the device alone: no other plan's slowest compilation beat the device's fastest.";
+  }
+  return "The plan below is the fastest, by the median, of those whose slowest compilation beat the device's fastest.";
+}
+
 }  // namespace
 
 TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
@@ -47,7 +56,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.setup = MakeSetup(catalogs, runner.setup().strings, runner.setup().instance);
   const Evaluator& evaluator = *saved.setup.evaluator;
   PlanResult result;
-  result.plan.device = tuning.winner().device;
+  result.plan.device = tuning.winner().run.device;
   result.score = evaluator.ScorePlan(result.plan.view(), *evaluator.NewWorkspace());
   result.evaluations = static_cast<int64_t>(tuning.plans.size());
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
@@ -65,11 +74,11 @@ std::string TunedPage(const TunedModel& tuned) {
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
          Wrap(tuning.times_again > 0
-                  ? fmt::format("Compiled and run again {} times each, in turns: the fastest plans{}, {} in all. The "
-                                "plan below has the smallest median of these. Times above are at the speed that the "
-                                "machine had when its ops were measured.",
-                                tuning.times_again, tuning.has_device_alone() ? " and the fastest device alone" : "",
-                                tuning.finalists.size())
+                  ? fmt::format(
+                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all. {} Times "
+                        "above are at the speed that the machine had when its ops were measured.",
+                        tuning.times_again, tuning.has_device_alone() ? " and the fastest device alone" : "",
+                        tuning.finalists.size(), WhyAnswered(tuning))
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above, whose times are at the speed that the machine had when its "
                                 "ops were measured.")) +

@@ -48,13 +48,13 @@ bool AreOff(std::span<const TunedPlan> plans) {
   return ErrorOf(predicted, measured).median.value_or(0) > kTrusted;
 }
 
-// Each compiled and run several times, and of these the run with the median time.
-std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs,
-                              const StopCheck& stop) {
+// Each compiled and run several times.
+std::vector<Finalist> RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs,
+                               const StopCheck& stop) {
   std::vector<Placement> all;
   for (size_t time = 0; time < kTimesCompiled; ++time) std::ranges::copy(plans, std::back_inserter(all));
   const std::vector<PlanRun> ran = runner.Run(all, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {});
-  std::vector<PlanRun> finalists;
+  std::vector<Finalist> finalists;
   for (const Placement& plan : plans) {
     std::vector<const PlanRun*> of_plan;
     for (const PlanRun& run : ran) {
@@ -62,7 +62,9 @@ std::vector<PlanRun> RunFinal(PlanRunner& runner, const std::vector<Placement>& 
     }
     if (of_plan.size() < kTimesCompiled) continue;
     std::ranges::sort(of_plan, {}, [](const PlanRun* run) { return run->seconds(); });
-    finalists.push_back(*of_plan[of_plan.size() / 2]);
+    finalists.push_back({.run = *of_plan[of_plan.size() / 2],
+                         .fastest = of_plan.front()->seconds(),
+                         .slowest = of_plan.back()->seconds()});
   }
   return finalists;
 }
@@ -124,14 +126,28 @@ class Choice {
 
 }  // namespace
 
-const PlanRun& Tuning::winner() const { return *std::ranges::min_element(finalists, {}, &PlanRun::seconds); }
+bool Finalist::is_device_alone() const { return OnOneDevice(run.device); }
 
-bool Tuning::has_device_alone() const { return std::ranges::any_of(finalists, OnOneDevice, &PlanRun::device); }
+const Finalist& Tuning::winner() const {
+  const Finalist *alone = nullptr, *split = nullptr;
+  const auto keep_faster = [](const Finalist*& kept, const Finalist& other) {
+    if (!kept || other.run.seconds() < kept->run.seconds()) kept = &other;
+  };
+  for (const Finalist& each : finalists) {
+    if (each.is_device_alone()) keep_faster(alone, each);
+  }
+  for (const Finalist& each : finalists) {
+    if (!each.is_device_alone() && (!alone || each.slowest < alone->fastest)) keep_faster(split, each);
+  }
+  return split ? *split : *alone;
+}
+
+bool Tuning::has_device_alone() const { return std::ranges::any_of(finalists, &Finalist::is_device_alone); }
 
 double Tuning::stolen() const {
   double most = 0;
   for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
-  for (const PlanRun& run : finalists) most = std::max(most, run.measured.stolen);
+  for (const Finalist& each : finalists) most = std::max(most, each.run.measured.stolen);
   return most;
 }
 
@@ -167,7 +183,10 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     tuning.finalists = RunFinal(runner, best, options.final_runs, options.stop);
     if (!tuning.finalists.empty()) tuning.times_again = kTimesCompiled;
   }
-  if (tuning.finalists.empty() && !order.empty()) tuning.finalists.push_back(order.front());
+  if (tuning.finalists.empty() && !order.empty()) {
+    const double seconds = order.front().seconds();
+    tuning.finalists.push_back({.run = order.front(), .fastest = seconds, .slowest = seconds});
+  }
   tuning.stopped = options.stopped();
   return tuning;
 }

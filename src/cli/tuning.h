@@ -15,16 +15,27 @@ struct TunedPlan {
   size_t round = 0;  // from 1 on
 };
 
+// A plan that was compiled and run several times. Times in seconds.
+struct Finalist {
+  PlanRun run;                      // of the compilation with the median time
+  double fastest = 0, slowest = 0;  // of the compilations
+
+  bool is_device_alone() const;
+};
+
 struct Tuning {
   std::vector<TunedPlan> plans;
   // The fastest few and the fastest device alone, compiled and run again in turns: the fastest of many noisy runs
-  // flatters itself, and a plan that is compiled again is a few percent faster or slower. Of each the compilation with
-  // the median time. Where that was stopped or failed, the fastest as it was; empty where none ran.
-  std::vector<PlanRun> finalists;
+  // flatters itself, and a plan that is compiled again is a few percent faster or slower. Where that was stopped or
+  // failed, the fastest as it was; empty where none ran.
+  std::vector<Finalist> finalists;
   size_t times_again = 0;  // how often each of them was compiled and run again
   bool stopped = false;
 
-  const PlanRun& winner() const;  // of at least one finalist
+  // Of at least one finalist: the fastest split, by the median, of those that were faster in each of their compilations
+  // than the device alone in any of its own, which chance does in 1 of 20 (three and three of equals); where there is
+  // none, the device alone.
+  const Finalist& winner() const;
   bool has_device_alone() const;  // among the finalists
   double stolen() const;          // the largest share of a plan's time in which other programs had the cores
 };
