@@ -89,7 +89,7 @@ class GdpPolicy : public Policy {
   }
 
   int64_t evaluations(const Task&) const override { return 1; }
-  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? 6 : 1; }
+  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? kAnswers : 1; }
   // One pass over the graph serves them all; each adds what it drew, and what the loss makes of it.
   int64_t recalled_at_once() const override { return 1024; }
   double recalled_numbers(const Task& task, int64_t episodes) const override {
@@ -210,25 +210,36 @@ class GdpPolicy : public Policy {
   }
 
   // The likeliest placement, and the likeliest ones whose co-location groups, or whole layers, stay together: on a
-  // graph that it has not seen the odds of a layer's ops say together what one op's leave open. And the same with all
-  // devices busy. What the odds were is not in them.
+  // graph that it has not seen the odds of a layer's ops say together what one op's leave open. The same with all
+  // devices busy, or on the way there; whole layers with the memory shared as well; and all on one device. What the
+  // odds were is not in them. Where fewer are wanted, the last ones are left out.
+  static constexpr int64_t kAnswers = 10;
   std::vector<std::unique_ptr<Episode>> Answers(const GdpTask& task, const OddsTable& odds, size_t most) const {
     const Coupling none;
-    std::vector<const Coupling*> couplings{&none};
-    if (options_.task.coupled) couplings = {&none, &task.colocated, &task.layers};
-    std::vector<GroupOdds> odds_of;
-    for (const Coupling* coupling : couplings) odds_of.emplace_back(task, ValuesOf(odds.device), *coupling);
+    const auto odds_of = [&](const Coupling& coupling) { return GroupOdds(task, ValuesOf(odds.device), coupling); };
     const std::vector<int64_t> levels =
         odds.priority.defined() ? LikeliestLevels(odds.priority) : std::vector<int64_t>();
     std::vector<std::unique_ptr<Episode>> answers;
-    for (const bool balanced : {false, true}) {
-      for (const GroupOdds& groups : odds_of) {
-        if (answers.size() == most || (balanced && !options_.task.coupled)) return answers;
-        auto& answer = answers.emplace_back(std::make_unique<Episode>());
-        answer->device = balanced ? groups.Balanced() : groups.Likeliest();
-        answer->priority = levels;
-      }
-    }
+    const auto add = [&](std::vector<int64_t> device) {
+      if (answers.size() == most) return;
+      auto& answer = answers.emplace_back(std::make_unique<Episode>());
+      answer->device = std::move(device);
+      answer->priority = levels;
+    };
+    const GroupOdds ops = odds_of(none);
+    add(ops.Likeliest());
+    if (!options_.task.coupled) return answers;
+    const GroupOdds groups = odds_of(task.colocated), layers = odds_of(task.layers);
+    add(groups.Likeliest());
+    add(layers.Likeliest());
+    const Prices of_groups = groups.Balance(Load::kTime), of_layers = layers.Balance(Load::kTimeAndBytes);
+    add(groups.Likeliest(of_groups, 0.5));
+    add(layers.Likeliest(of_layers, 0.5));
+    add(groups.Likeliest(of_groups, 1));
+    add(layers.Likeliest(layers.Balance(Load::kTime), 1));
+    add(layers.Likeliest(of_layers, 1));
+    add(ops.Likeliest(ops.Balance(Load::kTime), 1));
+    add(layers.OnOneDevice());
     return answers;
   }
 
@@ -381,8 +392,9 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "coupled", "true",
                 "in the first half of training, or of every second round of it, the ops of a layer are drawn with one "
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
-                "policy answers with the best of six, the likeliest placements of ops, of these groups and of "
-                "layers, each also with all devices busy, which are the first placements that it tries, too"),
+                "policy answers with the best of ten, the likeliest placements of ops, of these groups and of "
+                "layers, also with all devices busy, or on the way there, or the memory shared as well, and all on one "
+                "device; these are the first placements that it tries, too"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -11,6 +12,16 @@ namespace {
 constexpr int kSteps = 64;  // of prices
 // By which the steps of prices shrink, from the odds' own range to a hundredth of it.
 constexpr double kShorter = 0.93;
+
+// Of what leaves a node, and of its ops' parameters.
+double BytesOf(const GdpTask& task, size_t node) {
+  const Graph& graph = task.problem.graph();
+  double bytes = static_cast<double>(task.coarse.quotient.output_bytes[node]);
+  for (const OpId op : task.coarse.grouping.ops_of(MakeId<GroupId>(node))) {
+    for (const ParameterId each : graph.parameters_of(op)) bytes += static_cast<double>(graph.parameter_bytes(each));
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -20,9 +31,11 @@ GroupOdds::GroupOdds(const GdpTask& task, std::span<const float> log_odds, std::
   const size_t groups = coupling.empty() ? nodes : *std::ranges::max_element(coupling) + 1;
   odds_.resize(groups * devices_);
   time_.resize(groups * devices_);
+  bytes_.resize(groups);
   std::vector<uint8_t> runs(groups * devices_, 0);  // whether one of its nodes may be there
   for (size_t node = 0; node < nodes; ++node) {
     const size_t first = GroupOf(node) * devices_;
+    bytes_[GroupOf(node)] += BytesOf(task, static_cast<size_t>(task.order[node]));
     const std::span<const float> own = log_odds.subspan(node * devices_, devices_);
     const size_t likeliest = LikeliestOf(node);
     for (size_t d = 0; d < devices_; ++d) {
@@ -49,11 +62,12 @@ size_t GroupOdds::LikeliestOf(size_t node) const {
   return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
 }
 
-size_t GroupOdds::DeviceOf(size_t group, std::span<const double> price) const {
+size_t GroupOdds::DeviceOf(size_t group, const Prices& prices, double strength) const {
   size_t best = 0;
   double best_value = -std::numeric_limits<double>::infinity();
   for (size_t d = 0; d < devices_; ++d) {
-    const double value = odds_[group * devices_ + d] - price[d] * time_[group * devices_ + d];
+    const size_t at = group * devices_ + d;
+    const double value = odds_[at] - strength * prices.price[d] * prices.loads[at];
     if (value > best_value) best = d, best_value = value;
   }
   return best;
@@ -68,14 +82,38 @@ std::vector<int64_t> GroupOdds::Spread(std::span<const size_t> device_of_group) 
   return device;
 }
 
-std::vector<int64_t> GroupOdds::Likeliest() const {
-  const std::vector<double> free(devices_, 0);
+std::vector<int64_t> GroupOdds::Likeliest(const Prices& prices, double strength) const {
   std::vector<size_t> device;
-  for (size_t group = 0; group < num_groups(); ++group) device.push_back(DeviceOf(group, free));
+  for (size_t group = 0; group < num_groups(); ++group) device.push_back(DeviceOf(group, prices, strength));
   return Spread(device);
 }
 
-std::vector<int64_t> GroupOdds::Balanced() const {
+std::vector<int64_t> GroupOdds::Likeliest() const {
+  return Likeliest({.price = std::vector<double>(devices_, 0), .loads = time_}, 0);
+}
+
+std::vector<int64_t> GroupOdds::OnOneDevice() const {
+  std::vector<double> busy(devices_, 0);
+  const Prices free{.price = std::vector<double>(devices_, 0), .loads = time_};
+  for (size_t group = 0; group < num_groups(); ++group) {
+    const size_t device = DeviceOf(group, free, 0);
+    busy[device] += time_[group * devices_ + device];
+  }
+  const auto most = static_cast<size_t>(std::ranges::max_element(busy) - busy.begin());
+  return Spread(std::vector<size_t>(num_groups(), most));
+}
+
+std::vector<double> GroupOdds::LoadsOf(Load load) const {
+  std::vector<double> loads = time_;
+  const double time = std::reduce(time_.begin(), time_.end()) / static_cast<double>(devices_);
+  const double bytes = std::reduce(bytes_.begin(), bytes_.end());
+  if (load == Load::kTime || !(bytes > 0) || !(time > 0)) return loads;
+  for (size_t i = 0; i < loads.size(); ++i) loads[i] = loads[i] / time + bytes_[i / devices_] / bytes;
+  return loads;
+}
+
+Prices GroupOdds::Balance(Load load) const {
+  Prices prices{.price = std::vector<double>(devices_, 0), .loads = LoadsOf(load)};
   double range = 0;  // of the odds
   for (size_t group = 0; group < num_groups(); ++group) {
     const std::span<const double> of_group = std::span(odds_).subspan(group * devices_, devices_);
@@ -87,25 +125,25 @@ std::vector<int64_t> GroupOdds::Balanced() const {
     }
     range += most - least;
   }
-  std::vector<double> price(devices_, 0), load(devices_);
-  std::vector<size_t> device(num_groups()), best;
+  std::vector<double> best(devices_, 0), held(devices_);
   double least_busy = std::numeric_limits<double>::infinity(), rate = 1;
   for (int step = 0; step < kSteps; ++step, rate *= kShorter) {
-    std::ranges::fill(load, 0);
+    std::ranges::fill(held, 0);
     for (size_t group = 0; group < num_groups(); ++group) {
-      device[group] = DeviceOf(group, price);
-      load[device[group]] += time_[group * devices_ + device[group]];
+      const size_t device = DeviceOf(group, prices, 1);
+      held[device] += prices.loads[group * devices_ + device];
     }
-    const double busiest = std::ranges::max(load), whole = std::reduce(load.begin(), load.end());
-    if (busiest < least_busy) least_busy = busiest, best = device;
+    const double busiest = std::ranges::max(held), whole = std::reduce(held.begin(), held.end());
+    if (busiest < least_busy) least_busy = busiest, best = prices.price;
     if (!(whole > 0)) break;
-    // Nats for all that is computed, per unit of that time.
+    // Nats for the whole load, per unit of it.
     const double unit = rate * range / whole;
     for (size_t d = 0; d < devices_; ++d) {
-      price[d] += unit * (load[d] * static_cast<double>(devices_) / whole - 1);
+      prices.price[d] += unit * (held[d] * static_cast<double>(devices_) / whole - 1);
     }
   }
-  return Spread(best);
+  prices.price = std::move(best);
+  return prices;
 }
 
 }  // namespace berth

@@ -1,5 +1,5 @@
-// The placements by which GDP's policy answers, from its odds: the likeliest one, and the likeliest one that keeps all
-// devices busy.
+// The placements by which GDP's policy answers, from its odds: the likeliest one, and likely ones that give all devices
+// a share of the work, or of the work and the memory.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,15 @@
 #include "learn/gdp_task.h"
 
 namespace berth {
+
+// What devices get equal shares of: the time that they compute, or as much of that as of the bytes of outputs and
+// parameters (where devices have no memory to spare, equal times alone may overfill one).
+enum class Load : uint8_t { kTime, kTimeAndBytes };
+
+// What load costs on each device, in nats per unit; and the loads, groups x devices.
+struct Prices {
+  std::vector<double> price, loads;
+};
 
 // The logarithms of the odds of groups of nodes: the sums of their nodes', with what the groups take on each device.
 class GroupOdds {
@@ -20,25 +29,32 @@ class GroupOdds {
 
   // The likeliest device of each group, by node; where a node cannot run there, its own likeliest.
   std::vector<int64_t> Likeliest() const;
-  // The same where each device has a price for the time that it computes, which is subtracted from the odds. Prices
-  // rise where a device has more work than the others and fall where it has less; of some fifty steps that one whose
-  // busiest device has the least work. A policy that is too sure of one device puts everything there, on a graph that
-  // it has not seen; which ops it would rather have there than others may still be right. O(steps x groups x devices).
-  std::vector<int64_t> Balanced() const;
+  // The same where each device has a price for its load, which is subtracted from the odds, `strength` times: with 0 it
+  // is the likeliest placement.
+  std::vector<int64_t> Likeliest(const Prices& prices, double strength) const;
+  // Prices that rise where a device has more load than the others and fall where it has less; of some sixty steps those
+  // that leave the busiest device the least load. A policy that is too sure of one device puts everything there, on a
+  // graph that it has not seen; which ops it would rather have there than others may still be right.
+  // O(steps x groups x devices).
+  Prices Balance(Load load) const;
+  // All on the device that has the most work in the likeliest placement, but for nodes that cannot run there.
+  std::vector<int64_t> OnOneDevice() const;
 
  private:
   size_t num_groups() const { return odds_.size() / devices_; }
   size_t GroupOf(size_t node) const;
   bool IsAllowed(size_t node, size_t device) const;
   size_t LikeliestOf(size_t node) const;
-  size_t DeviceOf(size_t group, std::span<const double> price) const;
-  std::vector<int64_t> Spread(std::span<const size_t> device_of_group) const;
+  size_t DeviceOf(size_t group, const Prices& prices, double strength) const;
+  std::vector<int64_t> Spread(std::span<const size_t> device_of_group) const;  // by node
+  std::vector<double> LoadsOf(Load load) const;                                // groups x devices
 
   const GdpTask& task_;
   std::span<const float> log_odds_;
   std::span<const size_t> coupling_;
   size_t devices_;
   std::vector<double> odds_, time_;  // groups x devices
+  std::vector<double> bytes_;        // by group
 };
 
 }  // namespace berth

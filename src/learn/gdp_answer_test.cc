@@ -58,7 +58,7 @@ TEST(GdpAnswer, KeepsTheOrderOfItsOddsWhereItKeepsTwoDevicesBusy) {
     }
     const GroupOdds groups(task, odds, {});
     EXPECT_THAT(groups.Likeliest(), ::testing::Each(0));
-    const std::vector<int64_t> device = groups.Balanced();
+    const std::vector<int64_t> device = groups.Likeliest(groups.Balance(Load::kTime), 1);
     const auto moved = static_cast<size_t>(std::ranges::count(device, 1));
     EXPECT_NEAR(static_cast<double>(moved), static_cast<double>(ops) / 2, 0.03 * static_cast<double>(ops));
     for (size_t i = 0; i < ops; ++i) EXPECT_EQ(device[i] == 1, rank[i] < moved) << i;
@@ -79,8 +79,10 @@ TEST(GdpAnswer, TakesNoNoticeOfNumbersWithoutNodes) {
   }
   const GroupOdds as_dense(task, odds, dense), with_gaps(task, odds, gaps);
   EXPECT_EQ(with_gaps.Likeliest(), as_dense.Likeliest());
-  EXPECT_EQ(with_gaps.Balanced(), as_dense.Balanced());
-  EXPECT_LT(Busiest(task, with_gaps.Balanced()), Busiest(task, with_gaps.Likeliest()));
+  EXPECT_EQ(with_gaps.Likeliest(with_gaps.Balance(Load::kTime), 1),
+            as_dense.Likeliest(as_dense.Balance(Load::kTime), 1));
+  EXPECT_LT(Busiest(task, with_gaps.Likeliest(with_gaps.Balance(Load::kTime), 1)),
+            Busiest(task, with_gaps.Likeliest()));
 }
 
 TEST(GdpAnswer, NeverMakesADeviceBusierThanTheLikeliestPlacementDoes) {
@@ -92,7 +94,8 @@ TEST(GdpAnswer, NeverMakesADeviceBusierThanTheLikeliestPlacementDoes) {
     const std::vector<float> odds = RandomOdds(task, random);
     for (const Coupling& coupling : {Coupling(), task.layers}) {
       const GroupOdds groups(task, odds, coupling);
-      const std::vector<int64_t> likeliest = groups.Likeliest(), balanced = groups.Balanced();
+      const std::vector<int64_t> likeliest = groups.Likeliest(),
+                                 balanced = groups.Likeliest(groups.Balance(Load::kTime), 1);
       for (size_t i = 0; i < balanced.size(); ++i) {
         const auto node = static_cast<size_t>(task.order[i]);
         EXPECT_TRUE(task.coarse.can_run(node, MakeId<DeviceId>(static_cast<size_t>(balanced[i]))));
@@ -101,6 +104,46 @@ TEST(GdpAnswer, NeverMakesADeviceBusierThanTheLikeliestPlacementDoes) {
       EXPECT_LE(Busiest(task, balanced), Busiest(task, likeliest));
     }
   }
+}
+
+// A chain of ops that take the same time, of which the first half makes nearly all bytes; a policy that is sure of the
+// first device, and the least sure of the last ops.
+TEST(GdpAnswer, SharesBytesAsWellWhereItIsAsked) {
+  constexpr size_t kOps = 40;
+  GraphBuilder builder("half");
+  for (size_t v = 0; v < kOps; ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, v < kOps / 2 ? 99 : 1, {}, v + 1 == kOps);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  std::vector<float> odds;
+  for (size_t v = 0; v < kOps; ++v) odds.insert(odds.end(), {0, -9 + 0.01F * static_cast<float>(v)});
+  const GroupOdds groups(task, odds, {});
+  const auto bytes_on_first = [&](const std::vector<int64_t>& device) {
+    return std::count(device.begin(), device.begin() + kOps / 2, 0);  // of those with many
+  };
+  EXPECT_EQ(bytes_on_first(groups.Likeliest(groups.Balance(Load::kTime), 1)), 20)
+      << "the last ops go to the second device";
+  const std::vector<int64_t> shared = groups.Likeliest(groups.Balance(Load::kTimeAndBytes), 1);
+  EXPECT_LT(bytes_on_first(shared), 18);
+  EXPECT_GT(bytes_on_first(shared), 2);
+}
+
+TEST(GdpAnswer, PutsAllOnTheDeviceWithTheMostWorkWhereItIsAskedForOne) {
+  const Problem problem = testing::Chain(5, 3);
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  const std::vector<float> odds = {0, -1, -2, -2, 0, -1, -1, 0, -3, -5, -6, 0, -3, 0, -1};  // devices 0, 1, 1, 2, 1
+  EXPECT_THAT(GroupOdds(task, odds, {}).OnOneDevice(), ::testing::Each(1));
+}
+
+TEST(GdpAnswer, IsTheLikeliestPlacementWherePricesHaveNoStrength) {
+  Random random(3);
+  const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3, .forbidden = 0.2});
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = true});
+  const GroupOdds groups(task, RandomOdds(task, random), task.layers);
+  EXPECT_EQ(groups.Likeliest(groups.Balance(Load::kTimeAndBytes), 0), groups.Likeliest());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "exec/statistics.h"
 
@@ -12,11 +13,19 @@ namespace {
 
 struct Network {
   const char *name, *model;  // a family each
+  std::array<const char*, 2> other_sizes;
 };
-constexpr Network kTwo[] = {{"RNNLM", "rnnlm(layers=2,steps=10)"},          {"GNMT", "gnmt(layers=2,steps=4)"},
-                            {"Transformer-XL", "transformer_xl(layers=2)"}, {"Inception-V3", "inception_v3(batch=32)"},
-                            {"AmoebaNet", "amoebanet(batch=32,cells=2)"},   {"WaveNet", "wavenet(stacks=2)"}};
+constexpr Network kTwo[] = {
+    {"RNNLM", "rnnlm(layers=2,steps=10)", {"rnnlm(layers=1,steps=8)", "rnnlm(layers=4,steps=4)"}},
+    {"GNMT", "gnmt(layers=2,steps=4)", {"gnmt(layers=2,steps=2)", "gnmt(layers=3,steps=3)"}},
+    {"Transformer-XL", "transformer_xl(layers=2)", {"transformer_xl(layers=1)", "transformer_xl(layers=4)"}},
+    {"Inception-V3", "inception_v3(batch=32)", {"inception_v3(batch=8)", "inception_v3(batch=64)"}},
+    {"AmoebaNet", "amoebanet(batch=32,cells=2)", {"amoebanet(batch=16,cells=1)", "amoebanet(batch=32,cells=3)"}},
+    {"WaveNet", "wavenet(stacks=2)", {"wavenet(stacks=1)", "wavenet(stacks=3)"}}};
 static_assert(std::size(kTwo) == kMostTwo);
+
+// The short form takes small ones.
+const Network& NetworkOf(size_t i, bool quick) { return kTwo[quick ? std::size(kTwo) - 1 - i : i]; }
 
 // Of the flattest of the first draws of a policy that was trained on other graphs: nearly even odds.
 constexpr const char* kTemperature = "1000";
@@ -79,12 +88,22 @@ void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_
 std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& effort) {
   std::vector<Table> tables;
   for (size_t i = 0; i < effort.graphs; ++i) {
-    const auto& [name, model] = kTwo[quick ? std::size(kTwo) - 1 - i : i];  // the short form takes small ones
+    const auto& [name, model, _] = NetworkOf(i, quick);
     Table& table = tables.emplace_back(Table{.title = name, .setup = MakePorts(catalogs, model, "p100x2", true)});
     table.sentence = fmt::format("`{}` ({} ops)", model, table.setup->problem->num_ops());
     AddRules(table, effort.seeds, Evaluations(effort.updates));
   }
   return tables;
+}
+
+std::vector<std::deque<Table>> MakeOtherSizes(const Catalogs& catalogs, bool quick, const Effort& effort) {
+  std::vector<std::deque<Table>> sizes(effort.graphs);
+  for (size_t i = 0; i < effort.graphs; ++i) {
+    for (const char* model : NetworkOf(i, quick).other_sizes) {
+      sizes[i].push_back(Table{.title = model, .setup = MakePorts(catalogs, model, "p100x2", true)});
+    }
+  }
+  return sizes;
 }
 
 std::string Sentences(std::span<const Table> tables) {

@@ -1,9 +1,11 @@
 // One policy of GDP for many graphs, and on graphs never seen (Zhou et al. 2019).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,11 +23,30 @@ std::string OneTitle(const Form& form) { return fmt::format("gdp{}", form.suffix
 std::string UntrainedTitle(const Form& form) { return fmt::format("gdp{}, untrained", form.suffix); }
 std::string ShortTitle(const Form& form) { return fmt::format("gdp{}, from scratch", form.suffix); }
 
-void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Effort& effort) {
+// What a policy was before it saw the graph that was left out.
+struct Pretraining {
+  const Form& form;
+  bool more_sizes;  // of each family, beside the graph of the table
+  std::string suffix;
+};
+
+void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::span<const std::deque<Table>> other_sizes,
+               const Effort& effort) {
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
+  std::vector<Pretraining> pretrained;
+  for (const Form& form : kForms) pretrained.push_back({.form = form, .more_sizes = false, .suffix = form.suffix});
+  pretrained.push_back({.form = kForms[0], .more_sizes = true, .suffix = ", three sizes"});
+  const auto lessons = [&](const Pretraining& of, size_t left_out) {
+    std::vector<const Table*> list = Without(tables, left_out);
+    for (size_t g = 0; of.more_sizes && g < graphs; ++g) {
+      if (g == left_out) continue;
+      for (const Table& table : other_sizes[g]) list.push_back(&table);
+    }
+    return list;
+  };
   std::vector<std::vector<Lesson>> batch(std::size(kForms), std::vector<Lesson>(seeds));
-  std::vector<std::vector<std::vector<Transfer>>> held(std::size(kForms), std::vector<std::vector<Transfer>>(graphs));
+  std::vector<std::vector<std::vector<Transfer>>> held(pretrained.size(), std::vector<std::vector<Transfer>>(graphs));
   Jobs jobs;
   for (size_t f = 0; f < std::size(kForms); ++f) {
     for (size_t seed = 0; seed < seeds; ++seed) {
@@ -34,13 +55,15 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
                                fmt::format("batch-{}-{}", f, seed));
       });
     }
+  }
+  for (size_t f = 0; f < pretrained.size(); ++f) {
     for (size_t g = 0; g < graphs; ++g) {
       held[f][g].resize(seeds);
       for (size_t seed = 0; seed < seeds; ++seed) {
         jobs.Add([&, f, g, seed] {
           Transfer& transfer = held[f][g][seed];
-          transfer.before = Learn(catalogs, kForms[f].planner, Without(tables, g), effort.updates, seed + 1,
-                                  fmt::format("held-{}-{}-{}", f, g, seed));
+          transfer.before = Learn(catalogs, pretrained[f].form.planner, lessons(pretrained[f], g), effort.updates,
+                                  seed + 1, fmt::format("held-{}-{}-{}", f, g, seed));
           Tune(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
         });
       }
@@ -87,9 +110,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   struct Cost {
     double before, one, tuned;
   };
-  std::vector<Cost> costs;  // by form
-  for (size_t f = 0; f < std::size(kForms); ++f) {
-    const char* suffix = kForms[f].suffix;
+  std::vector<Cost> costs;  // by pretraining
+  for (size_t f = 0; f < pretrained.size(); ++f) {
+    const std::string& suffix = pretrained[f].suffix;
     Line zero{.title = fmt::format("**zero_shot{}**", suffix), .evaluations = kAnswer};
     Line tuned{.title = fmt::format("**finetune{}**, {} updates", suffix, effort.tuned_updates),
                .evaluations = Evaluations(effort.tuned_updates)};
@@ -115,7 +138,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
     costs.push_back({.before = Mean(before),
-                     .one = Mean(LineOf("", tables, OneTitle(kForms[f]), Found).processor),
+                     .one = Mean(LineOf("", tables, OneTitle(pretrained[f].form), Found).processor),
                      .tuned = Mean(tuned.processor)});
     for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn}) lines.push_back(std::move(*line));
   }
@@ -125,9 +148,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
   fmt::print(
       "| form | pretraining, seconds | a graph from scratch (one), seconds | fine-tuned, seconds | pays after, graphs "
       "|\n|---|---:|---:|---:|---:|\n");
-  for (size_t f = 0; f < std::size(kForms); ++f) {
+  for (size_t f = 0; f < pretrained.size(); ++f) {
     const auto& [before, alone, tuned] = costs[f];
-    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", kForms[f].suffix, before, alone, tuned,
+    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", pretrained[f].suffix, before, alone, tuned,
                alone > tuned ? fmt::format("{:.0f}", std::ceil(before / (alone - tuned))) : "never");
   }
   fmt::print("\n");
@@ -136,10 +159,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, const Ef
 }  // namespace
 
 void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) {
-  Effort effort = Of(quick, kMostTwo);
-  // Forms differ by as little as seeds do.
-  if (!quick) effort.seeds = 5;
+  const Effort effort = Of(quick, kMostTwo);
   std::vector<Table> tables = MakeTwo(catalogs, quick, effort);
+  const std::vector<std::deque<Table>> other_sizes = MakeOtherSizes(catalogs, quick, effort);
   const int64_t evaluations = Evaluations(effort.updates);
   for (Table& table : tables) {
     const auto add = [&](const std::string& title, const std::string& planner, int64_t asks, int later = 0) {
@@ -149,20 +171,26 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
     const int later = static_cast<int>(effort.graphs) * effort.seeds;
     for (const Form& form : kForms) {
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
-      add(OneTitle(form), form.planner, evaluations, later);
+      // Three sizes of each family take three times as long.
+      add(OneTitle(form), form.planner, evaluations, &form == kForms ? 4 * later : later);
       add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), 2 * effort.seeds);
     }
   }
   Measure(catalogs, "gdp-transfer", tables);
+  std::vector<std::string> sizes;
+  for (const auto& of_family : other_sizes) {
+    for (const Table& table : of_family) sizes.push_back(fmt::format("`{}`", table.title));
+  }
   fmt::print(
       "## GDP on graphs never seen\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
       "on all {} graphs, each in each of {} updates, and the best of its checkpoints by their likeliest placements. "
       "*zero_shot*: the answer of a policy that was trained so on the other {}, *finetune*: the same policy after {} "
-      "updates on the graph ({} gradient steps), of what it scored the best.\n\n",
+      "updates on the graph ({} gradient steps), of what it scored the best. *Three sizes*: a policy that was trained on "
+      "two other sizes of each of these {} as well: {}.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
-      effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates);
-  WriteMany(catalogs, tables, effort);
+      effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates, effort.graphs - 1, fmt::join(sizes, ", "));
+  WriteMany(catalogs, tables, other_sizes, effort);
 }
 
 }  // namespace berth::learned
