@@ -51,9 +51,9 @@ struct Found {
 
 // One start and the climbing after it.
 struct Climb {
-  double first = 0;          // what the start takes, in seconds
+  double first = 0;          // what the start takes, in seconds; infinite where it does not fit into memory
   double ready = 0;          // when it was there
-  std::vector<Found> found;  // each better than all before it
+  std::vector<Found> found;  // plans that fit, each better than all before it
 
   double After(double seconds) const {
     double best = kInfinity;
@@ -75,14 +75,15 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
         {.evaluator = *setup.evaluator, .budget = {}, .random = Random(seed), .threads = 1, .causes = false});
     if (start.plan.device.empty() || Better(result.score, start.score)) start = std::move(result);
   }
-  Climb climb{.first = start.score.value() * unit, .ready = watch.seconds(), .found = {}};
+  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
+  Climb climb{.first = time_of(start.score), .ready = watch.seconds(), .found = {}};
   climb.found.push_back({.seconds = climb.ready, .time = climb.first});
   catalogs.planners.MakePlanner(kClimbing)->MakePlan({.evaluator = *setup.evaluator,
                                                       .budget = {.seconds = seconds - climb.ready},
                                                       .random = Random(seed),
                                                       .progress =
                                                           [&](const Progress& progress) {
-                                                            const double time = progress.best.value() * unit;
+                                                            const double time = time_of(progress.best);
                                                             if (time < climb.found.back().time)
                                                               climb.found.push_back({watch.seconds(), time});
                                                           },
@@ -136,7 +137,18 @@ std::vector<double> After(const std::vector<Climb>& climbs, double seconds) {
 }
 
 std::string Ratio(const std::vector<double>& values) {
-  return std::ranges::count(values, kInfinity) > 0 ? "no answer yet" : WithInterval(values, 1, 3);
+  return std::ranges::count(values, kInfinity) > 0 ? "no plan that fits yet" : WithInterval(values, 1, 3);
+}
+
+// Milliseconds of starts; of some of them none where these do not fit.
+std::string Starts(std::span<const Climb> climbs) {
+  std::vector<double> fit =
+      Each(std::vector<Climb>(climbs.begin(), climbs.end()), [](const Climb& climb) { return climb.first; });
+  const size_t all = fit.size();
+  std::erase(fit, kInfinity);
+  if (fit.empty()) return "does not fit";
+  const std::string text = WithInterval(fit, 1e3, 2);
+  return fit.size() == all ? text : fmt::format("{}; {} of {} do not fit", text, all - fit.size(), all);
 }
 
 std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, double reference) {
@@ -330,12 +342,11 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   for (const Trial& trial : trials) {
     for (const Contender& contender : trial.contenders) {
       const Policy& policy = *contender.policy;
-      fmt::print("| {} | {} | {} | {:.0f} | {:.2f} | {} | {:.2f} | {:.2f} | {:.2f} |\n", trial.name,
-                 trial.setup->problem->num_ops(), policy.name,
-                 Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
-                 Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })),
-                 WithInterval(Each(contender.learned, [](const Climb& climb) { return climb.first; }), 1e3, 2),
-                 contender.untrained[0].first * 1e3, trial.rules[0].first * 1e3, trial.best_known * 1e3);
+      fmt::print(
+          "| {} | {} | {} | {:.0f} | {:.2f} | {} | {} | {} | {:.2f} |\n", trial.name, trial.setup->problem->num_ops(),
+          policy.name, Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
+          Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })), Starts(contender.learned),
+          Starts(contender.untrained), Starts(std::span(trial.rules).first(1)), trial.best_known * 1e3);
     }
   }
   fmt::print("\n### Where at least {:g} % are left to find\n\n", kRoom * 100);
