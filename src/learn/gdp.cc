@@ -232,13 +232,14 @@ class GdpPolicy : public Policy {
     const GroupOdds groups = odds_of(task.colocated), layers = odds_of(task.layers);
     add(groups.Likeliest());
     add(layers.Likeliest());
+    if (answers.size() == most) return answers;  // prices take longer
     const Prices of_groups = groups.Balance(Load::kTime), of_layers = layers.Balance(Load::kTimeAndBytes);
     add(groups.Likeliest(of_groups, 0.5));
     add(layers.Likeliest(of_layers, 0.5));
     add(groups.Likeliest(of_groups, 1));
     add(layers.Likeliest(layers.Balance(Load::kTime), 1));
-    add(layers.Likeliest(of_layers, 1));
     add(ops.Likeliest(ops.Balance(Load::kTime), 1));
+    add(layers.Likeliest(of_layers, 1));
     add(layers.OnOneDevice());
     return answers;
   }
@@ -394,7 +395,7 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
                 "policy answers with the best of ten, the likeliest placements of ops, of these groups and of "
                 "layers, also with all devices busy, or on the way there, or the memory shared as well, and all on one "
-                "device; these are the first placements that it tries, too"),
+                "device; training begins with the first of these, at most half of a batch"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "

@@ -13,12 +13,15 @@ constexpr int kSteps = 64;  // of prices
 // By which the steps of prices shrink, from the odds' own range to a hundredth of it.
 constexpr double kShorter = 0.93;
 
-// Of what leaves a node, and of its ops' parameters.
+// Of what leaves a node, and its ops' shares of their parameters: one that many ops read lies once on a device.
 double BytesOf(const GdpTask& task, size_t node) {
   const Graph& graph = task.problem.graph();
   double bytes = static_cast<double>(task.coarse.quotient.output_bytes[node]);
   for (const OpId op : task.coarse.grouping.ops_of(MakeId<GroupId>(node))) {
-    for (const ParameterId each : graph.parameters_of(op)) bytes += static_cast<double>(graph.parameter_bytes(each));
+    for (const ParameterId each : graph.parameters_of(op)) {
+      bytes += static_cast<double>(graph.parameter_bytes(each)) /
+               static_cast<double>(graph.parameter_consumers(each).size());
+    }
   }
   return bytes;
 }
@@ -62,15 +65,27 @@ size_t GroupOdds::LikeliestOf(size_t node) const {
   return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
 }
 
-size_t GroupOdds::DeviceOf(size_t group, const Prices& prices, double strength) const {
-  size_t best = 0;
-  double best_value = -std::numeric_limits<double>::infinity();
-  for (size_t d = 0; d < devices_; ++d) {
-    const size_t at = group * devices_ + d;
-    const double value = odds_[at] - strength * prices.price[d] * prices.loads[at];
-    if (value > best_value) best = d, best_value = value;
+std::vector<size_t> GroupOdds::DevicesOf(const Prices* prices, double strength) const {
+  std::vector<size_t> device;
+  for (size_t group = 0; group < num_groups(); ++group) {
+    size_t best = 0;
+    double best_value = -std::numeric_limits<double>::infinity();
+    for (size_t d = 0; d < devices_; ++d) {
+      const size_t at = group * devices_ + d;
+      const double value = odds_[at] - (prices != nullptr ? strength * prices->price[d] * prices->loads[at] : 0);
+      if (value > best_value) best = d, best_value = value;
+    }
+    device.push_back(best);
   }
-  return best;
+  return device;
+}
+
+std::vector<double> GroupOdds::Held(std::span<const size_t> device_of_group, std::span<const double> loads) const {
+  std::vector<double> held(devices_, 0);
+  for (size_t group = 0; group < num_groups(); ++group) {
+    held[device_of_group[group]] += loads[group * devices_ + device_of_group[group]];
+  }
+  return held;
 }
 
 std::vector<int64_t> GroupOdds::Spread(std::span<const size_t> device_of_group) const {
@@ -82,23 +97,14 @@ std::vector<int64_t> GroupOdds::Spread(std::span<const size_t> device_of_group) 
   return device;
 }
 
-std::vector<int64_t> GroupOdds::Likeliest(const Prices& prices, double strength) const {
-  std::vector<size_t> device;
-  for (size_t group = 0; group < num_groups(); ++group) device.push_back(DeviceOf(group, prices, strength));
-  return Spread(device);
-}
+std::vector<int64_t> GroupOdds::Likeliest() const { return Spread(DevicesOf(nullptr, 0)); }
 
-std::vector<int64_t> GroupOdds::Likeliest() const {
-  return Likeliest({.price = std::vector<double>(devices_, 0), .loads = time_}, 0);
+std::vector<int64_t> GroupOdds::Likeliest(const Prices& prices, double strength) const {
+  return Spread(DevicesOf(&prices, strength));
 }
 
 std::vector<int64_t> GroupOdds::OnOneDevice() const {
-  std::vector<double> busy(devices_, 0);
-  const Prices free{.price = std::vector<double>(devices_, 0), .loads = time_};
-  for (size_t group = 0; group < num_groups(); ++group) {
-    const size_t device = DeviceOf(group, free, 0);
-    busy[device] += time_[group * devices_ + device];
-  }
+  const std::vector<double> busy = Held(DevicesOf(nullptr, 0), time_);
   const auto most = static_cast<size_t>(std::ranges::max_element(busy) - busy.begin());
   return Spread(std::vector<size_t>(num_groups(), most));
 }
@@ -125,14 +131,10 @@ Prices GroupOdds::Balance(Load load) const {
     }
     range += most - least;
   }
-  std::vector<double> best(devices_, 0), held(devices_);
+  std::vector<double> best(devices_, 0);
   double least_busy = std::numeric_limits<double>::infinity(), rate = 1;
   for (int step = 0; step < kSteps; ++step, rate *= kShorter) {
-    std::ranges::fill(held, 0);
-    for (size_t group = 0; group < num_groups(); ++group) {
-      const size_t device = DeviceOf(group, prices, 1);
-      held[device] += prices.loads[group * devices_ + device];
-    }
+    const std::vector<double> held = Held(DevicesOf(&prices, 1), prices.loads);
     const double busiest = std::ranges::max(held), whole = std::reduce(held.begin(), held.end());
     if (busiest < least_busy) least_busy = busiest, best = prices.price;
     if (!(whole > 0)) break;

@@ -10,11 +10,12 @@
 
 namespace berth {
 
-// What devices get equal shares of: the time that they compute, or as much of that as of the bytes of outputs and
-// parameters (where devices have no memory to spare, equal times alone may overfill one).
+// What devices get equal shares of: kTime, the time that they compute; kTimeAndBytes, the sum of a group's share of all
+// time and its share of all bytes (tensors that leave its nodes, and parameters), where there are any: equal times
+// alone may overfill a device's memory.
 enum class Load : uint8_t { kTime, kTimeAndBytes };
 
-// What load costs on each device, in nats per unit; and the loads, groups x devices.
+// What load costs on each device, in nats per unit, and the loads, groups x devices, of the GroupOdds that made them.
 struct Prices {
   std::vector<double> price, loads;
 };
@@ -24,7 +25,7 @@ class GroupOdds {
  public:
   // `log_odds`: nodes x devices, in the task's order; it outlives this, as do the others. Without a coupling each node
   // is a group; numbers that no node has are none. A node that cannot run on its group's device is on its own likeliest
-  // one, and counts with that. O(nodes x devices).
+  // one, and counts with that. O(nodes x devices + ops + uses of parameters).
   GroupOdds(const GdpTask& task, std::span<const float> log_odds, std::span<const size_t> coupling);
 
   // The likeliest device of each group, by node; where a node cannot run there, its own likeliest.
@@ -45,9 +46,10 @@ class GroupOdds {
   size_t GroupOf(size_t node) const;
   bool IsAllowed(size_t node, size_t device) const;
   size_t LikeliestOf(size_t node) const;
-  size_t DeviceOf(size_t group, const Prices& prices, double strength) const;
-  std::vector<int64_t> Spread(std::span<const size_t> device_of_group) const;  // by node
-  std::vector<double> LoadsOf(Load load) const;                                // groups x devices
+  std::vector<size_t> DevicesOf(const Prices* prices, double strength) const;  // by group; without prices null
+  std::vector<double> Held(std::span<const size_t> device_of_group, std::span<const double> loads) const;  // by device
+  std::vector<int64_t> Spread(std::span<const size_t> device_of_group) const;                              // by node
+  std::vector<double> LoadsOf(Load load) const;  // groups x devices
 
   const GdpTask& task_;
   std::span<const float> log_odds_;
