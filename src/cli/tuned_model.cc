@@ -31,13 +31,18 @@ std::string TuningTable(const Tuning& tuning) {
   return table.ToString();
 }
 
-// After the finalists were compiled and run again.
+// Of finalists that were compiled and run again.
 std::string WhyAnswered(const Tuning& tuning) {
-  if (!tuning.has_device_alone()) return "The plan below has the smallest median of these.";
-  if (tuning.winner().is_device_alone()) {
-    return "The plan below is the device alone: no other plan's slowest compilation beat the device's fastest.";
+  if (!tuning.has_device_alone()) {
+    return "The plan below has the smallest median of these; no device alone was run as often, so none is compared with "
+           "it.";
   }
-  return "The plan below is the fastest, by the median, of those whose slowest compilation beat the device's fastest.";
+  if (tuning.winner().is_device_alone()) {
+    return "The plan below is one device alone: no split was faster in each of its compilations than that device in "
+           "every one of its own.";
+  }
+  return "The plan below has the smallest median of the splits that were faster in each compilation than the device alone "
+         "in any.";
 }
 
 }  // namespace

@@ -172,11 +172,13 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     corrected = tuning.plans.size();
   }
   const std::vector<PlanRun> order = FastestFirst(tuning.plans);
-  // What a moment of the machine flattered must not be answered where one device alone is faster.
-  const auto alone = std::ranges::find_if(order, OnOneDevice, &PlanRun::device);
   std::vector<Placement> best;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i < kFinalists || order.begin() + static_cast<ptrdiff_t>(i) == alone) best.push_back(order[i].device);
+  // What a moment of the machine flattered must not be answered where one device alone is faster. It runs first, so
+  // that no split that was compiled and run as often as is needed is without it, whenever that is stopped.
+  const auto alone = std::ranges::find_if(order, OnOneDevice, &PlanRun::device);
+  if (alone != order.end()) best.push_back(alone->device);
+  for (size_t i = 0; i < std::min(kFinalists, order.size()); ++i) {
+    if (order.begin() + static_cast<ptrdiff_t>(i) != alone) best.push_back(order[i].device);
   }
   if (!best.empty() && !options.stopped()) {
     progress("the fastest once more");

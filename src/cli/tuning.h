@@ -15,7 +15,8 @@ struct TunedPlan {
   size_t round = 0;  // from 1 on
 };
 
-// A plan that was compiled and run several times. Times in seconds.
+// A plan that was compiled and run several times; once where that was stopped or failed, and then all three times are
+// equal. Times in seconds.
 struct Finalist {
   PlanRun run;                      // of the compilation with the median time
   double fastest = 0, slowest = 0;  // of the compilations
@@ -32,9 +33,9 @@ struct Tuning {
   size_t times_again = 0;  // how often each of them was compiled and run again
   bool stopped = false;
 
-  // Of at least one finalist: the fastest split, by the median, of those that were faster in each of their compilations
-  // than the device alone in any of its own, which chance does in 1 of 20 (three and three of equals); where there is
-  // none, the device alone.
+  // Of at least one finalist: of the splits that were faster in each compilation than the device alone in any, the one
+  // with the smallest median; where there is none, the device alone. By chance a given split that is as fast as the
+  // device does so in one of twenty cases (three and three compilations), one of three such splits in one of eight.
   const Finalist& winner() const;
   bool has_device_alone() const;  // among the finalists
   double stolen() const;          // the largest share of a plan's time in which other programs had the cores

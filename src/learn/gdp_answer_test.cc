@@ -132,18 +132,64 @@ TEST(GdpAnswer, SharesBytesAsWellWhereItIsAsked) {
 }
 
 TEST(GdpAnswer, PutsAllOnTheDeviceWithTheMostWorkWhereItIsAskedForOne) {
-  const Problem problem = testing::Chain(5, 3);
+  GraphBuilder builder("one long op");
+  for (size_t v = 0; v < 4; ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, 1, {}, v == 3);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  // Device 0 has one op, which is longer than the three of device 1; device 0 cannot run the last of these.
+  OpTimes times{.time = {9, 9, 1, 1, 1, 1, kCannotRun, 1}, .source = "test"};
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times));
   const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
-  const std::vector<float> odds = {0, -1, -2, -2, 0, -1, -1, 0, -3, -5, -6, 0, -3, 0, -1};  // devices 0, 1, 1, 2, 1
-  EXPECT_THAT(GroupOdds(task, odds, {}).OnOneDevice(), ::testing::Each(1));
+  const std::vector<float> odds = {0, -1, -1, 0, -1, 0, -1e9F, 0};
+  EXPECT_THAT(GroupOdds(task, odds, {}).OnOneDevice(), ::testing::ElementsAre(0, 0, 0, 1));
 }
 
-TEST(GdpAnswer, IsTheLikeliestPlacementWherePricesHaveNoStrength) {
-  Random random(3);
-  const Problem problem = testing::RandomProblem(random, {.ops = 40, .devices = 3, .forbidden = 0.2});
-  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = true});
-  const GroupOdds groups(task, RandomOdds(task, random), task.layers);
-  EXPECT_EQ(groups.Likeliest(groups.Balance(Load::kTimeAndBytes), 0), groups.Likeliest());
+// 300 ops of which a policy is sure that they belong on the first device, of each one more than of the one before.
+TEST(GdpAnswer, MovesMoreOpsTheStrongerThePricesAre) {
+  const Problem problem = testing::Chain(300, 2);
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  std::vector<float> odds;
+  for (size_t v = 0; v < 300; ++v) odds.insert(odds.end(), {0, -0.01F * static_cast<float>(v + 1)});
+  const GroupOdds groups(task, odds, {});
+  const Prices prices = groups.Balance(Load::kTimeAndBytes);
+  const auto moved = [&](double strength) {
+    const std::vector<int64_t> device = groups.Likeliest(prices, strength);
+    return std::ranges::count(device, 1);
+  };
+  EXPECT_EQ(moved(0), 0);
+  EXPECT_NEAR(static_cast<double>(moved(0.5)), 75, 8);
+  EXPECT_NEAR(static_cast<double>(moved(1)), 150, 8);
+}
+
+// A parameter that all ops read lies once on each device: a group that holds all of them has its bytes once.
+TEST(GdpAnswer, CountsAParameterOnceForAllThatReadIt) {
+  GraphBuilder builder("shared");
+  const size_t weight = builder.AddParameter(1'000'000, "weight");
+  for (size_t v = 0; v < 30; ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, v < 10 ? 1 : 100'000, {}, v == 29);
+    if (v > 0) builder.Consume(v - 1, v);
+    if (v < 10) builder.UseParameter(weight, v);
+  }
+  const Problem problem = testing::UnitProblem(builder.Build(), 2);
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  std::vector<float> odds;
+  Coupling thirds;
+  for (size_t v = 0; v < 30; ++v) {
+    odds.insert(odds.end(), {0, -5 - 0.1F * static_cast<float>(v / 10)});
+    thirds.push_back(v / 10);
+  }
+  const GroupOdds groups(task, odds, thirds);
+  const Prices prices = groups.Balance(Load::kTimeAndBytes);
+  // Each third has a third of the time. The first has 1 MB of weights, the second 1 MB of tensors, and the last 0.9 MB,
+  // since nobody reads the last tensor.
+  const double bytes = 1.0 + 1.0 + 0.9;
+  EXPECT_NEAR(prices.loads[0], 1.0 / 3 + 1.0 / bytes, 0.001);
+  EXPECT_NEAR(prices.loads[2], 1.0 / 3 + 1.0 / bytes, 0.001);
+  EXPECT_NEAR(prices.loads[4], 1.0 / 3 + 0.9 / bytes, 0.001);
 }
 
 }  // namespace

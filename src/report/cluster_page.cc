@@ -72,6 +72,16 @@ std::string DeviceRows(const Cluster& cluster) {
   return table.ToString();
 }
 
+std::string RouteOf(const Cluster& cluster, DeviceId from, DeviceId to) {
+  return cluster.device(from).name + " → " + cluster.device(to).name;
+}
+
+// Of at least one route.
+std::string InShort(const std::vector<std::string>& routes) {
+  if (routes.size() == 2) return routes.front() + ", " + routes.back();
+  return routes.front() + (routes.size() > 2 ? fmt::format(" and {} more", routes.size() - 1) : "");
+}
+
 // One row per kind of link: eight equal GPUs have 56 of them.
 std::string LinkRows(const Cluster& cluster) {
   struct Kind {
@@ -87,16 +97,13 @@ std::string LinkRows(const Cluster& cluster) {
       const auto [at, fresh] =
           numbers.emplace(std::tuple(link.latency.value, link.bandwidth.value, link.domain), kinds.size());
       if (fresh) kinds.push_back({.link = &link, .routes = {}});
-      kinds[at->second].routes.push_back(Legible(cluster.device(from).name + " → " + cluster.device(to).name));
+      kinds[at->second].routes.push_back(Legible(RouteOf(cluster, from, to)));
     }
   }
   using enum Table::Align;
   Table table({{"link"}, {"latency", kRight}, {"bandwidth", kRight}, {"shares its medium", kLeft, 1}});
   for (const Kind& kind : kinds) {
-    std::string routes = kind.routes.front();
-    if (kind.routes.size() == 2) routes += ", " + kind.routes.back();
-    if (kind.routes.size() > 2) routes += fmt::format(" and {} more", kind.routes.size() - 1);
-    table.Add({routes, Marked(ToString(Seconds{kind.link->latency.value}), kind.link->latency),
+    table.Add({InShort(kind.routes), Marked(ToString(Seconds{kind.link->latency.value}), kind.link->latency),
                Rate(kind.link->bandwidth, "B/s"), Legible(kind.link->domain)});
   }
   return table.empty() ? std::string() : "\n" + table.ToString();
@@ -116,22 +123,27 @@ std::string InWords(std::string_view key, std::string_view entry) {
   return NumberName(key, entry);
 }
 
-// What the sources say of links: of all alike, or, where they differ, of which.
-template <typename SourceOf>
-void AddLinkSources(const Cluster& cluster, std::string_view what, const SourceOf& source_of,
-                    std::map<std::string, std::vector<std::string>>& sources) {
-  std::map<std::string, std::vector<std::string>> routes;
+// What the sources say of links: of all of them, or, where sources differ, of which.
+void AddLinkSources(const Cluster& cluster, std::map<std::string, std::vector<std::string>>& sources) {
+  using Routes = std::vector<std::string>;
+  std::map<std::string, Routes> of_latency, of_bandwidth;
+  size_t links = 0;
   for (const DeviceId from : cluster.ids()) {
     for (const DeviceId to : cluster.ids()) {
-      if (from == to || cluster.class_of(from) != from) continue;
-      routes[source_of(cluster.link(from, to))].push_back(
-          fmt::format("{} → {}", cluster.device(from).name, cluster.device(to).name));
+      if (from == to) continue;
+      const Link& link = cluster.link(from, to);
+      of_latency[link.latency.source].push_back(RouteOf(cluster, from, to));
+      of_bandwidth[link.bandwidth.source].push_back(RouteOf(cluster, from, to));
+      ++links;
     }
   }
-  for (const auto& [source, of] : routes) {
-    const std::string more = of.size() > 1 ? fmt::format(" and {} more", of.size() - 1) : "";
-    sources[source].push_back(routes.size() == 1 ? fmt::format("link {}", what)
-                                                 : fmt::format("{} of {}{}", what, of.front(), more));
+  std::map<std::pair<std::string, Routes>, std::vector<std::string>> said;  // "latency", "bandwidth"
+  for (const auto& [source, routes] : of_latency) said[{source, routes}].push_back("latency");
+  for (const auto& [source, routes] : of_bandwidth) said[{source, routes}].push_back("bandwidth");
+  for (const auto& [of, numbers] : said) {
+    const auto& [source, routes] = of;
+    sources[source].push_back(routes.size() == links ? "link " + JoinAnd(numbers)
+                                                     : fmt::format("{} of {}", JoinAnd(numbers), InShort(routes)));
   }
 }
 
@@ -145,8 +157,7 @@ std::string SourceLines(const Cluster& cluster) {
       sources[number.source].push_back(fmt::format("{} {}", device.name, InWords(key, entry)));
     });
   }
-  AddLinkSources(cluster, "latency", [](const Link& link) { return link.latency.source; }, sources);
-  AddLinkSources(cluster, "bandwidth", [](const Link& link) { return link.bandwidth.source; }, sources);
+  AddLinkSources(cluster, sources);
   sources.erase("");
   std::string text = sources.empty() ? "" : "\nSources:\n";
   for (const auto& [source, whats] : sources) text += Item(Legible(fmt::format("{}: {}", JoinAnd(whats), source)));

@@ -25,8 +25,31 @@ Cluster Three(const char* first_latency) {
 
 TEST(ClusterPage, SaysTheSourceOfAllLinksOnce) {
   const std::string page = ClusterPage(Three("a short message"));
-  EXPECT_THAT(page, HasSubstr("link latency: a short message"));
-  EXPECT_THAT(page, HasSubstr("link bandwidth: a long message"));
+  EXPECT_THAT(page, HasSubstr("- link latency: a short message"));
+  EXPECT_THAT(page, HasSubstr("- link bandwidth: a long message"));
+}
+
+TEST(ClusterPage, SaysOnceWhatBothNumbersOfALinkComeFrom) {
+  std::vector<Device> devices(2);
+  devices[0].name = "a";
+  devices[1].name = "b";
+  const Link link{.latency = From(1e-6, "a data sheet"), .bandwidth = From(1e9, "a data sheet")};
+  EXPECT_THAT(ClusterPage(Cluster("two", std::move(devices), std::vector<Link>(4, link))),
+              HasSubstr("- link latency and bandwidth: a data sheet"));
+}
+
+// The second and the third of these are the same in all numbers.
+TEST(ClusterPage, CountsTheLinksOfEqualDevicesToo) {
+  std::vector<Device> devices(3);
+  devices[0].name = "a";
+  devices[1].name = "b";
+  devices[2].name = "c";
+  std::vector<Link> links(9, {.latency = From(1e-6, "a guess"), .bandwidth = From(1e9, "a guess")});
+  for (const size_t of_a : {1, 2, 3, 6})
+    links[of_a] = {.latency = From(2e-6, "known"), .bandwidth = From(1e9, "a guess")};
+  const std::string page = ClusterPage(Cluster("three", std::move(devices), std::move(links)));
+  EXPECT_THAT(page, HasSubstr("- link bandwidth and latency of b → c, c → b: a guess"));
+  EXPECT_THAT(page, HasSubstr("- latency of a → b and 3 more: known"));
 }
 
 TEST(ClusterPage, SaysOfWhichLinksASourceIsWhereTheyDiffer) {

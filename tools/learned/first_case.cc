@@ -51,9 +51,10 @@ struct Found {
 
 // One start and the climbing after it.
 struct Climb {
-  double first = 0;          // what the start takes, in seconds; infinite where it does not fit into memory
-  double ready = 0;          // when it was there
-  std::vector<Found> found;  // plans that fit, each better than all before it
+  double first = 0;  // what the start takes, in seconds; infinite where it does not fit into memory
+  double ready = 0;  // when it was there
+  std::vector<Found>
+      found;  // plans that fit, each better than all before it; the first is the start, infinite as above
 
   double After(double seconds) const {
     double best = kInfinity;
@@ -136,19 +137,22 @@ std::vector<double> After(const std::vector<Climb>& climbs, double seconds) {
   return Each(climbs, [seconds](const Climb& climb) { return climb.After(seconds); });
 }
 
-std::string Ratio(const std::vector<double>& values) {
-  return std::ranges::count(values, kInfinity) > 0 ? "no plan that fits yet" : WithInterval(values, 1, 3);
+// In units of a `scale`-th, of those that are finite, and how many are not.
+std::string Finite(std::vector<double> values, double scale, int digits, const char* missing) {
+  const size_t all = values.size();
+  std::erase(values, kInfinity);
+  if (values.empty()) return missing;
+  const std::string text = WithInterval(values, scale, digits);
+  return values.size() == all ? text : fmt::format("{}; {} of {}: {}", text, all - values.size(), all, missing);
 }
 
-// Milliseconds of starts; of some of them none where these do not fit.
-std::string Starts(std::span<const Climb> climbs) {
-  std::vector<double> fit =
-      Each(std::vector<Climb>(climbs.begin(), climbs.end()), [](const Climb& climb) { return climb.first; });
-  const size_t all = fit.size();
-  std::erase(fit, kInfinity);
-  if (fit.empty()) return "does not fit";
-  const std::string text = WithInterval(fit, 1e3, 2);
-  return fit.size() == all ? text : fmt::format("{}; {} of {} do not fit", text, all - fit.size(), all);
+std::string Ratio(const std::vector<double>& values) { return Finite(values, 1, 3, "no plan that fits yet"); }
+std::string Milliseconds(const std::vector<double>& values) { return Finite(values, 1e3, 2, "no plan that fits yet"); }
+
+constexpr const char* kTooBig = "does not fit";
+
+std::string DescribeStarts(const std::vector<Climb>& climbs) {
+  return Finite(Each(climbs, [](const Climb& climb) { return climb.first; }), 1e3, 2, kTooBig);
 }
 
 std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, double reference) {
@@ -184,7 +188,7 @@ void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& poli
           learned_means.push_back(Median(learned));
           untrained_means.push_back(Median(untrained));
           fmt::print("| {} | {} | {:g} | {:.1f} % | {} | {} | {} | {} |\n", trial.name, trial.setup->problem->num_ops(),
-                     seconds, room * 100, WithInterval(rules, 1e3, 2), policy.name, Ratio(learned), Ratio(untrained));
+                     seconds, room * 100, Milliseconds(rules), policy.name, Ratio(learned), Ratio(untrained));
         }
       }
       if (learned_means.size() < 2) continue;
@@ -196,6 +200,26 @@ void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& poli
     }
   }
   fmt::print("\n");
+}
+
+// Those trials and seconds where climbing from the rules has no plan that fits in most runs.
+void WriteTrialsWithoutRules(const std::deque<Trial>& trials, const FirstCaseEffort& effort) {
+  std::string rows;
+  for (const double seconds : effort.times) {
+    for (const Trial& trial : trials) {
+      if (seconds > trial.limits.climbs || Median(After(trial.rules, seconds)) < kInfinity) continue;
+      for (const Contender& contender : trial.contenders) {
+        rows += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", trial.name, trial.setup->problem->num_ops(), seconds,
+                            contender.policy->name, Milliseconds(After(contender.learned, seconds)),
+                            Milliseconds(After(contender.untrained, seconds)));
+      }
+    }
+  }
+  if (rows.empty()) return;
+  fmt::print(
+      "### Where climbing from the rules has no plan that fits yet\n\n| graph | ops | seconds | policy | from its "
+      "answer, ms | from the untrained one's, ms |\n|---|---:|---:|---|---:|---:|\n{}\n",
+      rows);
 }
 
 }  // namespace
@@ -332,7 +356,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
       "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the "
       "best known plan is shorter than that of the climbing from the rules; the best known plan is that of `auto` in "
       "{:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as "
-      "many for each of {} of the training; the untrained policy with one. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
+      "many for each of {} of the training; the untrained policy with one. Only plans that fit into memory count. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
       "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
       kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
       Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
@@ -342,17 +366,19 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   for (const Trial& trial : trials) {
     for (const Contender& contender : trial.contenders) {
       const Policy& policy = *contender.policy;
-      fmt::print(
-          "| {} | {} | {} | {:.0f} | {:.2f} | {} | {} | {} | {:.2f} |\n", trial.name, trial.setup->problem->num_ops(),
-          policy.name, Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
-          Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })), Starts(contender.learned),
-          Starts(contender.untrained), Starts(std::span(trial.rules).first(1)), trial.best_known * 1e3);
+      fmt::print("| {} | {} | {} | {:.0f} | {:.2f} | {} | {} | {} | {:.2f} |\n", trial.name,
+                 trial.setup->problem->num_ops(), policy.name,
+                 Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
+                 Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })),
+                 DescribeStarts(contender.learned), DescribeStarts(contender.untrained),
+                 Finite({trial.rules[0].first}, 1e3, 2, kTooBig), trial.best_known * 1e3);
     }
   }
   fmt::print("\n### Where at least {:g} % are left to find\n\n", kRoom * 100);
   WriteTrials(trials, policies, effort, true);
   fmt::print("### Where less is left\n\n");
   WriteTrials(trials, policies, effort, false);
+  WriteTrialsWithoutRules(trials, effort);
 }
 
 }  // namespace berth::learned

@@ -23,7 +23,7 @@ std::string OneTitle(const Form& form) { return fmt::format("gdp{}", form.suffix
 std::string UntrainedTitle(const Form& form) { return fmt::format("gdp{}, untrained", form.suffix); }
 std::string ShortTitle(const Form& form) { return fmt::format("gdp{}, from scratch", form.suffix); }
 
-// What a policy was before it saw the graph that was left out.
+// How a policy was trained before it sees the graph that was left out.
 struct Pretraining {
   const Form& form;
   bool more_sizes;  // of each family, beside the graph of the table
@@ -168,12 +168,13 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       table.Add({.title = title, .planner = planner, .seeds = effort.seeds, .evaluations = asks, .later = later});
     };
     // Each graph is in a batch of all, and in all but one of those that leave one out.
-    const int later = static_cast<int>(effort.graphs) * effort.seeds;
-    for (const Form& form : kForms) {
+    const int later = static_cast<int>(effort.graphs) * effort.seeds, sizes = 3 * (later - effort.seeds);
+    for (size_t f = 0; f < std::size(kForms); ++f) {
+      const Form& form = kForms[f];
+      // The first form is also trained on three sizes of all graphs but one, and then trained on.
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
-      // Three sizes of each family take three times as long.
-      add(OneTitle(form), form.planner, evaluations, &form == kForms ? 4 * later : later);
-      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), 2 * effort.seeds);
+      add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes : later);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 4 : 2) * effort.seeds);
     }
   }
   Measure(catalogs, "gdp-transfer", tables);
@@ -186,8 +187,8 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
       "on all {} graphs, each in each of {} updates, and the best of its checkpoints by their likeliest placements. "
       "*zero_shot*: the answer of a policy that was trained so on the other {}, *finetune*: the same policy after {} "
-      "updates on the graph ({} gradient steps), of what it scored the best. *Three sizes*: a policy that was trained on "
-      "two other sizes of each of these {} as well: {}.\n\n",
+      "updates on the graph ({} gradient steps), of what it scored the best. *Three sizes*: a policy that was also trained on "
+      "two other sizes of each of the {} that were not left out, of these: {}.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
       effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates, effort.graphs - 1, fmt::join(sizes, ", "));
   WriteMany(catalogs, tables, other_sizes, effort);
