@@ -209,11 +209,12 @@ class GdpPolicy : public Policy {
     return odds;
   }
 
+  static constexpr int64_t kAnswers = 10;
+
   // The likeliest placement, and the likeliest ones whose co-location groups, or whole layers, stay together: on a
   // graph that it has not seen the odds of a layer's ops say together what one op's leave open. The same with all
   // devices busy, or on the way there; whole layers with the memory shared as well; and all on one device. What the
-  // odds were is not in them. Where fewer are wanted, the last ones are left out.
-  static constexpr int64_t kAnswers = 10;
+  // odds were is not in them. Where fewer than all kAnswers are wanted, the last ones are left out.
   std::vector<std::unique_ptr<Episode>> Answers(const GdpTask& task, const OddsTable& odds, size_t most) const {
     const Coupling none;
     const auto odds_of = [&](const Coupling& coupling) { return GroupOdds(task, ValuesOf(odds.device), coupling); };

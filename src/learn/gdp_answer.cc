@@ -66,16 +66,14 @@ size_t GroupOdds::LikeliestOf(size_t node) const {
 }
 
 std::vector<size_t> GroupOdds::DevicesOf(const Prices* prices, double strength) const {
-  std::vector<size_t> device;
+  std::vector<size_t> device(num_groups(), 0);
   for (size_t group = 0; group < num_groups(); ++group) {
-    size_t best = 0;
     double best_value = -std::numeric_limits<double>::infinity();
     for (size_t d = 0; d < devices_; ++d) {
       const size_t at = group * devices_ + d;
       const double value = odds_[at] - (prices != nullptr ? strength * prices->price[d] * prices->loads[at] : 0);
-      if (value > best_value) best = d, best_value = value;
+      if (value > best_value) device[group] = d, best_value = value;
     }
-    device.push_back(best);
   }
   return device;
 }

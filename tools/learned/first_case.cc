@@ -53,8 +53,8 @@ struct Found {
 struct Climb {
   double first = 0;  // what the start takes, in seconds; infinite where it does not fit into memory
   double ready = 0;  // when it was there
-  std::vector<Found>
-      found;  // plans that fit, each better than all before it; the first is the start, infinite as above
+  // Plans that fit, each better than all before it; the first is the start, infinite as above.
+  std::vector<Found> found;
 
   double After(double seconds) const {
     double best = kInfinity;
