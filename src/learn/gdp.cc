@@ -89,7 +89,9 @@ class GdpPolicy : public Policy {
   }
 
   int64_t evaluations(const Task&) const override { return 1; }
-  int64_t greedy_evaluations(const Task&) const override { return options_.task.coupled ? kAnswers : 1; }
+  int64_t greedy_evaluations(const Task& task) const override {
+    return static_cast<const GdpTask&>(task).coupled() ? int64_t{GdpAnswers::kMost} : 1;
+  }
   // One pass over the graph serves them all; each adds what it drew, and what the loss makes of it.
   int64_t recalled_at_once() const override { return 1024; }
   double recalled_numbers(const Task& task, int64_t episodes) const override {
@@ -115,7 +117,7 @@ class GdpPolicy : public Policy {
     const OddsTable odds = Odds(task, options.threads);
     std::vector<std::unique_ptr<Episode>> episodes;
     const Coupling none;
-    const bool couples = options_.task.coupled && options.round % 2 == 0;
+    const bool couples = task.coupled() && options.round % 2 == 0;
     const Coupling& coupling = couples && options.share < 0.5    ? task.layers
                                : couples && options.share < 0.75 ? task.colocated
                                                                  : none;
@@ -140,7 +142,7 @@ class GdpPolicy : public Policy {
     // schedule's placement where it reads that.
     std::vector<std::unique_ptr<Episode>> answers;
     if (memory != nullptr && memory->empty() && options.round == 0) {
-      answers = Answers(task, odds, randoms.size() / 2);
+      answers = Answers(GdpAnswers(task, ValuesOf(odds.device)), odds, randoms.size() / 2);
       if (!task.scheduled.empty()) {
         auto& first = *answers.emplace(answers.begin(), std::make_unique<Episode>());
         first->device = task.scheduled;
@@ -209,54 +211,70 @@ class GdpPolicy : public Policy {
     return odds;
   }
 
-  static constexpr int64_t kAnswers = 10;
+  // Of its answers, how many are tried before memory is minded, where none of them fits.
+  static constexpr size_t kUnminded = 6;
 
-  // The likeliest placement, and the likeliest ones whose co-location groups, or whole layers, stay together: on a
-  // graph that it has not seen the odds of a layer's ops say together what one op's leave open. The same with all
-  // devices busy, or on the way there; whole layers with the memory shared as well; and all on one device. What the
-  // odds were is not in them. Where fewer than all kAnswers are wanted, the last ones are left out.
-  std::vector<std::unique_ptr<Episode>> Answers(const GdpTask& task, const OddsTable& odds, size_t most) const {
-    const Coupling none;
-    const auto odds_of = [&](const Coupling& coupling) { return GroupOdds(task, ValuesOf(odds.device), coupling); };
+  // The placements of GdpAnswers as episodes; what the odds were is not in them.
+  static std::vector<std::unique_ptr<Episode>> Answers(const GdpAnswers& from, const OddsTable& odds, size_t most) {
     const std::vector<int64_t> levels =
         odds.priority.defined() ? LikeliestLevels(odds.priority) : std::vector<int64_t>();
     std::vector<std::unique_ptr<Episode>> answers;
-    const auto add = [&](std::vector<int64_t> device) {
-      if (answers.size() == most) return;
+    for (std::vector<int64_t>& device : from.Placements(most)) {
       auto& answer = answers.emplace_back(std::make_unique<Episode>());
       answer->device = std::move(device);
       answer->priority = levels;
-    };
-    const GroupOdds ops = odds_of(none);
-    add(ops.Likeliest());
-    if (!options_.task.coupled) return answers;
-    const GroupOdds groups = odds_of(task.colocated), layers = odds_of(task.layers);
-    add(groups.Likeliest());
-    add(layers.Likeliest());
-    if (answers.size() == most) return answers;  // prices take longer
-    const Prices of_groups = groups.Balance(Load::kTime), of_layers = layers.Balance(Load::kTimeAndBytes);
-    add(groups.Likeliest(of_groups, 0.5));
-    add(layers.Likeliest(of_layers, 0.5));
-    add(groups.Likeliest(of_groups, 1));
-    add(layers.Likeliest(layers.Balance(Load::kTime), 1));
-    add(ops.Likeliest(ops.Balance(Load::kTime), 1));
-    add(layers.Likeliest(of_layers, 1));
-    add(layers.OnOneDevice());
+    }
     return answers;
   }
 
-  // The best of these.
+  // The best of these; where neither the first of them nor the one that shares memory the most fits, also of what
+  // becomes of the best when groups leave the devices that are too full, again and again.
   std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
                                                const PlayOptions& options) const {
     const int64_t most = options.evaluations > 0 ? options.evaluations : greedy_evaluations(task);
-    std::vector<std::unique_ptr<Episode>> answers = Answers(task, odds, static_cast<size_t>(most));
-    const std::vector<double> costs = task.CostsOf(task.order, answers, search, options);
-    const auto best = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
+    const GdpAnswers from(task, ValuesOf(odds.device));
+    std::vector<std::unique_ptr<Episode>> answers = Answers(from, odds, static_cast<size_t>(most));
+    std::vector<double> costs;
+    const auto score = [&](size_t end) {
+      const auto these = std::span(answers).subspan(costs.size(), end - costs.size());
+      const std::vector<double> some = task.CostsOf(task.order, these, search, options);
+      costs.insert(costs.end(), some.begin(), some.end());
+      return costs.size() == end;
+    };
+    const auto best = [&] { return static_cast<size_t>(std::ranges::min_element(costs) - costs.begin()); };
+    const auto too_big = [&] { return search.has_best() && search.best_score().outcome == Outcome::kTooBig; };
+    const EvaluatorFacts& facts = search.evaluator().facts();
+    const bool can_relieve = answers.size() == GdpAnswers::kMost && facts.tracks_memory && facts.deterministic;
+    if (can_relieve && score(kUnminded) && too_big()) {
+      answers[kUnminded] = std::move(answers[GdpAnswers::kMemoryShared]);
+      answers.resize(kUnminded + 1);
+      const bool scored = score(answers.size());
+      for (size_t start = best(); scored && too_big() && answers.size() < GdpAnswers::kMost;
+           start = answers.size() - 1) {
+        std::vector<int64_t> relieved = from.Relieve(answers[start]->device, MemoryOf(task, *answers[start], search));
+        if (relieved.empty()) break;
+        auto& answer = answers.emplace_back(std::make_unique<Episode>());
+        answer->device = std::move(relieved);
+        answer->priority = answers[start]->priority;
+        if (!score(answers.size())) break;
+      }
+    } else {
+      score(answers.size());
+    }
     std::vector<std::unique_ptr<Episode>> answer;
-    answer.push_back(std::move(answers[costs.empty() ? 0 : best]));
+    answer.push_back(std::move(answers[costs.empty() ? 0 : best()]));
     Remember(odds, *answer[0]);
-    if (!costs.empty()) answer[0]->cost.push_back(costs[best]);
+    if (!costs.empty()) answer[0]->cost.push_back(costs[best()]);
     return answer;
+  }
+
+  // Of a run of its plan, by device.
+  static std::vector<DeviceMemory> MemoryOf(const GdpTask& task, const Episode& episode, const Search& search) {
+    std::vector<DeviceId> placement(task.problem.num_ops());
+    task.Place(task.order, episode.device, placement);
+    std::vector<double> priority;
+    if (!episode.priority.empty()) priority = task.Priorities(task.order, episode.priority);
+    return search.evaluator().Trace({.device = placement, .priority = priority}).memory;
   }
 
   // Of each op its own.
@@ -396,7 +414,7 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
                 "policy answers with the best of ten, the likeliest placements of ops, of these groups and of "
                 "layers, also with all devices busy, or on the way there, or the memory shared as well, and all on one "
-                "device; training begins with the first of these, at most half of a batch"),
+                "device; where none of the first fits into memory, groups leave devices that are too full; training begins with the first of these, at most half of a batch"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "

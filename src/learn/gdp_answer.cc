@@ -4,7 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
+
+#include "base/error.h"
 
 namespace berth {
 namespace {
@@ -24,6 +27,25 @@ double BytesOf(const GdpTask& task, size_t node) {
     }
   }
   return bytes;
+}
+
+// Which ops keep something in a device's memory, if they are there: who makes it, and who reads it.
+void AddUsers(const Graph& graph, const MemoryHolder& holder, std::vector<OpId>& users) {
+  using Kind = MemoryHolder::Kind;
+  const auto id = static_cast<size_t>(holder.id);
+  const auto add = [&](std::span<const OpId> ops) { users.insert(users.end(), ops.begin(), ops.end()); };
+  switch (holder.kind) {
+    case Kind::kParameter:
+      return add(graph.parameter_consumers(MakeId<ParameterId>(id)));
+    case Kind::kTensor:
+    case Kind::kCopy:
+      users.push_back(graph.producer(MakeId<TensorId>(id)));
+      return add(graph.consumers(MakeId<TensorId>(id)));
+    case Kind::kWorkspace:
+      return users.push_back(MakeId<OpId>(id));
+    case Kind::kInput:
+      return add(graph.input_consumers(MakeId<InputId>(id)));
+  }
 }
 
 }  // namespace
@@ -65,13 +87,17 @@ size_t GroupOdds::LikeliestOf(size_t node) const {
   return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
 }
 
+double GroupOdds::Value(size_t group, size_t device, const Prices* prices, double strength) const {
+  const size_t at = group * devices_ + device;
+  return odds_[at] - (prices != nullptr ? strength * prices->price[device] * prices->loads[at] : 0);
+}
+
 std::vector<size_t> GroupOdds::DevicesOf(const Prices* prices, double strength) const {
   std::vector<size_t> device(num_groups(), 0);
   for (size_t group = 0; group < num_groups(); ++group) {
     double best_value = -std::numeric_limits<double>::infinity();
     for (size_t d = 0; d < devices_; ++d) {
-      const size_t at = group * devices_ + d;
-      const double value = odds_[at] - (prices != nullptr ? strength * prices->price[d] * prices->loads[at] : 0);
+      const double value = Value(group, d, prices, strength);
       if (value > best_value) device[group] = d, best_value = value;
     }
   }
@@ -144,6 +170,116 @@ Prices GroupOdds::Balance(Load load) const {
   }
   prices.price = std::move(best);
   return prices;
+}
+
+std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device,
+                                            std::span<const DeviceMemory> memory) const {
+  std::vector<size_t> node_of(task_.problem.num_ops());  // by op, as the task orders nodes
+  for (size_t node = 0; node < task_.order.size(); ++node) {
+    for (const OpId op : task_.coarse.grouping.ops_of(MakeId<GroupId>(static_cast<size_t>(task_.order[node])))) {
+      node_of[Index(op)] = node;
+    }
+  }
+  std::vector<int64_t> bytes(num_groups() * devices_, 0);
+  std::vector<OpId> users;
+  for (size_t d = 0; d < devices_; ++d) {
+    if (memory[d].peak_bytes <= task_.problem.memory_limit(MakeId<DeviceId>(d))) continue;
+    for (const MemoryHolder& holder : memory[d].holders) {
+      users.clear();
+      AddUsers(task_.problem.graph(), holder, users);
+      std::optional<size_t> group;
+      bool shared = false;
+      for (const OpId op : users) {
+        const size_t node = node_of[Index(op)];
+        if (device[node] != static_cast<int64_t>(d)) continue;
+        shared = shared || (group && *group != GroupOf(node));
+        group = GroupOf(node);
+      }
+      if (group && !shared) bytes[*group * devices_ + d] += holder.bytes;
+    }
+  }
+  return bytes;
+}
+
+std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory,
+                                        const Prices& prices) const {
+  BERTH_CHECK(device.size() == task_.order.size() && memory.size() == devices_);
+  std::vector<int64_t> room;  // by device; below 0: what it lacks
+  for (size_t d = 0; d < devices_; ++d) {
+    room.push_back(task_.problem.memory_limit(MakeId<DeviceId>(d)) - memory[d].peak_bytes);
+  }
+  const std::vector<int64_t> bytes = BytesAtPeak(device, memory);
+  struct Move {
+    double loss_per_byte;
+    size_t group, from, to;
+  };
+  std::vector<Move> moves;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == 0) continue;
+    const size_t group = i / devices_, from = i % devices_;
+    // More than is lacking is worth no more.
+    const auto freed = static_cast<double>(std::min(bytes[i], -room[from]));
+    const double value = Value(group, from, &prices, 1);
+    for (size_t to = 0; to < devices_; ++to) {
+      const double loss = value - Value(group, to, &prices, 1);
+      if (to != from && std::isfinite(loss)) moves.push_back({loss / freed, group, from, to});
+    }
+  }
+  std::ranges::stable_sort(moves, {}, &Move::loss_per_byte);
+  std::vector<size_t> now(num_groups() * devices_);  // where the part of a group that was on a device is
+  for (size_t i = 0; i < now.size(); ++i) now[i] = i % devices_;
+  bool moved = false;
+  for (const Move& move : moves) {
+    const size_t at = move.group * devices_ + move.from;
+    if (room[move.from] >= 0 || room[move.to] < bytes[at] || now[at] != move.from) continue;
+    now[at] = move.to;
+    room[move.from] += bytes[at];
+    room[move.to] -= bytes[at];
+    moved = true;
+  }
+  if (!moved) return {};
+  std::vector<int64_t> relieved(device.begin(), device.end());
+  for (size_t node = 0; node < relieved.size(); ++node) {
+    const size_t to = now[GroupOf(node) * devices_ + static_cast<size_t>(device[node])];
+    if (IsAllowed(node, to)) relieved[node] = static_cast<int64_t>(to);
+  }
+  return relieved;
+}
+
+GdpAnswers::GdpAnswers(const GdpTask& task, std::span<const float> log_odds)
+    : task_(task),
+      ops_(task, log_odds, {}),
+      groups_(task, log_odds, task.colocated),
+      layers_(task, log_odds, task.layers) {}
+
+std::vector<std::vector<int64_t>> GdpAnswers::Placements(size_t most) const {
+  std::vector<std::vector<int64_t>> placements;
+  const auto add = [&](std::vector<int64_t> device) {
+    if (placements.size() < most) placements.push_back(std::move(device));
+  };
+  add(ops_.Likeliest());
+  if (!task_.coupled()) return placements;
+  add(groups_.Likeliest());
+  add(layers_.Likeliest());
+  if (placements.size() == most) return placements;  // prices take longer
+  const Prices of_groups = groups_.Balance(Load::kTime), of_layers = layers_.Balance(Load::kTimeAndBytes);
+  add(groups_.Likeliest(of_groups, 0.5));
+  add(layers_.Likeliest(of_layers, 0.5));
+  add(groups_.Likeliest(of_groups, 1));
+  add(layers_.Likeliest(layers_.Balance(Load::kTime), 1));
+  add(ops_.Likeliest(ops_.Balance(Load::kTime), 1));
+  BERTH_CHECK(most <= kMemoryShared || placements.size() == kMemoryShared);
+  add(layers_.Likeliest(of_layers, 1));
+  add(layers_.OnOneDevice());
+  return placements;
+}
+
+std::vector<int64_t> GdpAnswers::Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const {
+  for (const GroupOdds* level : {&layers_, &groups_, &ops_}) {
+    std::vector<int64_t> relieved = level->Relieve(device, memory, level->Balance(Load::kTimeAndBytes));
+    if (!relieved.empty()) return relieved;
+  }
+  return {};
 }
 
 }  // namespace berth

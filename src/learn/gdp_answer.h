@@ -1,5 +1,5 @@
 // The placements by which GDP's policy answers, from its odds: the likeliest one, and likely ones that give all devices
-// a share of the work, or of the work and the memory.
+// a share of the work, or of the work and the memory; and how one that does not fit into memory becomes one that does.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "learn/gdp_task.h"
+#include "placement/timeline.h"
 
 namespace berth {
 
@@ -40,16 +41,28 @@ class GroupOdds {
   Prices Balance(Load load) const;
   // All on the device that has the most work in the likeliest placement, but for nodes that cannot run there.
   std::vector<int64_t> OnOneDevice() const;
+  // `device`, by node, with groups moved off the devices that hold more than their limit at the moment of their peak:
+  // first those that free a byte at the least loss of odds, less prices, each to a device that had room for what it
+  // holds at that moment. `memory`, by device, is that of a run of `device`; moves change the run, so what comes out
+  // may still be too big. Of a group counts what no other op on its device needs. Empty where no group can be moved.
+  // O(nodes + holders x uses of each + groups x devices^2, sorted).
+  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory,
+                               const Prices& prices) const;
 
  private:
   size_t num_groups() const { return odds_.size() / devices_; }
   size_t GroupOf(size_t node) const;
   bool IsAllowed(size_t node, size_t device) const;
   size_t LikeliestOf(size_t node) const;
-  std::vector<size_t> DevicesOf(const Prices* prices, double strength) const;  // by group; without prices null
+  // Of a group on a device: its odds less its price, `strength` times; without prices null.
+  double Value(size_t group, size_t device, const Prices* prices, double strength) const;
+  std::vector<size_t> DevicesOf(const Prices* prices, double strength) const;                              // by group
   std::vector<double> Held(std::span<const size_t> device_of_group, std::span<const double> loads) const;  // by device
   std::vector<int64_t> Spread(std::span<const size_t> device_of_group) const;                              // by node
   std::vector<double> LoadsOf(Load load) const;  // groups x devices
+  // Of what each device above its limit holds at its peak, the bytes that are there for one group alone; groups x
+  // devices.
+  std::vector<int64_t> BytesAtPeak(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const;
 
   const GdpTask& task_;
   std::span<const float> log_odds_;
@@ -57,6 +70,28 @@ class GroupOdds {
   size_t devices_;
   std::vector<double> odds_, time_;  // groups x devices
   std::vector<double> bytes_;        // by group
+};
+
+// The placements that a policy answers with. On a graph that it has not seen the odds of a layer's ops say together
+// what one op's leave open.
+class GdpAnswers {
+ public:
+  // Both outlive it; `log_odds` as those of GroupOdds.
+  GdpAnswers(const GdpTask& task, std::span<const float> log_odds);
+
+  static constexpr size_t kMost = 10;
+  // Which of them shares the memory the most.
+  static constexpr size_t kMemoryShared = 8;
+  // By node: the likeliest placements of ops, co-location groups and whole layers; the same with all devices busy, or
+  // on the way there; whole layers with the memory shared as well; and all on one device. The first `most` of them, and
+  // one alone where the task couples nothing.
+  std::vector<std::vector<int64_t>> Placements(size_t most) const;
+  // GroupOdds::Relieve with whole layers, or where these cannot move, co-location groups, or ops.
+  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const;
+
+ private:
+  const GdpTask& task_;
+  GroupOdds ops_, groups_, layers_;
 };
 
 }  // namespace berth

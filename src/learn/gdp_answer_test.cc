@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "learn/testing.h"
 #include "placement/testing.h"
+#include "sim/simulators.h"
 
 namespace berth {
 namespace {
@@ -190,6 +192,124 @@ TEST(GdpAnswer, CountsAParameterOnceForAllThatReadIt) {
   EXPECT_NEAR(prices.loads[0], 1.0 / 3 + 1.0 / bytes, 0.001);
   EXPECT_NEAR(prices.loads[2], 1.0 / 3 + 1.0 / bytes, 0.001);
   EXPECT_NEAR(prices.loads[4], 1.0 / 3 + 0.9 / bytes, 0.001);
+}
+
+// A chain of ops without tensors to keep, each with weights of its own; `memory` by device.
+Problem Weights(const std::vector<int64_t>& bytes, const std::vector<int64_t>& memory) {
+  GraphBuilder builder("weights");
+  for (size_t v = 0; v < bytes.size(); ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, 0, {}, v + 1 == bytes.size());
+    if (v > 0) builder.Consume(v - 1, v);
+    builder.UseParameter(builder.AddParameter(bytes[v], fmt::format("weight{}", v)), v);
+  }
+  return testing::UnitProblem(builder.Build(), memory.size(), {.memory_limits = memory});
+}
+
+std::vector<DeviceMemory> MemoryOf(const GdpTask& task, const std::vector<int64_t>& device) {
+  std::vector<DeviceId> placement(task.problem.num_ops());
+  task.Place(task.order, device, placement);
+  return testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, task.problem)
+      ->Trace({.device = placement})
+      .memory;
+}
+
+Prices None(const GdpTask& task, size_t groups) {
+  const size_t devices = task.problem.num_devices();
+  return {.price = std::vector<double>(devices, 0), .loads = std::vector<double>(groups * devices, 0)};
+}
+
+// 60 bytes on a device of 45. Sure of the first device, least sure of the last op but one; the second device is
+// likelier than the third, and has no room for it.
+TEST(GdpAnswer, MovesTheOpThatFreesAByteAtTheLeastLossToADeviceWithRoom) {
+  const Problem problem = Weights({10, 20, 20, 10}, {45, 5, 30});
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  const std::vector<float> odds = {0, -8, -9, 0, -8, -9, 0, -3, -4, 0, -8, -9};
+  const std::vector<int64_t> all_on_first = {0, 0, 0, 0};
+  EXPECT_THAT(GroupOdds(task, odds, {}).Relieve(all_on_first, MemoryOf(task, all_on_first), None(task, 4)),
+              ::testing::ElementsAre(0, 0, 2, 0));
+  // Both halves weigh the same; the second costs less.
+  const Coupling halves = {0, 0, 1, 1};
+  EXPECT_THAT(GroupOdds(task, odds, halves).Relieve(all_on_first, MemoryOf(task, all_on_first), None(task, 2)),
+              ::testing::ElementsAre(0, 0, 2, 2));
+}
+
+TEST(GdpAnswer, MovesNothingWhereAllFitsOrNoDeviceHasRoom) {
+  const std::vector<float> odds(12, 0);
+  const std::vector<int64_t> all_on_first = {0, 0, 0, 0};
+  for (const std::vector<int64_t>& memory : {std::vector<int64_t>{60, 5, 30}, {45, 5, 9}}) {
+    const Problem problem = Weights({10, 20, 20, 10}, memory);
+    const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+    const GroupOdds ops(task, odds, {});
+    EXPECT_THAT(ops.Relieve(all_on_first, MemoryOf(task, all_on_first), None(task, 4)), ::testing::IsEmpty());
+  }
+}
+
+// Weights that two ops read lie there as long as one of them does.
+TEST(GdpAnswer, CountsOnlyWhatNoOtherOpOfTheDeviceNeeds) {
+  GraphBuilder builder("shared");
+  const size_t both = builder.AddParameter(100, "both"), own = builder.AddParameter(10, "own");
+  for (size_t v = 0; v < 3; ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, 0, {}, v == 2);
+    if (v > 0) builder.Consume(v - 1, v);
+  }
+  builder.UseParameter(both, 0);
+  builder.UseParameter(both, 1);
+  builder.UseParameter(own, 2);
+  const Problem problem = testing::UnitProblem(builder.Build(), 2, {.memory_limits = {105, 200}});
+  const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+  const std::vector<float> odds = {0, -1, 0, -1, 0, -50};
+  const std::vector<int64_t> all_on_first = {0, 0, 0};
+  EXPECT_THAT(GroupOdds(task, odds, {}).Relieve(all_on_first, MemoryOf(task, all_on_first), None(task, 3)),
+              ::testing::ElementsAre(0, 0, 1));
+  const Coupling readers = {0, 0, 1};
+  EXPECT_THAT(GroupOdds(task, odds, readers).Relieve(all_on_first, MemoryOf(task, all_on_first), None(task, 2)),
+              ::testing::ElementsAre(1, 1, 0));
+}
+
+// Where weights are all that devices hold, what is foreseen is what comes: no device becomes too full, the lack shrinks
+// with each call, and at the end no op can move that would help.
+TEST(GdpAnswer, LacksLessMemoryWithEachCall) {
+  Random random(3);
+  int fitted = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::vector<int64_t> bytes(1 + random.Below(30)), memory(1 + random.Below(4)), device(bytes.size());
+    for (int64_t& each : bytes) each = 1 + static_cast<int64_t>(random.Below(50));
+    for (int64_t& each : memory) each = static_cast<int64_t>(random.Below(500));
+    const Problem problem = Weights(bytes, memory);
+    const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
+    const std::vector<float> odds = RandomOdds(task, random);
+    const GroupOdds ops(task, odds, {});
+    for (int64_t& each : device) each = static_cast<int64_t>(random.Below(memory.size()));
+    const auto lacks = [&](const std::vector<int64_t>& placement) {
+      std::vector<int64_t> lack;
+      const std::vector<DeviceMemory> held = MemoryOf(task, placement);
+      for (size_t d = 0; d < memory.size(); ++d) {
+        lack.push_back(std::max(held[d].peak_bytes - memory[d], int64_t{0}));
+      }
+      return lack;
+    };
+    std::vector<int64_t> lack = lacks(device);
+    const bool fit_before = std::ranges::count(lack, 0) == std::ssize(lack);
+    while (true) {
+      const std::vector<int64_t> relieved = ops.Relieve(device, MemoryOf(task, device), None(task, bytes.size()));
+      if (relieved.empty()) break;
+      const std::vector<int64_t> less = lacks(relieved);
+      for (size_t d = 0; d < lack.size(); ++d) EXPECT_LE(less[d], lack[d]);
+      EXPECT_LT(std::reduce(less.begin(), less.end()), std::reduce(lack.begin(), lack.end()));
+      device = relieved;
+      lack = less;
+    }
+    const std::vector<DeviceMemory> held = MemoryOf(task, device);
+    for (size_t v = 0; v < bytes.size(); ++v) {
+      if (lack[static_cast<size_t>(device[v])] == 0) continue;
+      for (size_t d = 0; d < memory.size(); ++d)
+        EXPECT_GT(held[d].peak_bytes + bytes[static_cast<size_t>(task.order[v])], memory[d]);
+    }
+    fitted += !fit_before && std::ranges::count(lack, 0) == std::ssize(lack) ? 1 : 0;
+  }
+  EXPECT_GT(fitted, 5);
 }
 
 }  // namespace

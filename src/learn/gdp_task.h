@@ -35,7 +35,8 @@ struct GdpTask : NodeTask {
   // quarter and in every second round each op by itself. Each op still has its own odds, from which one number that the
   // group shares chooses: where they are alike, the group moves as a whole, and what is learned of it stays when its
   // ops are drawn by themselves.
-  Coupling layers{}, colocated{};
+  Coupling layers{}, colocated{};  // empty where nothing is
+  bool coupled() const { return !layers.empty(); }
   std::vector<int64_t> scheduled{};          // the list schedule's devices, in this order; empty where it is not read
   std::unique_ptr<const MoveSpace> moves{};  // null where none was asked for
 };

@@ -357,6 +357,32 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
   EXPECT_GT(with_memory, 0);
 }
 
+// Twelve ops with weights of 90 MB on devices of 1000, 100 and 100: at least ten of them must be on the first, which
+// no equal shares give, and not all can be.
+TEST(Gdp, AnswersWithAPlacementThatFitsWhereOpsCanLeaveTheDevicesThatAreTooFull) {
+  GraphBuilder builder("weights");
+  for (size_t v = 0; v < 12; ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, 0, {}, v == 11);
+    if (v > 0) builder.Consume(v - 1, v);
+    builder.UseParameter(builder.AddParameter(90'000'000, fmt::format("weight{}", v)), v);
+  }
+  const Problem problem =
+      testing::UnitProblem(builder.Build(), 3, {.memory_limits = {1'000'000'000, 100'000'000, 100'000'000}});
+  const auto evaluator = Simulated(problem);
+  int first_fits = 0;
+  for (const char* form : {"", ",priorities=3"}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      testing::OpenLearner learner(Gdp(fmt::format("{}{}", kSmall, form)), {*evaluator}, Random(seed), 1);
+      // The chain takes 12 wherever it is; each GB too much counts as 2.
+      const double of_six = learner.Greedy(0, 1, 6).cost;
+      first_fits += of_six < 12.01 ? 1 : 0;
+      EXPECT_EQ(learner.Greedy(0, 1).cost, 12) << seed;
+    }
+  }
+  EXPECT_LT(first_fits, 10);
+}
+
 // As many as are half of a batch, so that training on a graph that it has not seen begins with what it has learned
 // elsewhere.
 TEST(Gdp, ScoresItsAnswersFirstAndOnce) {

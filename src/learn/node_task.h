@@ -30,12 +30,11 @@ struct NodeTask : Task {
   std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::unique_ptr<Episode>> episodes,
                               Search& search, const PlayOptions& options) const;
 
-  CoarseGraph coarse;
-  NodePlacer placer;
-
- private:
   // Of each op, the level of its node.
   std::vector<double> Priorities(std::span<const int32_t> order, std::span<const int64_t> level) const;
+
+  CoarseGraph coarse;
+  NodePlacer placer;
 };
 
 }  // namespace berth
