@@ -30,6 +30,14 @@ const Network& NetworkOf(size_t i, bool quick) { return kTwo[quick ? std::size(k
 // Of the flattest of the first draws of a policy that was trained on other graphs: nearly even odds.
 constexpr const char* kTemperature = "1000";
 
+// The policy as a planner that answers, and as one that trains it on.
+std::string Answers(const Catalogs& catalogs, const Transfer& transfer) {
+  return catalogs.planners.NameWith(transfer.before.result.answer, "workers", "");
+}
+std::string TrainsOn(const Catalogs& catalogs, const Transfer& transfer) {
+  return catalogs.planners.NameWith(Answers(catalogs, transfer), "train", "true");
+}
+
 }  // namespace
 
 Effort Of(bool quick, size_t graphs) {
@@ -70,14 +78,23 @@ std::vector<const Table*> Without(std::span<const Table> tables, size_t left_out
   return list;
 }
 
+std::string Wide(const Catalogs& catalogs, const std::string& planner) {
+  return catalogs.planners.NameWith(planner, "rollouts", fmt::format("{}", kWideRollouts));
+}
+
+void TuneWide(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer) {
+  const std::string wide = Wide(catalogs, TrainsOn(catalogs, transfer));
+  transfer.wide = Play(catalogs, *table.setup, wide, WideEvaluations(updates), seed);
+  transfer.wide_drawn = Play(catalogs, *table.setup, Untrained(wide), WideEvaluations(updates), seed);
+}
+
 void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer) {
-  const std::string answer = catalogs.planners.NameWith(transfer.before.result.answer, "workers", "");
   const auto play = [&](const std::string& planner, int64_t evaluations) {
     return Play(catalogs, *table.setup, planner, evaluations, seed);
   };
-  transfer.answer = play(answer, kAnswer);
+  transfer.answer = play(Answers(catalogs, transfer), kAnswer);
   transfer.zero_shot = transfer.answer.found;
-  const std::string trains = catalogs.planners.NameWith(answer, "train", "true");
+  const std::string trains = TrainsOn(catalogs, transfer);
   const std::string flatter = catalogs.planners.NameWith(trains, "temperature", kTemperature);
   transfer.tuned = play(flatter, Evaluations(updates));
   transfer.flat = play(Untrained(flatter), Evaluations(updates));

@@ -76,10 +76,20 @@ struct Transfer {
   Outcome flat{};        // as many draws of it, with nothing learned from them
   Outcome sure{};        // as `tuned`, from odds as they are
   Outcome drawn{};       // as `flat`, from odds as they are
+  Outcome wide{};        // as `sure`, with kWideRollouts placements in each update
+  Outcome wide_drawn{};  // as `drawn`, as many as these
 };
 
-// Fills all but `before`.
+// So that twelve updates score about as many placements as 63 of the usual width do.
+inline constexpr int64_t kWideRollouts = 80;
+inline int64_t WideEvaluations(int64_t updates) { return updates * kWideRollouts + kAnswer; }
+// With so many placements in each update.
+std::string Wide(const Catalogs& catalogs, const std::string& planner);
+
+// Fills all but `before` and what is wide.
 void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer);
+// Fills what is wide.
+void TuneWide(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_t seed, Transfer& transfer);
 
 template <typename Item, typename Value>
 std::vector<double> Each(const std::vector<Item>& list, const Value& value) {

@@ -22,6 +22,7 @@ namespace {
 std::string OneTitle(const Form& form) { return fmt::format("gdp{}", form.suffix); }
 std::string UntrainedTitle(const Form& form) { return fmt::format("gdp{}, untrained", form.suffix); }
 std::string ShortTitle(const Form& form) { return fmt::format("gdp{}, from scratch", form.suffix); }
+std::string WideTitle(const Form& form) { return fmt::format("{}, wide", ShortTitle(form)); }
 
 // How a policy was trained before it sees the graph that was left out.
 struct Pretraining {
@@ -65,6 +66,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
           transfer.before = Learn(catalogs, pretrained[f].form.planner, lessons(pretrained[f], g), effort.updates,
                                   seed + 1, fmt::format("held-{}-{}-{}", f, g, seed));
           Tune(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
+          TuneWide(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
         });
       }
     }
@@ -106,6 +108,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
     lines.back().processor.clear();
     lines.push_back(LineOf(fmt::format("from scratch{}, {} updates", form.suffix, effort.tuned_updates), tables,
                            ShortTitle(form), Found));
+    lines.push_back(LineOf(
+        fmt::format("from scratch{}, {} updates of {} placements", form.suffix, effort.tuned_updates, kWideRollouts),
+        tables, WideTitle(form), Found));
   }
   struct Cost {
     double before, one, tuned;
@@ -120,6 +125,10 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
     Line flat{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
     Line sure{.title = "finetune, odds as they are: `temperature=1`", .evaluations = tuned.evaluations};
     Line drawn{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
+    Line wide{.title = fmt::format("finetune{}, {} updates of {} placements, `temperature=1`", suffix,
+                                   effort.tuned_updates, kWideRollouts),
+              .evaluations = WideEvaluations(effort.tuned_updates)};
+    Line wide_drawn{.title = drawn.title, .evaluations = wide.evaluations};
     std::vector<double> before;
     for (size_t g = 0; g < graphs; ++g) {
       const std::vector<Transfer>& of = held[f][g];
@@ -135,12 +144,17 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
       add_to(sure, [](const Transfer& t) { return t.sure.found; }, [](const Transfer& t) { return t.sure.processor; });
       add_to(
           drawn, [](const Transfer& t) { return t.drawn.found; }, [](const Transfer& t) { return t.drawn.processor; });
+      add_to(wide, [](const Transfer& t) { return t.wide.found; }, [](const Transfer& t) { return t.wide.processor; });
+      add_to(
+          wide_drawn, [](const Transfer& t) { return t.wide_drawn.found; },
+          [](const Transfer& t) { return t.wide_drawn.processor; });
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
     costs.push_back({.before = Mean(before),
                      .one = Mean(LineOf("", tables, OneTitle(pretrained[f].form), Found).processor),
                      .tuned = Mean(tuned.processor)});
-    for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn}) lines.push_back(std::move(*line));
+    for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn, &wide, &wide_drawn})
+      lines.push_back(std::move(*line));
   }
   Print(lines, one, human, tables);
 
@@ -175,6 +189,8 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
       add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes : later);
       add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 4 : 2) * effort.seeds);
+      add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
+          (f == 0 ? 2 : 1) * effort.seeds);
     }
   }
   Measure(catalogs, "gdp-transfer", tables);
@@ -187,10 +203,12 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
       "on all {} graphs, each in each of {} updates, and the best of its checkpoints by their likeliest placements. "
       "*zero_shot*: the answer of a policy that was trained so on the other {}, *finetune*: the same policy after {} "
-      "updates on the graph ({} gradient steps), of what it scored the best. *Three sizes*: a policy that was also trained on "
+      "updates on the graph ({} gradient steps), of what it scored the best; an update scores {} placements where nothing "
+      "else is said. *Three sizes*: a policy that was also trained on "
       "two other sizes of each of the {} that were not left out, of these: {}.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
-      effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates, effort.graphs - 1, fmt::join(sizes, ", "));
+      effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates, kRollouts, effort.graphs - 1,
+      fmt::join(sizes, ", "));
   WriteMany(catalogs, tables, other_sizes, effort);
 }
 
