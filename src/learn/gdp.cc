@@ -227,8 +227,8 @@ class GdpPolicy : public Policy {
     return answers;
   }
 
-  // The best of these; where neither the first of them nor the one that shares memory the most fits, also of what
-  // becomes of the best when groups leave the devices that are too full, again and again.
+  // The best of these. Where neither the first of them nor the one that shares memory the most fits, what becomes of
+  // the best when groups leave the devices that are too full takes the place of the last ones, until something fits.
   std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
                                                const PlayOptions& options) const {
     const int64_t most = options.evaluations > 0 ? options.evaluations : greedy_evaluations(task);
@@ -243,24 +243,25 @@ class GdpPolicy : public Policy {
     };
     const auto best = [&] { return static_cast<size_t>(std::ranges::min_element(costs) - costs.begin()); };
     const auto too_big = [&] { return search.has_best() && search.best_score().outcome == Outcome::kTooBig; };
+    const auto at = [&](size_t index) { return answers.begin() + static_cast<std::ptrdiff_t>(index); };
     const EvaluatorFacts& facts = search.evaluator().facts();
-    const bool can_relieve = answers.size() == GdpAnswers::kMost && facts.tracks_memory && facts.deterministic;
-    if (can_relieve && score(kUnminded) && too_big()) {
-      answers[kUnminded] = std::move(answers[GdpAnswers::kMemoryShared]);
-      answers.resize(kUnminded + 1);
-      const bool scored = score(answers.size());
-      for (size_t start = best(); scored && too_big() && answers.size() < GdpAnswers::kMost;
-           start = answers.size() - 1) {
-        std::vector<int64_t> relieved = from.Relieve(answers[start]->device, MemoryOf(task, *answers[start], search));
+    static_assert(kUnminded < GdpAnswers::kMemoryShared);
+    if (answers.size() == GdpAnswers::kMost && facts.tracks_memory && facts.deterministic && score(kUnminded) &&
+        too_big()) {
+      std::rotate(at(kUnminded), at(GdpAnswers::kMemoryShared), at(GdpAnswers::kMemoryShared + 1));
+      bool scored = score(kUnminded + 1);
+      for (size_t start = best(); scored && too_big() && costs.size() < answers.size(); start = costs.size() - 1) {
+        std::vector<int64_t> relieved = Relieve(from, task, *answers[start], search);
         if (relieved.empty()) break;
-        auto& answer = answers.emplace_back(std::make_unique<Episode>());
+        auto answer = std::make_unique<Episode>();
         answer->device = std::move(relieved);
         answer->priority = answers[start]->priority;
-        if (!score(answers.size())) break;
+        answers.insert(at(costs.size()), std::move(answer));
+        answers.pop_back();
+        scored = score(costs.size() + 1);
       }
-    } else {
-      score(answers.size());
     }
+    score(answers.size());
     std::vector<std::unique_ptr<Episode>> answer;
     answer.push_back(std::move(answers[costs.empty() ? 0 : best()]));
     Remember(odds, *answer[0]);
@@ -268,13 +269,16 @@ class GdpPolicy : public Policy {
     return answer;
   }
 
-  // Of a run of its plan, by device.
-  static std::vector<DeviceMemory> MemoryOf(const GdpTask& task, const Episode& episode, const Search& search) {
+  // By what a run of the episode's plan holds.
+  static std::vector<int64_t> Relieve(const GdpAnswers& from, const GdpTask& task, const Episode& episode,
+                                      const Search& search) {
     std::vector<DeviceId> placement(task.problem.num_ops());
     task.Place(task.order, episode.device, placement);
     std::vector<double> priority;
     if (!episode.priority.empty()) priority = task.Priorities(task.order, episode.priority);
-    return search.evaluator().Trace({.device = placement, .priority = priority}).memory;
+    const Timeline run = search.evaluator().Trace({.device = placement, .priority = priority});
+    if (run.memory.empty()) return {};
+    return from.Relieve(episode.device, placement, run.memory);
   }
 
   // Of each op its own.
@@ -414,7 +418,8 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
                 "policy answers with the best of ten, the likeliest placements of ops, of these groups and of "
                 "layers, also with all devices busy, or on the way there, or the memory shared as well, and all on one "
-                "device; where none of the first fits into memory, groups leave devices that are too full; training begins with the first of these, at most half of a batch"),
+                "device; where none of the first fits into memory, groups leave the devices that are too full instead; "
+                "training begins with the first of these ten, at most half of a batch"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "
                  "and by crossing two; where there are few nodes, a model of costs that it learns chooses among 16; "

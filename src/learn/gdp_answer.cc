@@ -16,19 +16,6 @@ constexpr int kSteps = 64;  // of prices
 // By which the steps of prices shrink, from the odds' own range to a hundredth of it.
 constexpr double kShorter = 0.93;
 
-// Of what leaves a node, and its ops' shares of their parameters: one that many ops read lies once on a device.
-double BytesOf(const GdpTask& task, size_t node) {
-  const Graph& graph = task.problem.graph();
-  double bytes = static_cast<double>(task.coarse.quotient.output_bytes[node]);
-  for (const OpId op : task.coarse.grouping.ops_of(MakeId<GroupId>(node))) {
-    for (const ParameterId each : graph.parameters_of(op)) {
-      bytes += static_cast<double>(graph.parameter_bytes(each)) /
-               static_cast<double>(graph.parameter_consumers(each).size());
-    }
-  }
-  return bytes;
-}
-
 // Which ops keep something in a device's memory, if they are there: who makes it, and who reads it.
 void AddUsers(const Graph& graph, const MemoryHolder& holder, std::vector<OpId>& users) {
   using Kind = MemoryHolder::Kind;
@@ -43,8 +30,8 @@ void AddUsers(const Graph& graph, const MemoryHolder& holder, std::vector<OpId>&
       return add(graph.consumers(MakeId<TensorId>(id)));
     case Kind::kWorkspace:
       return users.push_back(MakeId<OpId>(id));
-    case Kind::kInput:
-      return add(graph.input_consumers(MakeId<InputId>(id)));
+    case Kind::kInput:  // may stay when they leave
+      return;
   }
 }
 
@@ -60,7 +47,7 @@ GroupOdds::GroupOdds(const GdpTask& task, std::span<const float> log_odds, std::
   std::vector<uint8_t> runs(groups * devices_, 0);  // whether one of its nodes may be there
   for (size_t node = 0; node < nodes; ++node) {
     const size_t first = GroupOf(node) * devices_;
-    bytes_[GroupOf(node)] += BytesOf(task, static_cast<size_t>(task.order[node]));
+    bytes_[GroupOf(node)] += task.bytes[node];
     const std::span<const float> own = log_odds.subspan(node * devices_, devices_);
     const size_t likeliest = LikeliestOf(node);
     for (size_t d = 0; d < devices_; ++d) {
@@ -172,7 +159,7 @@ Prices GroupOdds::Balance(Load load) const {
   return prices;
 }
 
-std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device,
+std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device, std::span<const DeviceId> placement,
                                             std::span<const DeviceMemory> memory) const {
   std::vector<size_t> node_of(task_.problem.num_ops());  // by op, as the task orders nodes
   for (size_t node = 0; node < task_.order.size(); ++node) {
@@ -190,9 +177,10 @@ std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device,
       std::optional<size_t> group;
       bool shared = false;
       for (const OpId op : users) {
+        if (placement[Index(op)] != MakeId<DeviceId>(d)) continue;
         const size_t node = node_of[Index(op)];
-        if (device[node] != static_cast<int64_t>(d)) continue;
-        shared = shared || (group && *group != GroupOf(node));
+        // An op that is not where its node was sent stays when the node moves.
+        shared = shared || (group && *group != GroupOf(node)) || device[node] != static_cast<int64_t>(d);
         group = GroupOf(node);
       }
       if (group && !shared) bytes[*group * devices_ + d] += holder.bytes;
@@ -201,14 +189,27 @@ std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device,
   return bytes;
 }
 
-std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory,
-                                        const Prices& prices) const {
-  BERTH_CHECK(device.size() == task_.order.size() && memory.size() == devices_);
+std::vector<uint8_t> GroupOdds::MayMove(std::span<const int64_t> device) const {
+  std::vector<uint8_t> may_move(num_groups() * devices_ * devices_, 1);
+  for (size_t node = 0; node < device.size(); ++node) {
+    const size_t first = (GroupOf(node) * devices_ + static_cast<size_t>(device[node])) * devices_;
+    for (size_t to = 0; to < devices_; ++to) {
+      if (!IsAllowed(node, to)) may_move[first + to] = 0;
+    }
+  }
+  return may_move;
+}
+
+std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::span<const DeviceId> placement,
+                                        std::span<const DeviceMemory> memory, const Prices& prices) const {
+  BERTH_CHECK(device.size() == task_.order.size() && placement.size() == task_.problem.num_ops());
+  BERTH_CHECK(memory.size() == devices_ && prices.loads.size() == odds_.size());
   std::vector<int64_t> room;  // by device; below 0: what it lacks
   for (size_t d = 0; d < devices_; ++d) {
     room.push_back(task_.problem.memory_limit(MakeId<DeviceId>(d)) - memory[d].peak_bytes);
   }
-  const std::vector<int64_t> bytes = BytesAtPeak(device, memory);
+  const std::vector<int64_t> bytes = BytesAtPeak(device, placement, memory);
+  const std::vector<uint8_t> may_move = MayMove(device);
   struct Move {
     double loss_per_byte;
     size_t group, from, to;
@@ -221,8 +222,8 @@ std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::sp
     const auto freed = static_cast<double>(std::min(bytes[i], -room[from]));
     const double value = Value(group, from, &prices, 1);
     for (size_t to = 0; to < devices_; ++to) {
-      const double loss = value - Value(group, to, &prices, 1);
-      if (to != from && std::isfinite(loss)) moves.push_back({loss / freed, group, from, to});
+      if (to == from || may_move[i * devices_ + to] == 0) continue;
+      moves.push_back({(value - Value(group, to, &prices, 1)) / freed, group, from, to});
     }
   }
   std::ranges::stable_sort(moves, {}, &Move::loss_per_byte);
@@ -240,8 +241,7 @@ std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::sp
   if (!moved) return {};
   std::vector<int64_t> relieved(device.begin(), device.end());
   for (size_t node = 0; node < relieved.size(); ++node) {
-    const size_t to = now[GroupOf(node) * devices_ + static_cast<size_t>(device[node])];
-    if (IsAllowed(node, to)) relieved[node] = static_cast<int64_t>(to);
+    relieved[node] = static_cast<int64_t>(now[GroupOf(node) * devices_ + static_cast<size_t>(device[node])]);
   }
   return relieved;
 }
@@ -274,9 +274,10 @@ std::vector<std::vector<int64_t>> GdpAnswers::Placements(size_t most) const {
   return placements;
 }
 
-std::vector<int64_t> GdpAnswers::Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const {
+std::vector<int64_t> GdpAnswers::Relieve(std::span<const int64_t> device, std::span<const DeviceId> placement,
+                                         std::span<const DeviceMemory> memory) const {
   for (const GroupOdds* level : {&layers_, &groups_, &ops_}) {
-    std::vector<int64_t> relieved = level->Relieve(device, memory, level->Balance(Load::kTimeAndBytes));
+    std::vector<int64_t> relieved = level->Relieve(device, placement, memory, level->Balance(Load::kTimeAndBytes));
     if (!relieved.empty()) return relieved;
   }
   return {};

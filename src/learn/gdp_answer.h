@@ -42,12 +42,13 @@ class GroupOdds {
   // All on the device that has the most work in the likeliest placement, but for nodes that cannot run there.
   std::vector<int64_t> OnOneDevice() const;
   // `device`, by node, with groups moved off the devices that hold more than their limit at the moment of their peak:
-  // first those that free a byte at the least loss of odds, less prices, each to a device that had room for what it
-  // holds at that moment. `memory`, by device, is that of a run of `device`; moves change the run, so what comes out
-  // may still be too big. Of a group counts what no other op on its device needs. Empty where no group can be moved.
-  // O(nodes + holders x uses of each + groups x devices^2, sorted).
-  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory,
-                               const Prices& prices) const;
+  // first those that free a byte at the least loss of odds, less prices, of the whole group, each to a device that had
+  // room for what it holds at that moment. `placement`, by op, is what the task makes of `device`; `memory`, by device,
+  // is that of a run of it. Moves change the run, so what comes out may still be too big. Of a group counts what no
+  // other op on its device needs, and no input of the graph. Empty where no group can be moved.
+  // O(nodes + ops + holders x uses of each + groups x devices^2, sorted).
+  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceId> placement,
+                               std::span<const DeviceMemory> memory, const Prices& prices) const;
 
  private:
   size_t num_groups() const { return odds_.size() / devices_; }
@@ -62,7 +63,10 @@ class GroupOdds {
   std::vector<double> LoadsOf(Load load) const;  // groups x devices
   // Of what each device above its limit holds at its peak, the bytes that are there for one group alone; groups x
   // devices.
-  std::vector<int64_t> BytesAtPeak(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const;
+  std::vector<int64_t> BytesAtPeak(std::span<const int64_t> device, std::span<const DeviceId> placement,
+                                   std::span<const DeviceMemory> memory) const;
+  // Whether all nodes of a group that are on a device may be on another; groups x devices x devices.
+  std::vector<uint8_t> MayMove(std::span<const int64_t> device) const;
 
   const GdpTask& task_;
   std::span<const float> log_odds_;
@@ -86,8 +90,10 @@ class GdpAnswers {
   // on the way there; whole layers with the memory shared as well; and all on one device. The first `most` of them, and
   // one alone where the task couples nothing.
   std::vector<std::vector<int64_t>> Placements(size_t most) const;
-  // GroupOdds::Relieve with whole layers, or where these cannot move, co-location groups, or ops.
-  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceMemory> memory) const;
+  // GroupOdds::Relieve with whole layers, or where none of these can move, co-location groups, or ops, by the prices of
+  // Balance(kTimeAndBytes), which are made anew.
+  std::vector<int64_t> Relieve(std::span<const int64_t> device, std::span<const DeviceId> placement,
+                               std::span<const DeviceMemory> memory) const;
 
  private:
   const GdpTask& task_;

@@ -89,6 +89,18 @@ Coupling CouplingOf(const Grouping& grouping, const CoarseGraph& graph, std::spa
   return coupling;
 }
 
+// Of what leaves a node, and its ops' shares of their parameters: one that many ops read lies once on a device.
+double BytesOf(const Graph& graph, const CoarseGraph& coarse, size_t node) {
+  double bytes = static_cast<double>(coarse.quotient.output_bytes[node]);
+  for (const OpId op : coarse.grouping.ops_of(MakeId<GroupId>(node))) {
+    for (const ParameterId each : graph.parameters_of(op)) {
+      bytes += static_cast<double>(graph.parameter_bytes(each)) /
+               static_cast<double>(graph.parameter_consumers(each).size());
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
@@ -101,6 +113,7 @@ GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
     schedule = ScheduleNodes(of, coarse);
     for (const int32_t node : order) scheduled.push_back(schedule.device[static_cast<size_t>(node)]);
   }
+  for (const int32_t node : order) bytes.push_back(BytesOf(of.graph(), coarse, static_cast<size_t>(node)));
   input = MakeInput(of, coarse, order, grouping, options.features, schedule);
   if (options.moves) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   if (!options.coupled) return;

@@ -30,6 +30,7 @@ struct GdpTask : NodeTask {
 
   std::vector<int32_t> order;  // nodes as the network reads them
   at::Tensor mask;             // nodes in this order x devices
+  std::vector<double> bytes;   // by node in this order: the tensors that leave it, and its ops' shares of parameters
   GdpInput input{.type = {}, .features = {}, .neighbours = SparseRows(0, {})};
   // What is drawn together: whole layers in the first half of a round, then what co-location joins, in the last
   // quarter and in every second round each op by itself. Each op still has its own odds, from which one number that the
