@@ -2,23 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
-#include "learn/device_mask.h"
-#include "learn/gdp_features.h"
 #include "learn/gdp_network.h"
 #include "learn/node_schedule.h"
 #include "learn/planners.h"
 #include "learn/testing.h"
-#include "moves/clusters.h"
-#include "moves/list_scheduler.h"
 #include "placement/testing.h"
-#include "placement/units.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -107,53 +100,6 @@ TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
   }
 }
 
-// All permutations of the devices within their classes.
-TEST(NameLikeliest, FindsTheLikeliestNamesAndKeepsThePlacement) {
-  Random random(9);
-  for (int round = 0; round < 50; ++round) {
-    const size_t nodes = 1 + random.Below(6);
-    const std::vector<DeviceId> class_of =
-        round % 2 == 0 ? std::vector<DeviceId>{DeviceId{0}, DeviceId{1}, DeviceId{1}, DeviceId{0}}
-                       : std::vector<DeviceId>{DeviceId{0}, DeviceId{0}};
-    const size_t devices = class_of.size();
-    std::vector<float> log_probability;
-    for (size_t i = 0; i < nodes * devices; ++i) log_probability.push_back(static_cast<float>(-random.Uniform()));
-    std::vector<int64_t> drawn;
-    for (size_t i = 0; i < nodes; ++i) drawn.push_back(static_cast<int64_t>(random.Below(devices)));
-    const auto likelihood = [&](const std::vector<int64_t>& device) {
-      double sum = 0;
-      for (size_t i = 0; i < nodes; ++i) {
-        sum += static_cast<double>(log_probability[i * devices + static_cast<size_t>(device[i])]);
-      }
-      return sum;
-    };
-    std::vector<int64_t> name(devices);
-    std::iota(name.begin(), name.end(), 0);
-    double most = -1e30;
-    do {
-      bool allowed = true;
-      for (size_t d = 0; d < devices; ++d) {
-        allowed = allowed && class_of[d] == class_of[static_cast<size_t>(name[d])];
-      }
-      if (!allowed) continue;
-      std::vector<int64_t> renamed;
-      for (const int64_t d : drawn) renamed.push_back(name[static_cast<size_t>(d)]);
-      most = std::max(most, likelihood(renamed));
-    } while (std::ranges::next_permutation(name).found);
-
-    std::vector<int64_t> found = drawn;
-    NameLikeliest(class_of, log_probability, found);
-    EXPECT_NEAR(likelihood(found), most, 1e-9);
-    for (size_t i = 0; i < nodes; ++i) {
-      for (size_t k = 0; k < nodes; ++k) EXPECT_EQ(found[i] == found[k], drawn[i] == drawn[k]);
-      EXPECT_EQ(class_of[static_cast<size_t>(found[i])], class_of[static_cast<size_t>(drawn[i])]);
-    }
-  }
-  std::vector<int64_t> alone = {1, 1, 0};
-  NameLikeliest({}, std::vector<float>(6, -1), alone);
-  EXPECT_EQ(alone, (std::vector<int64_t>{1, 1, 0}));
-}
-
 // What it learns is more than what it would have drawn anyway.
 TEST(Gdp, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
   Random random(5);
@@ -193,46 +139,6 @@ TEST(Gdp, DrawsEveryPlacementOnceAndAnswersWithTheBest) {
   for (int i = 0; i < 40; ++i) learner.Update(1'000'000, 1);
   EXPECT_EQ(drawn.size(), 64U);
   EXPECT_EQ(learner.Greedy(0, 1).cost, best * problem.seconds_per_unit());
-}
-
-// What the scheduler says of each op; of ops that must share a device, which are one node, the first start.
-TEST(NodeSchedule, SaysWhereAndWhenTheSchedulerRunsEachNode) {
-  Random random(31);
-  for (int round = 0; round < 20; ++round) {
-    const Problem free = testing::RandomProblem(random, {.ops = 25, .devices = 3, .forbidden = 0.2});
-    const Problem problem =
-        round % 2 == 0 ? free : free.With({.colocate = {{OpId{0}, OpId{7}}, {OpId{3}, OpId{9}, OpId{20}}}});
-    const CoarseGraph graph = MakeCoarseGraph(problem, "none");
-    const NodeSchedule nodes = ScheduleNodes(problem, graph);
-    // The same, schedule by schedule.
-    const Units units(problem);
-    ListScheduler scheduler(units, Urgency::kUpward);
-    std::vector<std::optional<Clusters>> clusters(1);
-    for (const double ratio : kTieRatios) {
-      if (round % 2 == 1) clusters.push_back(TieUnits(units, ratio));
-    }
-    double shortest = std::numeric_limits<double>::infinity();
-    std::vector<int32_t> device;
-    std::vector<double> start;
-    for (const std::optional<Clusters>& each : clusters) {
-      const PartialSchedule schedule = scheduler.Run({.contention = Contention::kPorts}, each ? &*each : nullptr);
-      if (schedule.makespan() >= shortest) continue;
-      shortest = schedule.makespan();
-      device.clear(), start.clear();
-      for (size_t node = 0; node < graph.size(); ++node) {
-        const auto ops = graph.grouping.ops_of(MakeId<GroupId>(node));
-        double first = std::numeric_limits<double>::infinity();
-        for (const OpId op : ops) {
-          EXPECT_EQ(schedule.device(op), schedule.device(ops.front()));
-          first = std::min(first, schedule.start(op) / shortest);
-        }
-        device.push_back(static_cast<int32_t>(Index(schedule.device(ops.front()))));
-        start.push_back(first);
-      }
-    }
-    EXPECT_EQ(nodes.device, device);
-    EXPECT_EQ(nodes.start, start);
-  }
 }
 
 TEST(Gdp, TriesTheListSchedulesPlacementFirst) {
@@ -563,109 +469,6 @@ TEST(Gdp, RefusesParametersThatContradictOneAnother) {
   EXPECT_THROW(Gdp("layers=0,superposition=true"), Error);
   EXPECT_THROW(Gdp("priorities=1"), Error);
   EXPECT_NO_THROW(Gdp("layers=0"));
-}
-
-// Paths along the edges, by trying them all.
-TEST(Levels, AreTheLongestPathsBeforeAndAfter) {
-  Random random(8);
-  for (int round = 0; round < 20; ++round) {
-    const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
-    const CoarseGraph graph = MakeCoarseGraph(problem, "none");
-    const Levels levels = LevelsOf(problem, graph);
-    const auto mean_time = [&](size_t node) {
-      return (problem.op_time(MakeId<OpId>(node), DeviceId{0}) + problem.op_time(MakeId<OpId>(node), DeviceId{1})) / 2;
-    };
-    const auto transfer = [&](int64_t bytes) {
-      return (problem.transfer_time(bytes, DeviceId{0}, DeviceId{1}) +
-              problem.transfer_time(bytes, DeviceId{1}, DeviceId{0})) /
-             2;
-    };
-    const std::function<double(size_t)> before = [&](size_t node) {
-      double most = 0;
-      for (const auto& edge : graph.quotient.edges) {
-        const size_t from = Index(edge.from);
-        if (Index(edge.to) == node) most = std::max(most, before(from) + mean_time(from) + transfer(edge.bytes));
-      }
-      return most;
-    };
-    const std::function<double(size_t)> after = [&](size_t node) {
-      double most = 0;
-      for (const auto& edge : graph.quotient.edges) {
-        if (Index(edge.from) == node) most = std::max(most, transfer(edge.bytes) + after(Index(edge.to)));
-      }
-      return most + mean_time(node);
-    };
-    for (size_t node = 0; node < graph.size(); ++node) {
-      EXPECT_NEAR(levels.top[node], before(node), 1e-9 * (1 + before(node)));
-      EXPECT_NEAR(levels.bottom[node], after(node), 1e-9 * (1 + after(node)));
-    }
-  }
-}
-
-// Steps of three layers, each of which consumes the step before it and the layer below.
-TEST(Sides, AreTheSameAlongALayerAndTellItsNeighboursApart) {
-  constexpr size_t kLayers = 3, kSteps = 6;
-  GraphBuilder builder("grid");
-  const auto op_of = [](size_t layer, size_t step) { return step * kLayers + layer; };
-  for (size_t step = 0; step < kSteps; ++step) {
-    for (size_t layer = 0; layer < kLayers; ++layer) {
-      builder.AddOp(fmt::format("{}.{}", layer, step), "Unit", {});
-      builder.AddTensor(op_of(layer, step), 1);
-      if (layer > 0) builder.Consume(op_of(layer - 1, step), op_of(layer, step));
-      if (step > 0) builder.Consume(op_of(layer, step - 1), op_of(layer, step));
-    }
-  }
-  const Problem problem = testing::UnitProblem(builder.Build(), 2);
-  const std::vector<double> sides = SidesOf(problem, MakeCoarseGraph(problem, "none"));
-  std::set<double> of_layers;
-  for (size_t layer = 0; layer < kLayers; ++layer) {
-    of_layers.insert(std::round(sides[op_of(layer, kLayers - 1 - layer)] * 1e6));
-    // Where all layers work at the same time.
-    for (size_t step = kLayers - 1 - layer; step + layer < kSteps; ++step) {
-      EXPECT_DOUBLE_EQ(sides[op_of(layer, step)], sides[op_of(layer, kLayers - 1 - layer)]);
-    }
-  }
-  EXPECT_EQ(of_layers, (std::set<double>{166667, 500000, 833333}));
-}
-
-TEST(Sides, AreSharesOfTheWorkAtTheSameDepth) {
-  Random random(9);
-  for (int round = 0; round < 20; ++round) {
-    const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
-    const Graph& graph = problem.graph();
-    const std::vector<double> sides = SidesOf(problem, MakeCoarseGraph(problem, "none"));
-    std::vector<OpId> order;  // reversed
-    std::set<OpId> seen;
-    const std::function<void(OpId)> visit = [&](OpId op) {
-      if (!seen.insert(op).second) return;
-      for (size_t t = graph.first_output(op); t < graph.end_output(op); ++t) {
-        for (const OpId consumer : graph.consumers(MakeId<TensorId>(t))) visit(consumer);
-      }
-      order.push_back(op);
-    };
-    for (const OpId op : graph.ops()) visit(op);
-    const std::function<int(OpId)> depth = [&](OpId op) {
-      int most = 0;
-      for (const TensorId tensor : graph.inputs_of(op)) most = std::max(most, depth(graph.producer(tensor)) + 1);
-      return most;
-    };
-    double work_of_all = 0;
-    const auto work = [&](OpId op) {
-      return (problem.op_time(op, DeviceId{0}) + problem.op_time(op, DeviceId{1})) / 2;
-    };
-    for (const OpId op : graph.ops()) work_of_all += work(op);
-    for (size_t i = 0; i < order.size(); ++i) {
-      double before = 0, all = 0;
-      for (size_t j = 0; j < order.size(); ++j) {
-        if (depth(order[j]) != depth(order[i])) continue;
-        const double counted = work(order[j]) + 1e-3 * work_of_all / static_cast<double>(graph.num_ops());
-        all += counted;
-        if (j > i) before += counted;
-        if (j == i) before += counted / 2;
-      }
-      EXPECT_NEAR(sides[Index(order[i])], before / all, 1e-9);
-    }
-  }
 }
 
 }  // namespace
