@@ -65,8 +65,8 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       "## GDP where the optimum is known\n\n{} random layered graphs of 20 ops on two GPUs (`k80x2`, "
       "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum among placements whose "
       "ops run first come, first served (`exhaustive`): geometric means over the graphs, with 95 % intervals by "
-      "bootstrap over them. `auto` orders ops too, and may end below it. The rows between have **gdp**'s twin, or that "
-      "of `mode=paper`.\n\n"
+      "bootstrap over them. `auto` orders ops too, and may end below it. The rows that change one thing (*no attention* "
+      "and those after it) have no twin of their own: compare them with *gdp, untrained*.\n\n"
       "| method | likeliest is the optimum | likeliest over the optimum | best drawn, or found, over the optimum | "
       "seconds |\n|---|---:|---:|---:|---:|\n",
       graphs, evaluations);
