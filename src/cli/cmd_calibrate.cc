@@ -1,6 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
 #include "base/file.h"
+#include "base/random.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/measured_run.h"
@@ -14,11 +20,12 @@ namespace berth {
 namespace {
 
 constexpr uint64_t kMostSamples = 1000, kMostRunsOfSample = 10'000;
-constexpr size_t kHeldOut = 3;  // each third plan
+constexpr size_t kHeldOut = 3;  // a third of the plans
 
 struct CalibratedModel {
   std::string name;
   std::vector<PlanRun> runs{};  // as predicted before
+  std::vector<bool> is_held_out{};
   // Of those that were held out: predicted before and after the fit, how many parts they have, and measured.
   std::vector<double> before{}, after{}, parts{}, measured{};
 };
@@ -36,6 +43,18 @@ Json ErrorJson(const PredictionError& error) {
   return {{"median", OrNull(error.median)},
           {"ninetieth", OrNull(error.ninetieth)},
           {"rank_correlation", OrNull(error.rank_correlation)}};
+}
+
+// Which of so many plans are not fitted to, drawn at random: those in turn could all be of one kind.
+std::vector<bool> DrawHeldOut(size_t plans, uint64_t seed) {
+  std::vector<bool> held_out(plans, false);
+  std::fill_n(held_out.begin(), plans / kHeldOut, true);
+  std::vector<size_t> order(plans);
+  std::iota(order.begin(), order.end(), size_t{0});
+  Random(seed).Shuffle(std::span(order));
+  std::vector<bool> drawn(plans);
+  for (size_t k = 0; k < plans; ++k) drawn[order[k]] = held_out[k];
+  return drawn;
 }
 
 // Every model's op times first, then its plans; fits what is not held out.
@@ -68,8 +87,8 @@ class Calibration {
     for (size_t m = 0; m < models_.size(); ++m) {
       CalibratedModel& one = models_[m];
       runners_[m]->SetCosts(costs_, source);
-      for (size_t k = kHeldOut - 1; k < one.runs.size(); k += kHeldOut) {
-        if (!one.runs[k].ran()) continue;
+      for (size_t k = 0; k < one.runs.size(); ++k) {
+        if (!one.is_held_out[k] || !one.runs[k].ran()) continue;
         one.before.push_back(one.runs[k].predicted);
         one.after.push_back(runners_[m]->Predict(one.runs[k].device));
         one.parts.push_back(static_cast<double>(one.runs[k].measured.subgraphs));
@@ -82,6 +101,17 @@ class Calibration {
   const CutCosts& costs() const { return costs_; }
   const std::vector<CalibratedModel>& models() const { return models_; }
   size_t num_parts() const { return fit_.num_parts(); }
+  bool stopped() const { return stop_(); }
+  // How many plans failed, and why the first of them did.
+  std::pair<size_t, std::string> failures() const {
+    std::pair<size_t, std::string> failed{0, ""};
+    for (const CalibratedModel& one : models_) {
+      for (const PlanRun& run : one.runs) {
+        if (!run.ran() && failed.first++ == 0) failed.second = run.measured.error;
+      }
+    }
+    return failed;
+  }
   double stolen() const {
     double most = 0;
     for (const CalibratedModel& one : models_) {
@@ -109,19 +139,16 @@ class Calibration {
       progress_.Show(fmt::format("{}: plan {} of {}", strings.model, done, plans.size()));
     };
     CalibratedModel one{.name = strings.model, .runs = runner->Run(plans, runs_, stop_, progress)};
+    one.is_held_out = DrawHeldOut(one.runs.size(), seed_);
     for (size_t k = 0; k < one.runs.size(); ++k) {
-      if (k % kHeldOut != kHeldOut - 1) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
+      if (!one.is_held_out[k]) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
     models_.push_back(std::move(one));
     runners_.push_back(std::move(runner));
   }
 
   std::string WhyNone() const {
-    for (const CalibratedModel& one : models_) {
-      for (const PlanRun& run : one.runs) {
-        if (!run.ran()) return run.measured.error;
-      }
-    }
+    if (const auto [count, reason] = failures(); count > 0) return reason;
     return stop_() ? "stopped before that" : "they have no parts";
   }
 
@@ -161,6 +188,8 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
       json["read_seconds_per_byte"][name] = costs.read[op_class];
       json["write_seconds_per_byte"][name] = costs.write[op_class];
     }
+    json["stopped"] = calibration.stopped();
+    json["failed_plans"] = calibration.failures().first;
     json["stolen_share"] = calibration.stolen();
     json["held_out"] = Json::array();
     for (const CalibratedModel& one : calibration.models()) {
@@ -197,6 +226,16 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                 Order(ErrorOf(one.parts, one.measured))});
   }
   text += errors.ToString();
+  std::string notes;
+  if (calibration.stopped()) {
+    notes += Item(fmt::format("Stopped: {} of {} were run, the last perhaps in part.", calibration.models().size(),
+                              Counted(std::ssize(arguments.models), "model")));
+  }
+  if (const auto [count, reason] = calibration.failures(); count > 0) {
+    notes += Item(fmt::format("{} failed and were left out; the first: {}",
+                              Counted(static_cast<int64_t>(count), "plan"), Legible(reason)));
+  }
+  if (!notes.empty()) text += "\n" + notes;
   if (const std::string line = DisturbedLine(calibration.stolen(), "of a plan's time, at most"); !line.empty()) {
     text += "\n" + line;
   }

@@ -40,11 +40,13 @@ int DetectCluster(const DetectArguments& arguments) {
   CheckWritable(arguments.output);
   const size_t split = ParseSplit(arguments.split);
   const DeviceCores usable = CoresFor(split);
+  std::vector<std::string> warnings;
   const DetectOptions options = {.cores = usable.cores,
                                  .split = split,
                                  .precisions = ParsePrecisions(arguments.precision),
                                  .memory = MemoryBytes(),
-                                 .seconds = arguments.quick ? kQuickSeconds : kSeconds};
+                                 .seconds = arguments.quick ? kQuickSeconds : kSeconds,
+                                 .warn = [&](const std::string& text) { warnings.push_back(text); }};
   if (split > usable.physical && split <= options.cores.size()) {
     Warn(fmt::format(
         "--split cpu:{}: there are {}, so devices are threads of one core: each is measured alone, and is slower while "
@@ -65,6 +67,7 @@ int DetectCluster(const DetectArguments& arguments) {
     progress.Show(fmt::format("measuring, about {:.0f} s", options.seconds));
     return DetectMachine(options);
   }();
+  for (const std::string& text : warnings) Warn(text);
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));
   if (arguments.json) {
     Print(DumpJson(ClusterJson(cluster)));

@@ -30,9 +30,11 @@ double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_t
 std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
                         const std::vector<OpMeasurement>& measurements) {
   using enum Table::Align;
+  const auto enough = std::ranges::all_of(
+      measurements, [](const OpMeasurement& one) { return one.seconds.size() >= kLeastForInterval; });
   Table devices({{"device"},
                  {"whole model", kRight},
-                 {"95 % interval", kRight, 1},
+                 {enough ? "95 % interval" : "least to most", kRight, 1},
                  {"all kernels", kRight},
                  {"ops measured", kRight},
                  {"own kernel", kRight},
@@ -90,14 +92,16 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
       ops.push_back({{"name", row.op}, {"seconds", row.time.value}, {"kind", row.kind}});
     }
     const Interval interval = MedianInterval(measurements[i].seconds);
-    json["devices"].push_back({{"device", column.device},
-                               {"measured_seconds", column.whole.value},
-                               {"measured_interval", {interval.low, interval.high}},
-                               {"kernel_seconds", column.kernels.value},
-                               {"unassigned_share", measurements[i].unassigned},
-                               {"stolen_share", measurements[i].stolen},
-                               {"fused", column.fused},
-                               {"ops", ops}});
+    json["devices"].push_back(
+        {{"device", column.device},
+         {"measured_seconds", column.whole.value},
+         {"measured_interval",
+          measurements[i].seconds.size() < kLeastForInterval ? Json() : Json{interval.low, interval.high}},
+         {"kernel_seconds", column.kernels.value},
+         {"unassigned_share", measurements[i].unassigned},
+         {"stolen_share", measurements[i].stolen},
+         {"fused", column.fused},
+         {"ops", ops}});
   }
   Print(DumpJson(json));
   return 0;

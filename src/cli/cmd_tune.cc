@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -43,11 +44,19 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     ProgressLine progress;
     return TuneModel(
         catalogs, strings,
-        {.plans = plans, .runs = runs, .seed = seed, .correct = !arguments.no_correction, .stop = stop},
-        [&](const std::string& text) { progress.Show(text); }, runtime);
+        {.plans = plans,
+         .runs = runs,
+         .final_runs = std::max(runs, TuneOptions().final_runs),
+         .seed = seed,
+         .correct = !arguments.no_correction,
+         .stop = stop},
+        [&](const std::string& text) { progress.Show(text); }, runtime,
+        [&](const SavedPlan& saved) {
+          if (arguments.output.empty()) return;
+          WriteFile(arguments.output, WritePlanFile(MakePlanFile(saved.setup, saved.report)));
+        });
   }();
   const SavedPlan& saved = tuned.saved;
-  if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(saved.setup, saved.report)));
 
   if (arguments.json) {
     Json json = RunJson(saved, tuned.run);
@@ -71,6 +80,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
                                      {"device_alone", each.is_device_alone()}});
       }
     }
+    json["failed_again"] = tuned.tuning.failed_again;
     Print(DumpJson(json));
   } else {
     std::string text = TunedPage(tuned);

@@ -151,7 +151,8 @@ void CheckExecutor(const std::string& executor) {
   ThrowUnknownName("way to run a plan", executor, {"openvino", "openvino_parallel"});
 }
 
-MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs) {
+MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs,
+                        const StopCheck& stop) {
   const Problem& problem = *saved.setup.problem;
   const std::vector<DeviceId>& device = saved.report.result.plan.device;
   const bool hetero = executor == "openvino";
@@ -181,7 +182,8 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
     run.others.push_back({.name = fmt::format("OpenVINO's own {} threads", cores)});
   }
   const double limit = LimitFor(static_cast<double>(runs) * round);
-  std::vector<Measurement> measured = runtime.Run(ways, {.rounds = runs, .compare = true, .limit = limit});
+  std::vector<Measurement> measured =
+      runtime.Run(ways, {.rounds = runs, .compare = true, .limit = limit, .stop = stop});
   run.plan.measured = std::move(measured.front());
   for (size_t i = 0; i < run.others.size(); ++i) {
     RunRow& row = run.others[i];

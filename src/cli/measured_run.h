@@ -32,7 +32,8 @@ struct MeasuredRun {
   std::vector<RunRow> others{};
   Timeline timeline{};  // as measured; without ops where it failed
 
-  // It ran, and nothing is known to differ.
+  // It ran, and its outputs are equal to those of the first device, or cannot be compared since that one alone does not
+  // run the model.
   bool fine() const { return plan.measured.error.empty() && (!plan.measured.outputs || plan.measured.outputs->equal); }
 };
 
@@ -42,8 +43,10 @@ std::string DefaultExecutor(const Evaluator& evaluator);
 // Throws Error for what runs no plan.
 void CheckExecutor(const std::string& executor);
 
-// Runs the plan in turns with the others. `runtime`: of its model on its cluster.
-MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs);
+// Runs the plan in turns with the others. `runtime`: of its model on its cluster. Where `stop` says so, it has failed,
+// since it was stopped.
+MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs,
+                        const StopCheck& stop = {});
 
 // By how much `predicted` is off: 0.1 where it is 10 % more than `measured`.
 inline double OffBy(double predicted, double measured) { return predicted / measured - 1; }

@@ -75,6 +75,7 @@ PlanRunner::PlanRunner(const Catalogs& catalogs, ProblemStrings strings, std::sh
   setup_ = MakeOwnSetup(runtime_ ? runtime_->setup->instance : nullptr);
   CheckHasTwoDevices(problem().cluster());
   if (!runtime_) runtime_ = std::make_shared<Runtime>(setup_);
+  ran_alone_.resize(problem().num_devices());
   for (const double time : ScoreSingleDevices(*setup_->evaluator).times()) {
     alone_.push_back(time < kCannotRun ? problem().ToSeconds(time).value : std::numeric_limits<double>::infinity());
   }
@@ -89,8 +90,8 @@ double PlanRunner::Predict(const std::vector<DeviceId>& device) const {
   return problem().ToSeconds(setup_->evaluator->ScorePlan({.device = device}, *workspace).time).value;
 }
 
-std::vector<std::vector<DeviceId>> PlanRunner::Candidates(const Random& random, int searches,
-                                                          int64_t evaluations) const {
+std::vector<std::vector<DeviceId>> PlanRunner::Candidates(const Random& random, int searches, int64_t evaluations,
+                                                          const StopCheck& stop) const {
   std::map<std::vector<DeviceId>, double> found;
   const auto add = [&](const std::vector<DeviceId>& device) {
     if (const double time = Predict(device); std::isfinite(time)) found.emplace(device, time);
@@ -100,6 +101,7 @@ std::vector<std::vector<DeviceId>> PlanRunner::Candidates(const Random& random, 
   }
   for (int search = 0; search < searches; ++search) {
     for (const char* planner : {"on(group=fusion,planner=local_search)", "on(group=fusion,planner=annealing)"}) {
+      if (stop && stop()) break;
       const auto made = catalogs_.planners.MakePlanner(planner);
       const PlanResult result = made->MakePlan({.evaluator = *setup_->evaluator,
                                                 .budget = {.evaluations = evaluations},
@@ -110,14 +112,15 @@ std::vector<std::vector<DeviceId>> PlanRunner::Candidates(const Random& random, 
   return FastestFirst(found);
 }
 
-std::vector<std::vector<DeviceId>> PlanRunner::Neighbours(const std::vector<DeviceId>& device) const {
+std::vector<std::vector<DeviceId>> PlanRunner::Neighbours(const std::vector<DeviceId>& device,
+                                                          const StopCheck& stop) const {
   const Grouping fused = FusedOps(problem().graph());
   std::vector<int32_t> label;
   for (const OpId op : problem().graph().ops()) label.push_back(static_cast<int32_t>(Index(fused.group_of(op))));
   const Grouping kernels = JoinColocated(problem(), std::move(label));
   const std::vector<GroupId> order = TopologicalOrder(MakeQuotient(problem(), kernels));
   std::map<std::vector<DeviceId>, double> found;
-  for (size_t begin = 0; begin < order.size(); ++begin) {
+  for (size_t begin = 0; begin < order.size() && !(stop && stop()); ++begin) {
     for (const DeviceId to : problem().cluster().ids()) {
       std::vector<DeviceId> moved = device;
       for (size_t count = 1; count <= kMostMoved && begin + count <= order.size(); ++count) {
@@ -180,15 +183,32 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
       speed += Median(one.seconds) / alone_[Index(on)];
       ++known;
     }
+    speed = known > 0 ? speed / known : 1;
+    for (const DeviceId on : problem().cluster().ids()) {
+      const Measurement& one = measured[end - begin + Index(on)];
+      if (one.error.empty()) ran_alone_[Index(on)].push_back(Median(one.seconds) / speed);
+    }
     for (size_t i = begin; i < end; ++i) {
       runs.push_back({.device = plans[i],
                       .predicted = Predict(plans[i]),
                       .measured = std::move(measured[i - begin]),
-                      .speed = known > 0 ? speed / known : 1});
+                      .speed = speed});
     }
     progress(end);
   }
   return runs;
+}
+
+std::optional<DeviceId> PlanRunner::fastest_alone() const {
+  std::optional<DeviceId> fastest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const DeviceId on : problem().cluster().ids()) {
+    const std::vector<double>& turns = ran_alone_[Index(on)];
+    if (turns.empty() || Median(turns) >= least) continue;
+    least = Median(turns);
+    fastest = on;
+  }
+  return fastest;
 }
 
 void PlanRunner::SetCosts(const CutCosts& costs, const std::string& source) {

@@ -44,11 +44,13 @@ class PlanRunner {
 
   double Predict(const std::vector<DeviceId>& device) const;  // seconds
   // Different plans, those with the smallest prediction first, as many as so many searches end with; single devices
-  // that can run the model are among them.
-  std::vector<std::vector<DeviceId>> Candidates(const Random& random, int searches, int64_t evaluations) const;
+  // that can run the model are among them. Ends between two searches where `stop` says so.
+  std::vector<std::vector<DeviceId>> Candidates(const Random& random, int searches, int64_t evaluations,
+                                                const StopCheck& stop = {}) const;
   // The plans that differ from this one by a run of kernels, 1 to 32 that follow one another in a topological order, on
-  // another device; those with the smallest prediction first. O(kernels x devices) predictions.
-  std::vector<std::vector<DeviceId>> Neighbours(const std::vector<DeviceId>& device) const;
+  // another device; those with the smallest prediction first. O(kernels x devices) predictions; fewer where `stop` says
+  // so.
+  std::vector<std::vector<DeviceId>> Neighbours(const std::vector<DeviceId>& device, const StopCheck& stop = {}) const;
   // Different plans, good and bad, for a fit: half of them random over groups of ops of many sizes.
   std::vector<std::vector<DeviceId>> VariedPlans(size_t count, uint64_t seed) const;
 
@@ -57,6 +59,9 @@ class PlanRunner {
   // machine does something else would be most of that. Ends early where `stop` says so, with the plans until then.
   std::vector<PlanRun> Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds, const StopCheck& stop,
                            const std::function<void(size_t done)>& progress);
+
+  // The device that was the fastest alone in these runs; none where no run has ended well.
+  std::optional<DeviceId> fastest_alone() const;
 
   // From here on cuts cost this.
   void SetCosts(const CutCosts& costs, const std::string& source);
@@ -69,6 +74,7 @@ class PlanRunner {
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<const Setup> setup_;  // of the numbers as they are now
   std::vector<double> alone_;           // predicted seconds of each device, before any costs were set; infinite: cannot
+  std::vector<std::vector<double>> ran_alone_;  // by device, the median of each turn at the speed of the op times
 };
 
 // Adds all of these to a fit.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "cli/planning.h"
 #include "placement/bound.h"
@@ -10,6 +12,20 @@
 
 namespace berth {
 namespace {
+
+// Of the first plans that failed, each reason once.
+std::string WhyFailed(const Tuning& tuning) {
+  constexpr size_t kReasons = 3;
+  std::vector<std::string> reasons;
+  std::string text;
+  for (size_t i = 0; i < tuning.plans.size() && reasons.size() < kReasons; ++i) {
+    const std::string& error = tuning.plans[i].run.measured.error;
+    if (error.empty() || std::ranges::count(reasons, error) > 0) continue;
+    reasons.push_back(error);
+    text += Item(fmt::format("Plan {} failed: {}", i + 1, Legible(error)));
+  }
+  return text;
+}
 
 std::string TuningTable(const Tuning& tuning) {
   using enum Table::Align;
@@ -28,7 +44,12 @@ std::string TuningTable(const Tuning& tuning) {
                run.ran() ? ToString(Seconds{run.seconds()}) : "failed",
                run.ran() ? fmt::format("{}{}", off < 0 ? "-" : "+", Percent(std::abs(off))) : ""});
   }
-  return table.ToString();
+  return table.ToString() + WhyFailed(tuning);
+}
+
+std::string LeftOut(const Tuning& tuning) {
+  if (tuning.failed_again == 0) return "";
+  return fmt::format(" ({} more failed in one of these runs: {})", tuning.failed_again, Legible(tuning.failure_again));
 }
 
 // Of finalists that were compiled and run again.
@@ -48,7 +69,8 @@ std::string WhyAnswered(const Tuning& tuning) {
 }  // namespace
 
 TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
-                     const std::function<void(const std::string&)>& progress, std::shared_ptr<Runtime> runtime) {
+                     const std::function<void(const std::string&)>& progress, std::shared_ptr<Runtime> runtime,
+                     const std::function<void(const SavedPlan&)>& keep) {
   PlanRunner runner(catalogs, strings, std::move(runtime));
   TunedModel tuned{.tuning = TunePlans(runner, options, progress), .saved = {}, .run = {}};
   const Tuning& tuning = tuned.tuning;
@@ -67,7 +89,15 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
   saved.report.seed = options.seed;
   saved.report.budget = fmt::format("{}evals", options.plans);
-  tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", options.final_runs);
+  const bool all_run = tuning.plans.size() == options.plans;
+  saved.report.ended = tuning.stopped ? SearchEnd::kInterrupted
+                       : all_run      ? SearchEnd::kEvaluations
+                                      : SearchEnd::kItself;
+  if (keep) keep(saved);
+  progress("the answer, beside each device alone");
+  // Who has stopped the search still learns how its answer runs; who interrupts once more ends the program.
+  tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", options.final_runs,
+                          tuning.stopped ? StopCheck() : options.stop);
   return tuned;
 }
 
@@ -80,10 +110,10 @@ std::string TunedPage(const TunedModel& tuned) {
          "\n" + TuningTable(tuning) + "\n" +
          Wrap(tuning.times_again > 0
                   ? fmt::format(
-                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all. {} Times "
+                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all{}. {} Times "
                         "above are at the speed that the machine had when its ops were measured.",
                         tuning.times_again, tuning.has_device_alone() ? " and the fastest device alone" : "",
-                        tuning.finalists.size(), WhyAnswered(tuning))
+                        tuning.finalists.size(), LeftOut(tuning), WhyAnswered(tuning))
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above, whose times are at the speed that the machine had when its "
                                 "ops were measured.")) +

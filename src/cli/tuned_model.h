@@ -16,10 +16,12 @@ struct TunedModel {
   MeasuredRun run;  // of that plan, once more, beside each device alone and OpenVINO's own threads
 };
 
-// `strings.costs` and `runtime`: as PlanRunner takes them. Throws Error where no plan could be run.
+// `strings.costs` and `runtime`: as PlanRunner takes them. `keep` is given the plan that won before that is run once
+// more, which takes a while and may be interrupted. Throws Error where no plan could be run.
 TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, const TuneOptions& options,
                      const std::function<void(const std::string&)>& progress,
-                     std::shared_ptr<Runtime> runtime = nullptr);
+                     std::shared_ptr<Runtime> runtime = nullptr,
+                     const std::function<void(const SavedPlan&)>& keep = {});
 
 std::string TunedPage(const TunedModel& tuned);
 

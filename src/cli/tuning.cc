@@ -48,25 +48,36 @@ bool AreOff(std::span<const TunedPlan> plans) {
   return ErrorOf(predicted, measured).median.value_or(0) > kTrusted;
 }
 
-// Each compiled and run several times.
-std::vector<Finalist> RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs,
-                               const StopCheck& stop) {
-  std::vector<Placement> all;
-  for (size_t time = 0; time < kTimesCompiled; ++time) std::ranges::copy(plans, std::back_inserter(all));
-  const std::vector<PlanRun> ran = runner.Run(all, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {});
-  std::vector<Finalist> finalists;
+// Each compiled and run several times, in turns: all of them once, then all of them again.
+void RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs, const StopCheck& stop,
+              Tuning& tuning) {
+  std::vector<PlanRun> ran;
+  for (size_t time = 0; time < kTimesCompiled; ++time) {
+    std::ranges::move(runner.Run(plans, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {}),
+                      std::back_inserter(ran));
+  }
   for (const Placement& plan : plans) {
     std::vector<const PlanRun*> of_plan;
+    double stolen = 0;
     for (const PlanRun& run : ran) {
-      if (run.ran() && run.device == plan) of_plan.push_back(&run);
+      if (run.device != plan) continue;
+      if (run.ran()) {
+        of_plan.push_back(&run);
+        stolen = std::max(stolen, run.measured.stolen);
+      } else if (tuning.failure_again.empty()) {
+        tuning.failure_again = run.measured.error;
+      }
     }
-    if (of_plan.size() < kTimesCompiled) continue;
+    if (of_plan.size() < kTimesCompiled) {
+      if (!stop || !stop()) ++tuning.failed_again;
+      continue;
+    }
     std::ranges::sort(of_plan, {}, [](const PlanRun* run) { return run->seconds(); });
-    finalists.push_back({.run = *of_plan[of_plan.size() / 2],
-                         .fastest = of_plan.front()->seconds(),
-                         .slowest = of_plan.back()->seconds()});
+    tuning.finalists.push_back({.run = *of_plan[of_plan.size() / 2],
+                                .fastest = of_plan.front()->seconds(),
+                                .slowest = of_plan.back()->seconds(),
+                                .stolen = stolen});
   }
-  return finalists;
 }
 
 // Which plans to run next, by the predictions as they are; none twice.
@@ -84,9 +95,14 @@ class Choice {
     Take(found_, promising);
     // Where searches end with few such plans, what is near the fastest of these may be faster than predicted.
     for (const PlanRun& fast : fastest_first) {
-      if (chosen_.size() < wanted_ && !options_.stopped()) Take(runner_.Neighbours(fast.device), promising);
+      if (chosen_.size() < wanted_ && !options_.stopped())
+        Take(runner_.Neighbours(fast.device, options_.stop), promising);
     }
     Take(found_, kNoLimit);
+    if (chosen_.empty() && !options_.stopped()) {  // all that was found has been run
+      Search(left);
+      Take(found_, kNoLimit);
+    }
     return std::exchange(chosen_, {});
   }
   // Predictions have changed: plans are searched anew.
@@ -94,10 +110,12 @@ class Choice {
 
  private:
   void Search(size_t left) {
+    found_.clear();
     const int searches = kSearches * static_cast<int>((left * kRounds + options_.plans - 1) / options_.plans);
     // Searches that find nothing new look longer.
-    for (int longer = 1; longer <= 3 && found_.empty(); ++longer) {
-      found_ = runner_.Candidates(Random(options_.seed).Fork(round_), searches * longer, kEvaluations * longer);
+    for (int longer = 1; longer <= 3 && found_.empty() && !options_.stopped(); ++longer) {
+      found_ = runner_.Candidates(Random(options_.seed).Fork(round_), searches * longer, kEvaluations * longer,
+                                  options_.stop);
       std::erase_if(found_, [&](const Placement& plan) { return seen_.contains(plan); });
     }
     // Predictions may flatter every split; the fastest device alone is what none of them may lose to.
@@ -147,7 +165,7 @@ bool Tuning::has_device_alone() const { return std::ranges::any_of(finalists, &F
 double Tuning::stolen() const {
   double most = 0;
   for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
-  for (const Finalist& each : finalists) most = std::max(most, each.run.measured.stolen);
+  for (const Finalist& each : finalists) most = std::max(most, each.stolen);
   return most;
 }
 
@@ -174,20 +192,23 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
   const std::vector<PlanRun> order = FastestFirst(tuning.plans);
   std::vector<Placement> best;
   // What a moment of the machine flattered must not be answered where one device alone is faster. It runs first, so
-  // that no split that was compiled and run as often as is needed is without it, whenever that is stopped.
-  const auto alone = std::ranges::find_if(order, OnOneDevice, &PlanRun::device);
-  if (alone != order.end()) best.push_back(alone->device);
+  // that no split that was compiled and run as often as is needed is without it, whenever that is stopped. It is the
+  // one that was the fastest in all turns, which need not be the one that was predicted to be.
+  if (const std::optional<DeviceId> alone = runner.fastest_alone(); alone && !order.empty()) {
+    best.emplace_back(runner.problem().num_ops(), *alone);
+  }
   for (size_t i = 0; i < std::min(kFinalists, order.size()); ++i) {
-    if (order.begin() + static_cast<ptrdiff_t>(i) != alone) best.push_back(order[i].device);
+    if (best.empty() || order[i].device != best.front()) best.push_back(order[i].device);
   }
   if (!best.empty() && !options.stopped()) {
     progress("the fastest once more");
-    tuning.finalists = RunFinal(runner, best, options.final_runs, options.stop);
+    RunFinal(runner, best, options.final_runs, options.stop, tuning);
     if (!tuning.finalists.empty()) tuning.times_again = kTimesCompiled;
   }
   if (tuning.finalists.empty() && !order.empty()) {
     const double seconds = order.front().seconds();
-    tuning.finalists.push_back({.run = order.front(), .fastest = seconds, .slowest = seconds});
+    tuning.finalists.push_back(
+        {.run = order.front(), .fastest = seconds, .slowest = seconds, .stolen = order.front().measured.stolen});
   }
   tuning.stopped = options.stopped();
   return tuning;

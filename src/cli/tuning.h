@@ -20,6 +20,7 @@ struct TunedPlan {
 struct Finalist {
   PlanRun run;                      // of the compilation with the median time
   double fastest = 0, slowest = 0;  // of the compilations
+  double stolen = 0;                // the largest share of a compilation's time in which other programs had the cores
 
   bool is_device_alone() const;
 };
@@ -31,6 +32,9 @@ struct Tuning {
   // failed, the fastest as it was; empty where none ran.
   std::vector<Finalist> finalists;
   size_t times_again = 0;  // how often each of them was compiled and run again
+  // Those that were to be among them, and failed in one of these runs; why the first of them did.
+  size_t failed_again = 0;
+  std::string failure_again{};
   bool stopped = false;
 
   // Of at least one finalist: of the splits that were faster in each compilation than the device alone in any, the one
@@ -43,7 +47,7 @@ struct Tuning {
 
 struct TuneOptions {
   size_t plans = 20, runs = 10;
-  size_t final_runs = 15;  // of each finalist in all, and of the answer
+  size_t final_runs = 15;  // of each finalist in all, and of the answer, at least
   uint64_t seed = 1;
   bool correct = true;  // false: the best plans of the first prediction
   StopCheck stop{};
@@ -53,7 +57,7 @@ struct TuneOptions {
 
 // Runs at most so many different plans by the runner, the fastest device alone first, in five rounds. After a round
 // whose predictions were off, the runner's costs of cuts are fitted to the runs of this model, and plans are searched
-// anew. Ends early where searches find no more plans, and none near the fastest is predicted to be about as fast.
+// anew. Ends early where searches, repeated with other seeds, find no more plans.
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress);
 

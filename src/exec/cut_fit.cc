@@ -68,8 +68,8 @@ void CutFit::Add(const Problem& problem, const Measurement& measurement, double 
     double work = 0;
     for (const OpId op : measured.ops) work += problem.ToSeconds(problem.op_time(op, measured.device)).value;
     if (!std::isfinite(work)) continue;
-    const double above = measured.seconds - work * speed;
-    const double weight = WeightOf(measured.seconds);
+    const double seconds = measured.seconds / speed, above = seconds - work;
+    const double weight = WeightOf(seconds);
     Row& row = rows[part];
     row[0] = 1;
     for (size_t i = 0; i < kUnknowns; ++i) {

@@ -110,6 +110,26 @@ TEST(CutFit, FindsTheCostsThatMadeTheRuns) {
   }
 }
 
+// A machine that is slower for a while is slower at cuts, too; costs are of the speed at which op times were measured.
+TEST(CutFit, FindsTheSameCostsWhereTheMachineIsSlower) {
+  const Problem problem = Diamonds();
+  const CutCosts truth = Truth();
+  for (const double speed : {0.8, 1.3}) {
+    Random random(1);
+    CutFit fit;
+    for (int run = 0; run < 40; ++run) {
+      Measurement measured = Simulated(problem, testing::RandomPlacement(problem, random), truth, 0, random);
+      for (MeasuredPart& part : measured.parts) part.seconds *= speed;
+      fit.Add(problem, measured, speed);
+    }
+    const CutCosts found = fit.Fit();
+    EXPECT_NEAR(found.part_overhead, truth.part_overhead, 4e-6);
+    const auto reduction = static_cast<size_t>(OpClass::kReduction);
+    EXPECT_NEAR(found.read[reduction], truth.read[reduction], 2e-11);
+    EXPECT_NEAR(found.write[reduction], truth.write[reduction], 2e-11);
+  }
+}
+
 TEST(CutFit, ComesNearWhereRunsAreNoisy) {
   const Problem problem = Diamonds();
   Random random(2);

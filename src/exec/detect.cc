@@ -99,6 +99,8 @@ void SetRates(const nlohmann::json& answer, Device& device) {
   const nlohmann::json& own = answer.at("rates").at(device.precision);
   const std::vector<double> matmul = Numbers(own, "matmul_flops"), conv = Numbers(own, "conv_flops");
   const double peak = device.peak[device.precision].value;
+  // A processor reads what it is given where it lies.
+  const std::string copies = device.kind == "cpu" ? "" : ", its input and result copied over the bus";
   const auto share = [&](std::vector<double> rates, const char* how) {
     for (double& rate : rates) rate /= peak;
     Quantity quantity = Measured(rates, how);
@@ -107,7 +109,8 @@ void SetRates(const nlohmann::json& answer, Device& device) {
   };
   device.efficiency["matmul"] = share(matmul, "products of matrices");
   device.efficiency["conv"] = share(conv, "convolutions 3x3 of 64 channels");
-  device.memory_bandwidth = Measured(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold");
+  device.memory_bandwidth =
+      Measured(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold" + copies);
   device.op_overhead = Measured(Numbers(answer, "op_overhead"), "a chain of tiny ops");
 }
 
@@ -135,7 +138,7 @@ Cluster DetectMachine(const DetectOptions& options) {
                 Counted(static_cast<int64_t>(options.precisions.size()), "precision"),
                 Counted(static_cast<int64_t>(options.split), "device"));
   }
-  WorkerProcess worker(OpenVinoProgram());
+  WorkerProcess worker(options.program.empty() ? OpenVinoProgram() : options.program);
   const nlohmann::json found = AskFor(worker, {{"do", "devices"}}, kAskLimit);
   std::vector<Device> devices = FindDevices(found.at("devices"), options);
   nlohmann::json list = nlohmann::json::array();
@@ -145,13 +148,29 @@ Cluster DetectMachine(const DetectOptions& options) {
   const double limit = kAskLimit + 10 * options.seconds + kPairLimit * static_cast<double>(list.size() * list.size());
   const nlohmann::json answer =
       AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
-  for (size_t i = 0; i < devices.size(); ++i) SetRates(answer.at("devices").at(i), devices[i]);
-
-  const size_t count = devices.size();
+  const size_t all = devices.size();
+  std::vector<size_t> measured;  // by number in the answer
+  for (size_t i = 0; i < all; ++i) {
+    const nlohmann::json& one = answer.at("devices").at(i);
+    if (!one.contains("error")) {
+      SetRates(one, devices[i]);
+      measured.push_back(i);
+    } else if (options.warn) {
+      options.warn(fmt::format("{} is left out, since it could not be measured: {}", devices[i].runs_on,
+                               one.at("error").get<std::string>()));
+    }
+  }
+  if (measured.empty()) {
+    throw Error("measuring this machine: no device could be measured; the first: {}",
+                answer.at("devices").at(0).at("error").get<std::string>());
+  }
+  const size_t count = measured.size();
+  std::vector<Device> kept;
+  for (const size_t i : measured) kept.push_back(std::move(devices[i]));
   std::vector<Link> links(count * count);
   for (size_t from = 0; from < count; ++from) {
     for (size_t to = 0; to < count; ++to) {
-      const nlohmann::json& link = answer.at("links").at(from * count + to);
+      const nlohmann::json& link = answer.at("links").at(measured[from] * all + measured[to]);
       if (from == to) continue;
       Link& made = links[from * count + to];
       if (link.is_null()) {
@@ -163,7 +182,7 @@ Cluster DetectMachine(const DetectOptions& options) {
       made.bandwidth = Measured(Numbers(link, "bandwidth"), "to read what another core wrote");
     }
   }
-  return Cluster("here", std::move(devices), std::move(links));
+  return Cluster("here", std::move(kept), std::move(links));
 }
 
 }  // namespace berth

@@ -5,6 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "exec/worker_script.h"
 
 namespace berth {
 namespace {
@@ -24,6 +29,40 @@ TEST(OnePerPhysicalCore, LeavesOutTheFurtherThreadsOfEach) {
   EXPECT_THAT(OnePerPhysicalCore({2, 3}, folder), ElementsAre(2, 3)) << "the others may not be used";
   EXPECT_THAT(OnePerPhysicalCore({5, 6}, folder / "nowhere"), ElementsAre(5, 6));
   std::filesystem::remove_all(folder);
+}
+
+// Of three devices one takes no f32.
+TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredAndSaysSo) {
+  const std::string rates =
+      R"({"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]})";
+  const std::string link = R"({"latency": [5e-6], "bandwidth": [4e9]})";
+  const Script program(fmt::format(
+      "read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "NPU"}, {"runs_on": "CPU"}]})",
+      fmt::format(
+          R"({{"devices": [{{"error": "no f32"}}, {0}, {0}], "links": [null, null, null, null, null, {1}, null, {1}, null]}})",
+          rates, link)));
+  std::vector<std::string> warnings;
+  const Cluster cluster = DetectMachine({.cores = {0, 1},
+                                         .split = 2,
+                                         .warn = [&](const std::string& text) { warnings.push_back(text); },
+                                         .program = program.path()});
+  EXPECT_THAT(warnings, ElementsAre("NPU is left out, since it could not be measured: no f32"));
+  ASSERT_EQ(cluster.num_devices(), 2U);
+  EXPECT_EQ(cluster.device(DeviceId{0}).name, "cpu0");
+  EXPECT_EQ(cluster.device(DeviceId{1}).peak.at("f32").value, 2e9);
+  EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{1}).latency.value, 5e-6);
+}
+
+TEST(DetectMachine, SaysWhyWhereNoDeviceCanBeMeasured) {
+  const Script program(fmt::format("read -r line; echo '{}'\nread -r line; echo '{}'\n",
+                                   R"({"devices": [{"runs_on": "NPU"}]})",
+                                   R"({"devices": [{"error": "no f32"}], "links": [null]})"));
+  try {
+    DetectMachine({.cores = {0}, .program = program.path()});
+    FAIL() << "nothing was measured";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "measuring this machine: no device could be measured; the first: no f32");
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "exec/equal_devices.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "exec/statistics.h"
@@ -20,21 +21,21 @@ bool AreEqual(const OpMeasurement& a, const OpMeasurement& b) {
 }  // namespace
 
 void ShareMeans(std::span<OpMeasurement> devices) {
-  std::vector<bool> shared(devices.size(), false);
-  for (size_t first = 0; first < devices.size(); ++first) {
-    if (shared[first] || !devices[first].error.empty() || devices[first].seconds.empty()) continue;
-    std::vector<size_t> equal;
-    for (size_t device = first; device < devices.size(); ++device) {
-      const OpMeasurement& other = devices[device];
-      if (shared[device] || !other.error.empty() || other.seconds.empty()) continue;
-      if (AreEqual(devices[first], other)) equal.push_back(device);
-    }
-    for (size_t op = 0; op < devices[first].op_seconds.size(); ++op) {
+  std::vector<size_t> left;  // the fastest first, so that who shares with whom does not depend on how they are named
+  for (size_t device = 0; device < devices.size(); ++device) {
+    if (devices[device].error.empty() && !devices[device].seconds.empty()) left.push_back(device);
+  }
+  std::ranges::stable_sort(left, {}, [&](size_t device) { return Median(devices[device].seconds); });
+  while (!left.empty()) {
+    const OpMeasurement& first = devices[left.front()];
+    std::vector<size_t> equal, others;
+    for (const size_t device : left) (AreEqual(first, devices[device]) ? equal : others).push_back(device);
+    for (size_t op = 0; op < first.op_seconds.size(); ++op) {
       double mean = 0;
       for (const size_t device : equal) mean += devices[device].op_seconds[op] / static_cast<double>(equal.size());
       for (const size_t device : equal) devices[device].op_seconds[op] = mean;
     }
-    for (const size_t device : equal) shared[device] = true;
+    left = std::move(others);
   }
 }
 

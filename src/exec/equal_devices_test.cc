@@ -25,6 +25,18 @@ TEST(ShareMeans, GivesDevicesThatCannotBeToldApartTheMeanOfTheirOpTimes) {
   EXPECT_THAT(devices[1].op_seconds, ElementsAre(9, 11)) << "twice as slow";
 }
 
+// The middle one is near both others, which are not near each other.
+TEST(ShareMeans, BeginsWithTheFastestWhateverTheirOrder) {
+  const OpMeasurement fast = Device(10, {4}), middle = Device(10.4, {6}), slow = Device(10.8, {8});
+  std::vector<std::vector<OpMeasurement>> orders = {{fast, middle, slow}, {middle, slow, fast}, {slow, middle, fast}};
+  for (std::vector<OpMeasurement>& devices : orders) {
+    ShareMeans(devices);
+    for (const OpMeasurement& device : devices) {
+      EXPECT_THAT(device.op_seconds, ElementsAre(device.seconds == slow.seconds ? 8 : 5));
+    }
+  }
+}
+
 TEST(ShareMeans, LeavesDevicesAloneThatFailedOrRunOtherKernels) {
   std::vector<OpMeasurement> devices = {Device(10, {4, 6}), Device(10, {5, 5}), Device(10, {2, 8}), Device(10, {})};
   devices[1].error = "it does not compile";

@@ -234,6 +234,12 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
   }
   std::map<std::string, TensorId, std::less<>> by_name;
   for (const TensorId tensor : graph.tensors()) by_name.emplace(graph.tensor_name(tensor), tensor);
+  // When the last of what a part reads was made.
+  std::vector<double> complete(measurement.parts.size(), 0);
+  for (const nlohmann::json& one : answer.at("transfers")) {
+    double& last = complete.at(one.at("to_part").get<size_t>());
+    last = std::max(last, measurement.parts.at(one.at("from_part").get<size_t>()).end);
+  }
   for (const nlohmann::json& one : answer.at("transfers")) {
     const MeasuredPart& from = measurement.parts.at(one.at("from_part").get<size_t>());
     const MeasuredPart& to = measurement.parts.at(one.at("to_part").get<size_t>());
@@ -241,8 +247,8 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
     for (const std::string& name : one.at("names").get<std::vector<std::string>>()) {
       if (const auto known = by_name.find(name); known != by_name.end()) transfer.tensor = known->second;
     }
-    // The reader may have been busy with another part until later.
-    double free = 0;
+    // The reader may have been busy with another part until later, or have waited for another tensor.
+    double free = complete[one.at("to_part").get<size_t>()];
     for (const MeasuredPart& part : measurement.parts) {
       if (part.device == to.device && part.end <= to.begin) free = std::max(free, part.end);
     }

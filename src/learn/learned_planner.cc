@@ -46,11 +46,13 @@ class LearnedPlanner : public Planner {
     }
 
     Learner learner(method_, {&search}, request.random);
-    // What an update costs is known only by the policy; the schedules run over what fits into the budget.
-    const int64_t per_update = learner.evaluations_per_update();
+    // What an update costs is known only by the policy; the schedules run over what fits into the budget, of which the
+    // last evaluations are for the policy's own answer.
+    const int64_t per_update = learner.evaluations_per_update(), own = learner.greedy_evaluations(0);
+    const int64_t for_updates = std::max<int64_t>(search.evaluations_left() - own, 1);
     learner.set_planned_updates(bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
                                     ? method_.default_evaluations / per_update
-                                    : (search.evaluations_left() + per_update - 1) / per_update);
+                                    : (for_updates + per_update - 1) / per_update);
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
     std::string note;
@@ -58,8 +60,6 @@ class LearnedPlanner : public Planner {
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
     const int64_t threads = ThreadsFor(request.evaluator, request.threads);
-    // The last evaluations are for the policy's own answer.
-    const int64_t own = learner.greedy_evaluations(0);
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
       const std::optional<CurvePoint> point = learner.Update(search.evaluations_left() - own, threads, stop);
       if (!point) {

@@ -17,7 +17,8 @@ LearnerState FirstState(const Method& method, const std::vector<Search*>& search
   LearnerState state{.policy = method.make_policy(searches[0]->problem(), random),
                      .adam = nullptr,
                      .rule = UpdateRule(method.rule),
-                     .reference = std::vector<double>(searches.size(), std::numeric_limits<double>::quiet_NaN())};
+                     .reference = std::vector<double>(searches.size(), std::numeric_limits<double>::quiet_NaN()),
+                     .next_evaluation = std::vector<int64_t>(searches.size(), 0)};
   state.adam = std::make_unique<torch::optim::Adam>(state.policy->parameters(),
                                                     torch::optim::AdamOptions(method.learner.learning_rate.first));
   return state;
@@ -111,6 +112,7 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
     point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
   }
   for (const Play& play : plays) cases_[play.index].search->Adopt(play.found);
+  KeepNumbers();
   return point;
 }
 
@@ -320,7 +322,12 @@ Learner::Answer Learner::Greedy(size_t index, int64_t threads, int64_t most, con
   state_.evaluations += answer.result.evaluations;
   state_.failures += answer.result.failures;
   cases_[index].search->Adopt(answer.result);
+  KeepNumbers();
   return answer;
+}
+
+void Learner::KeepNumbers() {
+  for (size_t i = 0; i < cases_.size(); ++i) state_.next_evaluation[i] = cases_[i].search->next_number();
 }
 
 double Learner::GreedyCost(int64_t threads) {

@@ -20,6 +20,8 @@ struct LearnerState {
   std::unique_ptr<torch::optim::Adam> adam;  // of the policy's parameters
   UpdateRule rule;                           // its baselines
   std::vector<double> reference;             // per case, in time units: the first cost that was seen; NaN until then
+  // Per case, the number of its search's next evaluation, by which noise is drawn, after the last whole update.
+  std::vector<int64_t> next_evaluation;
   std::vector<std::unique_ptr<Critic>> critics{};  // per case; empty without
   std::vector<Memory> memories{};                  // per case; empty without
   int64_t updates = 0, evaluations = 0, failures = 0;

@@ -15,6 +15,7 @@
 #include "learn/placeto.h"
 #include "learn/testing.h"
 #include "placement/testing.h"
+#include "placement/wrappers.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -285,9 +286,17 @@ TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
   Random random(4);
   const Problem first = testing::RandomProblem(random, {.ops = 9, .devices = 2}), second = FastSecond(5);
   const auto on_first = Parallel(first), on_second = Parallel(second);
-  const testing::Evaluators cases = {*on_first, *on_second};
+  const auto add_noisy = [](EvaluatorCatalog& catalog) {
+    RegisterParallel(catalog);
+    RegisterWrappers(catalog);
+  };
+  // Whose best placement is scored twice, and whose noise depends on how often it was asked.
+  const auto noisy = testing::EvaluatorNamed("noisy(share=0.2,of=parallel(io=everywhere))", add_noisy, second);
   // The second has a critic per case, whose memory must be kept, too.
-  for (const Method& method : {SmallPlaceto(), SmallHsdag("imagined=2")}) {
+  for (const auto& [method, cases] :
+       {std::pair(SmallPlaceto(), testing::Evaluators{*on_first, *on_second}),
+        std::pair(SmallPlaceto(), testing::Evaluators{*on_first, *noisy}),
+        std::pair(SmallHsdag("imagined=2"), testing::Evaluators{*on_first, *on_second})}) {
     testing::OpenLearner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
         after(method, cases, Random(1), 6);
     for (int i = 0; i < 6; ++i) unbroken.Update(1'000'000, 1);

@@ -49,16 +49,24 @@ std::vector<std::unique_ptr<Likelihood>> RecallTable(std::span<const Played> epi
     return odds.gather(1, torch::tensor(decisions, torch::kInt64).unsqueeze(1)).squeeze(1);
   };
   std::vector<std::unique_ptr<Likelihood>> likelihoods;
-  OddsTable table{.device = {}};
-  at::Tensor entropy;
-  const Task* last = nullptr;
-  for (const auto& [task, episode] : episodes) {
-    if (&task != last) {
-      table = table_of(task);
-      entropy = entropy_of(table.device);
-      if (table.priority.defined()) entropy = torch::cat({entropy, entropy_of(table.priority)});
-      last = &task;
+  struct Known {
+    const Task* task;
+    OddsTable table;
+    at::Tensor entropy;
+  };
+  std::vector<Known> known;  // as many as there are tasks
+  const auto of_task = [&](const Task& task) -> const Known& {
+    const auto found = std::ranges::find(known, &task, &Known::task);
+    if (found != known.end()) return *found;
+    Known& added = known.emplace_back(Known{.task = &task, .table = table_of(task), .entropy = {}});
+    added.entropy = entropy_of(added.table.device);
+    if (added.table.priority.defined()) {
+      added.entropy = torch::cat({added.entropy, entropy_of(added.table.priority)});
     }
+    return added;
+  };
+  for (const auto& [task, episode] : episodes) {
+    const auto& [_, table, entropy] = of_task(task);
     auto likelihood = std::make_unique<Likelihood>();
     likelihood->log_prob = chosen(table.device, episode.device);
     if (table.priority.defined()) {

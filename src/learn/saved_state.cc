@@ -18,11 +18,14 @@
 namespace berth {
 namespace {
 
-constexpr int64_t kCheckpointVersion = 7;
+constexpr int64_t kCheckpointVersion = 8;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 nlohmann::json FoundJson(const PlanResult& found) {
-  nlohmann::json json = {{"evaluations", found.evaluations}, {"device", nlohmann::json::array()}};
+  nlohmann::json json = {{"evaluations", found.evaluations},
+                         {"runs", found.score.runs},
+                         {"spread", found.score.spread},
+                         {"device", nlohmann::json::array()}};
   for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
   if (!found.plan.priority.empty()) json["priority"] = found.plan.priority;
   const Score& score = found.score;
@@ -35,7 +38,7 @@ nlohmann::json FoundJson(const PlanResult& found) {
 PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std::string& path,
                    const std::string& place) {
   JsonObject object(json, path, place);
-  PlanResult found{.evaluations = object.Int("evaluations", 0, std::numeric_limits<int64_t>::max())};
+  PlanResult found{.evaluations = object.Int("evaluations", 0, kMost)};
   for (const auto& device : object.List("device")) {
     if (!device.is_number_unsigned() || device.get<uint64_t>() >= problem.num_devices()) {
       throw object.Mistake("device", fmt::format("{} is none of the {} devices", device.dump(), problem.num_devices()));
@@ -66,6 +69,9 @@ PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std
                                                  : Outcome::kImpossible,
                  .excess_bytes = excess};
   if (score.size() > 3) found.score.objective = number(score[3]);
+  // A score that is the mean of several is not asked for once more where it is adopted.
+  found.score.runs = static_cast<int32_t>(object.Int("runs", 0, std::numeric_limits<int32_t>::max()));
+  found.score.spread = object.Number("spread");
   object.Finish();
   if (found.plan.device.empty()) return found;
   if (const auto violation = FindViolation(problem, found.plan.view())) throw object.Mistake("device", *violation);
@@ -101,6 +107,7 @@ void SaveState(const std::string& path, const LearnerState& state, const Checkpo
     meta["reference"].push_back(std::isnan(reference) ? nlohmann::json() : nlohmann::json(reference));
   }
   for (const Search* search : searches) meta["found"].push_back(FoundJson(search->Found()));
+  meta["next_evaluation"] = state.next_evaluation;
   for (const Memory& memory : state.memories) meta["memory"].push_back(memory.Save());
   Checkpoint checkpoint{.meta = std::move(meta)};
   const auto add = [&](std::string name, const at::Tensor& tensor) {
@@ -203,9 +210,13 @@ void LoadState(const std::string& bytes, const std::string& path, LearnerState& 
       state.memories[i].Load(memory[i], path, searches[i]->problem().num_devices());
     }
   }
-  const nlohmann::json &found = one_each("found"), &reference = one_each("reference");
+  const nlohmann::json &found = one_each("found"), &reference = one_each("reference"),
+                       &next = one_each("next_evaluation");
   for (size_t i = 0; i < searches.size(); ++i) {
     searches[i]->Adopt(FoundOf(found[i], searches[i]->problem(), path, fmt::format("found[{}]", i)));
+    if (!next[i].is_number_unsigned()) throw meta.Mistake("next_evaluation", "expected numbers");
+    state.next_evaluation[i] = next[i].get<int64_t>();
+    searches[i]->Lend(std::max<int64_t>(state.next_evaluation[i] - searches[i]->next_number(), 0));
     if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
     state.reference[i] = reference[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : reference[i].get<double>();
   }

@@ -12,10 +12,12 @@ namespace berth {
 
 Bytes UpdateMemory(const Method& method, const Policy& policy, std::span<const Task* const> tasks,
                    const UpdateConditions& conditions) {
-  // As GradientOf divides an update; the plays of the memory are one part more.
-  const int64_t plays = method.learner.workers * policy.ways(), rollouts = method.learner.rollouts;
-  const int64_t together = std::min(PlaysTogether(policy, rollouts), plays);
-  const int64_t parts = std::min((plays + together - 1) / together / conditions.ranks + 1, conditions.threads);
+  // As GradientOf divides an update, in which the memory plays once on each task.
+  const int64_t rollouts = method.learner.rollouts;
+  const int64_t plays = method.learner.workers * policy.ways() + (method.memory.kept > 0 ? std::ssize(tasks) : 0);
+  const int64_t most = PlaysTogether(policy, rollouts), together = std::min(most, plays);
+  const int64_t of_rank = ((plays + most - 1) / most + conditions.ranks - 1) / conditions.ranks;
+  const int64_t parts = std::min(of_rank, conditions.threads);
   const int64_t different = std::max<int64_t>(std::min(together, std::ssize(tasks)), 1);
   const int64_t of_one = (together + different - 1) / different;
   const int64_t episodes = std::min(policy.recalled_at_once(), rollouts * of_one + method.memory.kept);

@@ -88,6 +88,7 @@ class Search {
   // For workers: numbers of this search's own, which nobody else gets. A worker's Search over them ends in a result
   // that is adopted here, one worker after another in the order of their leases.
   Lease Lend(int64_t evaluations);
+  int64_t next_number() const { return next_number_; }  // of the next evaluation, or the next lease's first
   void Adopt(const PlanResult& result) { AdoptPlan(result, {}); }
 
   // That no plan has a value below this one; noted where scores repeat.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "worker/loaded_model.h"
 #include "worker/thread_clock.h"
 
 namespace berth {
@@ -210,11 +211,19 @@ nlohmann::json Detect(ov::Core& core, const std::vector<RuntimeDevice>& devices,
   const size_t count = devices.size();
   const double each = seconds / static_cast<double>(count + count * (count - 1) / 2);
   nlohmann::json found = nlohmann::json::array(), links = nlohmann::json::array();
-  for (const RuntimeDevice& device : devices) found.push_back(DetectDevice(core, device, each));
-  for (const RuntimeDevice& from : devices) {
-    for (const RuntimeDevice& to : devices) {
-      const bool cores = &from != &to && from.is_cpu() && to.is_cpu();
-      links.push_back(cores ? DetectLink(core, from, to, each / 2) : nlohmann::json());
+  for (const RuntimeDevice& device : devices) {
+    // A device that does not take a probe, as one without f32, is no reason to measure none of the others.
+    try {
+      found.push_back(DetectDevice(core, device, each));
+    } catch (const std::exception& exception) {
+      found.push_back({{"error", Brief(exception)}});
+    }
+  }
+  for (size_t from = 0; from < count; ++from) {
+    for (size_t to = 0; to < count; ++to) {
+      const bool measured = !found[from].contains("error") && !found[to].contains("error");
+      const bool cores = from != to && devices[from].is_cpu() && devices[to].is_cpu();
+      links.push_back(measured && cores ? DetectLink(core, devices[from], devices[to], each / 2) : nlohmann::json());
     }
   }
   return {{"devices", found}, {"links", links}};

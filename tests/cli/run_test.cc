@@ -155,7 +155,7 @@ TEST(Run, NamesWhatIsMissingInOneLine) {
   ExpectMistake({"run"}, "run: give a plan file, or --placement");
   ExpectMistake({"run", "--placement", "0,0"}, "--placement needs a model");
   if (!HasOpenVino()) {
-    ExpectMistake({"run", "--model", "squeezenet1_1", "--placement", "0"}, "");
+    ExpectMistake({"run", "--model", "squeezenet1_1", "--placement", "0"}, "needs OpenVINO");
     GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
   }
   const Folder folder;
@@ -271,6 +271,9 @@ TEST(Tune, RunsPlansLearnsFromThemAndWritesOneThatRunsAgain) {
   for (const auto& plan : answer["run_again"])
     is_faster = is_faster || (!plan["device_alone"] && plan["slowest_seconds"] < alone);
   EXPECT_EQ(answer["parts"].size() > 1, is_faster) << answer["run_again"];
+  EXPECT_EQ(answer["failed_again"], 0);
+  EXPECT_EQ(nlohmann::json::parse(Content(folder / "tuned.json"))["ended"],
+            answer["plans"].size() == 4 ? "evaluations" : "itself");
   EXPECT_EQ(answer["outputs_equal"], true);
   EXPECT_TRUE(std::filesystem::exists(folder / "tuned.profile.json"));
   const Outcome again = RunBerth({"run", folder / "tuned.json", "--runs", "2", "--json"});
@@ -305,6 +308,23 @@ TEST(Tune, RunsTheFastestDeviceAloneAgainHoweverManyPlansAreFaster) {
   ASSERT_GE(answer["plans"].size(), 4u);
   const auto alone = [](const auto& plan) { return plan["parts"].template get<int>() == 1; };
   EXPECT_GE(std::ranges::count_if(answer["run_again"], alone), 1);
+}
+
+TEST(Tune, AnswersWithTheBestSoFarWhereItIsStopped) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  const Outcome stopped = RunBerth({"tune", "two_towers", "--cluster", folder / "two.yaml", "--evaluations", "5000",
+                                    "--costs", "roofline", "--runs", "20", "-o", folder / "stopped.json", "--json"},
+                                   {.interrupt_after = 8});
+  // A machine may be so slow that Ctrl-C comes before the first plan was run.
+  if (stopped.code != 0) {
+    EXPECT_THAT(stopped.err, HasSubstr("stopped before"));
+    return;
+  }
+  EXPECT_EQ(stopped.json()["stopped"], true);
+  EXPECT_LT(stopped.json()["plans"].size(), 5000u);
+  EXPECT_EQ(nlohmann::json::parse(Content(folder / "stopped.json"))["ended"], "interrupted");
 }
 
 // A thread that computes on each of the first two cores, while it lives.

@@ -10,7 +10,9 @@ namespace berth {
 
 std::string WithInterval(const std::vector<double>& values, double factor, int digits) {
   if (values.empty()) return "";
-  const auto text = [&](double value) { return fmt::format("{:.{}f}", value * factor, digits); };
+  const auto text = [&](double value) {
+    return std::isfinite(value) ? fmt::format("{:.{}f}", value * factor, digits) : std::string("none");
+  };
   const Interval interval = MedianInterval(values);
   if (text(interval.low) == text(interval.high)) return text(Median(values));
   return fmt::format("{} ({} to {})", text(Median(values)), text(interval.low), text(interval.high));

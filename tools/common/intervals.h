@@ -8,7 +8,8 @@
 namespace berth {
 
 // The median, and, where there are several values that differ, an interval that holds it with 95 % (MedianInterval):
-// "0.52 (0.50 to 0.55)". Values are multiplied by `factor`. Empty without values.
+// "0.52 (0.50 to 0.55)". Values are multiplied by `factor`; one that is infinite is "none", as where no plan fits.
+// Empty without values.
 std::string WithInterval(const std::vector<double>& values, double factor, int digits);
 
 // Of at least one value, all above zero.

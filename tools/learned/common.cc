@@ -56,6 +56,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .random = Random(seed),
        .progress =
            [&](const Progress& progress) {
+             if (!progress.best.fits()) return;
              const double seconds = progress.best.value() * unit;
              if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().found)) return;
              outcome.improvements.push_back(
@@ -64,16 +65,10 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .threads = threads});
   outcome.processor = ProcessorSeconds() - before;
   outcome.wall = result.wall_seconds;
-  outcome.found = result.score.value() * unit;
+  outcome.found = result.score.fits() ? result.score.value() * unit : std::numeric_limits<double>::infinity();
   outcome.evaluations = result.evaluations;
   outcome.learned = result.learned;
   return outcome;
-}
-
-double GeometricMean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
 }
 
 void Jobs::Run() {

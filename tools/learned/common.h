@@ -23,7 +23,7 @@ struct Improvement {
 
 // What one planner did on one problem with one seed.
 struct Outcome {
-  double found = 0;  // seconds, of the best placement that was scored, whoever brought it up
+  double found = 0;  // seconds, of the best placement that was scored, whoever brought it up; infinite: none fits
   int64_t evaluations = 0;
   std::optional<Learned> learned{};
   std::vector<Improvement> improvements{};
@@ -59,8 +59,6 @@ TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, con
 
 // Of a processor that this thread has used, however busy the machine is.
 double ProcessorSeconds();
-
-double GeometricMean(const std::vector<double>& values);
 
 // Runs jobs on all processors, in any order; each writes to a place of its own.
 class Jobs {

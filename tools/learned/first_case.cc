@@ -137,22 +137,19 @@ std::vector<double> After(const std::vector<Climb>& climbs, double seconds) {
   return Each(climbs, [seconds](const Climb& climb) { return climb.After(seconds); });
 }
 
-// In units of a `scale`-th, of those that are finite, and how many are not.
-std::string Finite(std::vector<double> values, double scale, int digits, const char* missing) {
-  const size_t all = values.size();
-  std::erase(values, kInfinity);
-  if (values.empty()) return missing;
-  const std::string text = WithInterval(values, scale, digits);
-  return values.size() == all ? text : fmt::format("{}; {} of {}: {}", text, all - values.size(), all, missing);
+// In units of a `scale`-th; infinite ones count as larger than all others.
+std::string Cell(const std::vector<double>& values, double scale, int digits, const char* missing) {
+  const bool has_any = std::ranges::any_of(values, [](double value) { return value < kInfinity; });
+  return has_any ? WithInterval(values, scale, digits) : missing;
 }
 
-std::string Ratio(const std::vector<double>& values) { return Finite(values, 1, 3, "no plan that fits yet"); }
-std::string Milliseconds(const std::vector<double>& values) { return Finite(values, 1e3, 2, "no plan that fits yet"); }
+std::string Ratio(const std::vector<double>& values) { return Cell(values, 1, 3, "no plan that fits yet"); }
+std::string Milliseconds(const std::vector<double>& values) { return Cell(values, 1e3, 2, "no plan that fits yet"); }
 
 constexpr const char* kTooBig = "does not fit";
 
 std::string DescribeStarts(const std::vector<Climb>& climbs) {
-  return Finite(Each(climbs, [](const Climb& climb) { return climb.first; }), 1e3, 2, kTooBig);
+  return Cell(Each(climbs, [](const Climb& climb) { return climb.first; }), 1e3, 2, kTooBig);
 }
 
 std::vector<double> Ratios(const std::vector<Climb>& climbs, double seconds, double reference) {
@@ -371,7 +368,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
                  Median(Each(policy.trained, [](const Lesson& lesson) { return lesson.seconds; })),
                  Median(Each(contender.learned, [](const Climb& climb) { return climb.ready; })),
                  DescribeStarts(contender.learned), DescribeStarts(contender.untrained),
-                 Finite({trial.rules[0].first}, 1e3, 2, kTooBig), trial.best_known * 1e3);
+                 Cell({trial.rules[0].first}, 1e3, 2, kTooBig), trial.best_known * 1e3);
     }
   }
   fmt::print("\n### Where at least {:g} % are left to find\n\n", kRoom * 100);

@@ -66,7 +66,8 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       "`parallel(contention=ports)`), {} evaluations, one seed each. Ratios to the optimum among placements whose "
       "ops run first come, first served (`exhaustive`): geometric means over the graphs, with 95 % intervals by "
       "bootstrap over them. `auto` orders ops too, and may end below it. The rows that change one thing (*no attention* "
-      "and those after it) have no twin of their own: compare them with *gdp, untrained*.\n\n"
+      "and those after it) have no twin of their own: compare them with *gdp, untrained*, "
+      "which has no model of costs either, since it does not learn.\n\n"
       "| method | likeliest is the optimum | likeliest over the optimum | best drawn, or found, over the optimum | "
       "seconds |\n|---|---:|---:|---:|---:|\n",
       graphs, evaluations);
@@ -124,8 +125,8 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
 
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
-      "## GDP on large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, which is 16 placements drawn and "
-      "scored and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
+      "## GDP on large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, the second, which is 16 placements, "
+      "drawn or made of the best one by moves, and scored, and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
       "segment=256; and what a trained policy needs to answer, features included.\n\n"
       "| ops | one update | an answer |\n|---:|---:|---:|\n");
   std::vector<double> size, time;

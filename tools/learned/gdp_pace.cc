@@ -24,8 +24,8 @@ Improvement Reaches(const Outcome& outcome, double target) {
 
 std::string Times(double factor) { return std::isfinite(factor) ? fmt::format("{:.1f}", factor) : "never"; }
 
-// How soon gdp is as good as a row of hdp ends, per graph: hdp's evaluations and seconds until it found its last best,
-// and those of its whole search, over gdp's; medians over seeds.
+// How soon gdp is as good as hdp ends in the median, per graph: hdp's evaluations and seconds until it was so good, and
+// those of its whole search, over gdp's; medians over seeds, of which some may never be.
 void PrintPace(std::span<const Table> tables, const std::vector<std::string>& opponents) {
   fmt::print(
       "| graph | hdp | it ends at, ms | it has that after, evaluations | seconds | whole search, seconds | gdp has it "
@@ -41,17 +41,17 @@ void PrintPace(std::span<const Table> tables, const std::vector<std::string>& op
       if (best == nullptr || Median(Found(row)) < Median(Found(*best))) best = &row;
     }
     const double target = Median(Found(*best));
-    const auto reach = [](const Row& row, const auto& of_seed) {
+    const auto reach = [target](const Row& row) {
       std::vector<double> asked, took;
       for (const Outcome& outcome : row.outcome) {
-        const Improvement at = Reaches(outcome, of_seed(outcome));
+        const Improvement at = Reaches(outcome, target);
         asked.push_back(at.evaluations < 0 ? kInfinity : static_cast<double>(at.evaluations));
         took.push_back(at.processor);
       }
       return std::pair(Median(asked), Median(took));
     };
-    const auto [own_asked, own_took] = reach(*best, [](const Outcome& outcome) { return outcome.found; });
-    const auto [asked, took] = reach(Find(table, kOne), [&](const Outcome&) { return target; });
+    const auto [own_asked, own_took] = reach(*best);
+    const auto [asked, took] = reach(Find(table, kOne));
     const bool reached = std::isfinite(asked);
     if (reached) {
       evaluations.push_back(own_asked / asked);

@@ -25,7 +25,7 @@ std::vector<double> Values(const Row& row, const Member& member) {
   std::vector<double> values;
   for (const Outcome& outcome : row.outcome) {
     const std::optional<double> value = member(outcome);
-    if (value && std::isfinite(*value)) values.push_back(*value);
+    if (value && !std::isnan(*value)) values.push_back(*value);
   }
   return values;
 }
