@@ -60,7 +60,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
 
   if (arguments.json) {
     Json json = RunJson(saved, tuned.run);
-    json["stopped"] = tuned.tuning.stopped;
+    json["stopped"] = tuned.stopped;
     json["plans_stolen_share"] = tuned.tuning.stolen();
     json["plans"] = Json::array();
     for (const auto& [one, round] : tuned.tuning.plans) {
@@ -91,7 +91,8 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     Print(text);
   }
-  return tuned.run.fine() ? 0 : 1;
+  // Whoever interrupts the last run has the plan.
+  return tuned.run.fine() || (tuned.stopped && !tuned.tuning.stopped) ? 0 : 1;
 }
 
 }  // namespace berth

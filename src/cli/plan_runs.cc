@@ -186,7 +186,9 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     speed = known > 0 ? speed / known : 1;
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
-      if (one.error.empty()) ran_alone_[Index(on)].push_back(Median(one.seconds) / speed);
+      // A runtime may run what does not fit by the device file; no plan is to be that.
+      if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
+      ran_alone_[Index(on)].push_back(Median(one.seconds) / speed);
     }
     for (size_t i = begin; i < end; ++i) {
       runs.push_back({.device = plans[i],

@@ -60,7 +60,7 @@ class PlanRunner {
   std::vector<PlanRun> Run(const std::vector<std::vector<DeviceId>>& plans, size_t rounds, const StopCheck& stop,
                            const std::function<void(size_t done)>& progress);
 
-  // The device that was the fastest alone in these runs; none where no run has ended well.
+  // The device that was the fastest alone in these runs, of those that the model fits on; none where none has run well.
   std::optional<DeviceId> fastest_alone() const;
 
   // From here on cuts cost this.

@@ -98,6 +98,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   // Who has stopped the search still learns how its answer runs; who interrupts once more ends the program.
   tuned.run = RunMeasured(saved, runner.runtime().openvino, "openvino_parallel", options.final_runs,
                           tuning.stopped ? StopCheck() : options.stop);
+  tuned.stopped = options.stopped();
   return tuned;
 }
 

@@ -12,8 +12,9 @@ namespace berth {
 
 struct TunedModel {
   Tuning tuning;
-  SavedPlan saved;  // the plan that won, under `parts` as its runs have corrected it
-  MeasuredRun run;  // of that plan, once more, beside each device alone and OpenVINO's own threads
+  SavedPlan saved;       // the plan that won, under `parts` as its runs have corrected it
+  MeasuredRun run;       // of that plan, once more, beside each device alone and OpenVINO's own threads
+  bool stopped = false;  // then, or while plans were run
 };
 
 // `strings.costs` and `runtime`: as PlanRunner takes them. `keep` is given the plan that won before that is run once

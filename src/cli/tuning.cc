@@ -191,9 +191,8 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
   }
   const std::vector<PlanRun> order = FastestFirst(tuning.plans);
   std::vector<Placement> best;
-  // What a moment of the machine flattered must not be answered where one device alone is faster. It runs first, so
-  // that no split that was compiled and run as often as is needed is without it, whenever that is stopped. It is the
-  // one that was the fastest in all turns, which need not be the one that was predicted to be.
+  // What a moment of the machine flattered must not be answered where one device alone is faster: the one that was the
+  // fastest in all turns, which need not be the one that was predicted to be.
   if (const std::optional<DeviceId> alone = runner.fastest_alone(); alone && !order.empty()) {
     best.emplace_back(runner.problem().num_ops(), *alone);
   }

@@ -92,7 +92,8 @@ class LearnedPlanner : public Planner {
       const Score& score = answer.result.score;
       const std::string failure = answer.result.failure.empty() ? "it was stopped" : answer.result.failure;
       if (!answer.result.plan.device.empty()) {
-        learned.likeliest = score.value() * request.problem().seconds_per_unit();
+        learned.likeliest = score.fits() ? score.value() * request.problem().seconds_per_unit()
+                                         : std::numeric_limits<double>::infinity();
       }
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
                           !learned.likeliest ? "has no score: " + failure

@@ -24,7 +24,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 nlohmann::json FoundJson(const PlanResult& found) {
   nlohmann::json json = {{"evaluations", found.evaluations},
                          {"runs", found.score.runs},
-                         {"spread", found.score.spread},
+                         {"spread", std::isfinite(found.score.spread) ? found.score.spread : 0},
                          {"device", nlohmann::json::array()}};
   for (const DeviceId device : found.plan.device) json["device"].push_back(Index(device));
   if (!found.plan.priority.empty()) json["priority"] = found.plan.priority;

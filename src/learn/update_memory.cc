@@ -12,13 +12,14 @@ namespace berth {
 
 Bytes UpdateMemory(const Method& method, const Policy& policy, std::span<const Task* const> tasks,
                    const UpdateConditions& conditions) {
-  // As GradientOf divides an update, in which the memory plays once on each task.
+  // As GradientOf divides an update, in which each worker has one task, and the memory plays once on each of these.
   const int64_t rollouts = method.learner.rollouts;
-  const int64_t plays = method.learner.workers * policy.ways() + (method.memory.kept > 0 ? std::ssize(tasks) : 0);
+  const int64_t cases = std::min(std::ssize(tasks), static_cast<std::ptrdiff_t>(method.learner.workers));
+  const int64_t plays = method.learner.workers * policy.ways() + (method.memory.kept > 0 ? cases : 0);
   const int64_t most = PlaysTogether(policy, rollouts), together = std::min(most, plays);
   const int64_t of_rank = ((plays + most - 1) / most + conditions.ranks - 1) / conditions.ranks;
   const int64_t parts = std::min(of_rank, conditions.threads);
-  const int64_t different = std::max<int64_t>(std::min(together, std::ssize(tasks)), 1);
+  const int64_t different = std::max<int64_t>(std::min(together, cases), 1);
   const int64_t of_one = (together + different - 1) / different;
   const int64_t episodes = std::min(policy.recalled_at_once(), rollouts * of_one + method.memory.kept);
   std::vector<double> numbers;

@@ -82,10 +82,10 @@ TEST_P(UpdateMemoryOf, AnUpdateIsWithinAFactorOfTwoOfWhatItHolds) {
 
 INSTANTIATE_TEST_SUITE_P(Methods, UpdateMemoryOf,
                          ::testing::Values(Case{"gdp", 5'000}, Case{"gdp", 20'000}, Case{"gdp(workers=4)", 5'000, 4},
-                                           Case{"hdp(nodes=ops)", 20'000}, Case{"hdp(nodes=ops)", 80'000},
-                                           Case{"rnn(colocation=none)", 100}, Case{"rnn(colocation=none)", 200},
-                                           Case{"placeto", 120}, Case{"placeto", 240},
-                                           Case{"hsdag(colocation=none)", 4'000},
+                                           Case{"gdp", 5'000, 4}, Case{"hdp(nodes=ops)", 20'000},
+                                           Case{"hdp(nodes=ops)", 80'000}, Case{"rnn(colocation=none)", 100},
+                                           Case{"rnn(colocation=none)", 200}, Case{"placeto", 120},
+                                           Case{"placeto", 240}, Case{"hsdag(colocation=none)", 4'000},
                                            Case{"hsdag(mode=paper,columns=fixed,colocation=none)", 800},
                                            Case{"hsdag(mode=paper,columns=fixed,colocation=none)", 3'200}),
                          [](const auto& each) {
