@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -47,14 +46,12 @@ Json ErrorJson(const PredictionError& error) {
 
 // Which of so many plans are not fitted to, drawn at random: those in turn could all be of one kind.
 std::vector<bool> DrawHeldOut(size_t plans, uint64_t seed) {
-  std::vector<bool> held_out(plans, false);
-  std::fill_n(held_out.begin(), plans / kHeldOut, true);
   std::vector<size_t> order(plans);
   std::iota(order.begin(), order.end(), size_t{0});
   Random(seed).Shuffle(std::span(order));
-  std::vector<bool> drawn(plans);
-  for (size_t k = 0; k < plans; ++k) drawn[order[k]] = held_out[k];
-  return drawn;
+  std::vector<bool> held_out(plans, false);
+  for (const size_t plan : std::span(order).first(plans / kHeldOut)) held_out[plan] = true;
+  return held_out;
 }
 
 // Every model's op times first, then its plans; fits what is not held out.

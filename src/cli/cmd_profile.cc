@@ -34,7 +34,7 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
       measurements, [](const OpMeasurement& one) { return one.seconds.size() >= kLeastForInterval; });
   Table devices({{"device"},
                  {"whole model", kRight},
-                 {enough ? "95 % interval" : "least to most", kRight, 1},
+                 {IntervalHeading(enough), kRight, 1},
                  {"all kernels", kRight},
                  {"ops measured", kRight},
                  {"own kernel", kRight},
@@ -91,17 +91,14 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
     for (const OpTimeTable::Row& row : column.rows) {
       ops.push_back({{"name", row.op}, {"seconds", row.time.value}, {"kind", row.kind}});
     }
-    const Interval interval = MedianInterval(measurements[i].seconds);
-    json["devices"].push_back(
-        {{"device", column.device},
-         {"measured_seconds", column.whole.value},
-         {"measured_interval",
-          measurements[i].seconds.size() < kLeastForInterval ? Json() : Json{interval.low, interval.high}},
-         {"kernel_seconds", column.kernels.value},
-         {"unassigned_share", measurements[i].unassigned},
-         {"stolen_share", measurements[i].stolen},
-         {"fused", column.fused},
-         {"ops", ops}});
+    json["devices"].push_back({{"device", column.device},
+                               {"measured_seconds", column.whole.value},
+                               {"measured_interval", IntervalJson(measurements[i].seconds)},
+                               {"kernel_seconds", column.kernels.value},
+                               {"unassigned_share", measurements[i].unassigned},
+                               {"stolen_share", measurements[i].stolen},
+                               {"fused", column.fused},
+                               {"ops", ops}});
   }
   Print(DumpJson(json));
   return 0;

@@ -197,6 +197,14 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   return run;
 }
 
+std::string IntervalHeading(bool enough) { return enough ? "95 % interval" : "least to most"; }
+
+Json IntervalJson(const std::vector<double>& seconds) {
+  if (seconds.size() < kLeastForInterval) return Json();
+  const Interval interval = MedianInterval(seconds);
+  return {interval.low, interval.high};
+}
+
 std::string DisturbedLine(double stolen, const std::string& of_what) {
   if (stolen <= kDisturbed) return "";
   return Item(fmt::format("Other programs had the cores for {} {}: measure again on a machine at rest.",
@@ -216,7 +224,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   Table table({{""},
                {"predicted", kRight},
                {"measured", kRight},
-               {enough ? "95 % interval" : "least to most", kRight, 1},
+               {IntervalHeading(enough), kRight, 1},
                {"predicted is off", kRight}});
   AddRow(run.plan, table);
   for (const RunRow& row : run.others) AddRow(row, table);
@@ -260,11 +268,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
     const bool failed = !measured.error.empty();
     json["measured_seconds"] = failed ? Json() : Json(Median(measured.seconds));
     json["measured_spread"] = failed ? Json() : Json(Longest(measured));
-    json["measured_interval"] = Json();
-    if (!failed && measured.seconds.size() >= kLeastForInterval) {
-      const Interval interval = MedianInterval(measured.seconds);
-      json["measured_interval"] = {interval.low, interval.high};
-    }
+    json["measured_interval"] = failed ? Json() : IntervalJson(measured.seconds);
     json["failed_because"] = failed ? Json(measured.error) : Json();
     json["precision"] = failed ? Json() : Json(measured.precision);
     return json;

@@ -15,6 +15,11 @@ namespace berth {
 // matter. `of_what`: "of the time".
 std::string DisturbedLine(double stolen, const std::string& of_what);
 
+// "95 % interval", as MedianInterval gives it, or what it is of too few runs for one.
+std::string IntervalHeading(bool enough);
+// That interval; null of too few runs.
+Json IntervalJson(const std::vector<double>& seconds);
+
 // What stands beside the plan: each device alone, and OpenVINO with all of their cores.
 struct RunRow {
   std::string name{};

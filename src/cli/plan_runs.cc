@@ -175,21 +175,16 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     const double limit = LimitFor(static_cast<double>(times) * round);
     std::vector<Measurement> measured = runtime_->openvino.Run(ways, {.rounds = times, .limit = limit, .stop = stop});
     if (stop && stop()) break;
-    double speed = 0;
-    int known = 0;
+    // A runtime may run what does not fit by the device file; no plan is to be that.
+    std::vector<std::pair<DeviceId, double>> alone;
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
-      if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
-      speed += Median(one.seconds) / alone_[Index(on)];
-      ++known;
+      if (one.error.empty() && std::isfinite(alone_[Index(on)])) alone.emplace_back(on, Median(one.seconds));
     }
-    speed = known > 0 ? speed / known : 1;
-    for (const DeviceId on : problem().cluster().ids()) {
-      const Measurement& one = measured[end - begin + Index(on)];
-      // A runtime may run what does not fit by the device file; no plan is to be that.
-      if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
-      ran_alone_[Index(on)].push_back(Median(one.seconds) / speed);
-    }
+    double speed = alone.empty() ? 1 : 0;
+    for (const auto& [on, seconds] : alone) speed += seconds / alone_[Index(on)];
+    if (!alone.empty()) speed /= static_cast<double>(alone.size());
+    for (const auto& [on, seconds] : alone) ran_alone_[Index(on)].push_back(seconds / speed);
     for (size_t i = begin; i < end; ++i) {
       runs.push_back({.device = plans[i],
                       .predicted = Predict(plans[i]),

@@ -196,14 +196,7 @@ TEST(GdpAnswer, CountsAParameterOnceForAllThatReadIt) {
 
 // A chain of ops without tensors to keep, each with weights of its own; `memory` by device.
 Problem Weights(const std::vector<int64_t>& bytes, const std::vector<int64_t>& memory) {
-  GraphBuilder builder("weights");
-  for (size_t v = 0; v < bytes.size(); ++v) {
-    builder.AddOp(fmt::format("op{}", v), "Unit", {});
-    builder.AddTensor(v, 0, {}, v + 1 == bytes.size());
-    if (v > 0) builder.Consume(v - 1, v);
-    builder.UseParameter(builder.AddParameter(bytes[v], fmt::format("weight{}", v)), v);
-  }
-  return testing::UnitProblem(builder.Build(), memory.size(), {.memory_limits = memory});
+  return testing::UnitProblem(testing::WeightChain(bytes), memory.size(), {.memory_limits = memory});
 }
 
 std::vector<DeviceMemory> MemoryOf(const GdpTask& task, const std::vector<int64_t>& device) {
@@ -258,15 +251,8 @@ TEST(GdpAnswer, MovesNothingWhereAllFitsOrNoDeviceHasRoom) {
 
 // The first two ops are one group; the policy would rather have it on the second device, where one of them cannot run.
 TEST(GdpAnswer, MovesNoGroupToADeviceThatCannotRunAllOfIt) {
-  GraphBuilder builder("bound");
-  for (size_t v = 0; v < 3; ++v) {
-    builder.AddOp(fmt::format("op{}", v), "Unit", {});
-    builder.AddTensor(v, 0, {}, v == 2);
-    if (v > 0) builder.Consume(v - 1, v);
-    builder.UseParameter(builder.AddParameter(10, fmt::format("weight{}", v)), v);
-  }
   OpTimes times{.time = {1, kCannotRun, 1, 1, 1, 1}, .source = "test"};
-  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+  const Problem problem(std::make_shared<const Graph>(testing::WeightChain({10, 10, 10})),
                         std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times),
                         {.memory_limits = {25, 100}});
   const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});

@@ -266,15 +266,8 @@ TEST(Gdp, AnswersWithTheBestOfOpsGroupsAndLayers) {
 // Twelve ops with weights of 90 MB on devices of 1000, 100 and 100: at least ten of them must be on the first, which
 // no equal shares give, and not all can be.
 TEST(Gdp, AnswersWithAPlacementThatFitsWhereOpsCanLeaveTheDevicesThatAreTooFull) {
-  GraphBuilder builder("weights");
-  for (size_t v = 0; v < 12; ++v) {
-    builder.AddOp(fmt::format("op{}", v), "Unit", {});
-    builder.AddTensor(v, 0, {}, v == 11);
-    if (v > 0) builder.Consume(v - 1, v);
-    builder.UseParameter(builder.AddParameter(90'000'000, fmt::format("weight{}", v)), v);
-  }
-  const Problem problem =
-      testing::UnitProblem(builder.Build(), 3, {.memory_limits = {1'000'000'000, 100'000'000, 100'000'000}});
+  const Problem problem = testing::UnitProblem(testing::WeightChain(std::vector<int64_t>(12, 90'000'000)), 3,
+                                               {.memory_limits = {1'000'000'000, 100'000'000, 100'000'000}});
   const auto evaluator = Simulated(problem);
   int first_fits = 0;
   for (const char* form : {"", ",priorities=3"}) {

@@ -48,11 +48,10 @@ class LearnedPlanner : public Planner {
     Learner learner(method_, {&search}, request.random);
     // What an update costs is known only by the policy; the schedules run over what fits into the budget, of which the
     // last evaluations are for the policy's own answer.
-    const int64_t per_update = learner.evaluations_per_update(), own = learner.greedy_evaluations(0);
-    const int64_t for_updates = std::max<int64_t>(search.evaluations_left() - own, 1);
+    const int64_t own = learner.own_evaluations();
     learner.set_planned_updates(bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
-                                    ? method_.default_evaluations / per_update
-                                    : (for_updates + per_update - 1) / per_update);
+                                    ? method_.default_evaluations / learner.evaluations_per_update()
+                                    : learner.UpdatesWithin(search.evaluations_left()));
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
     std::string note;

@@ -330,6 +330,17 @@ void Learner::KeepNumbers() {
   for (size_t i = 0; i < cases_.size(); ++i) state_.next_evaluation[i] = cases_[i].search->next_number();
 }
 
+int64_t Learner::own_evaluations() const {
+  int64_t own = 0;
+  for (size_t i = 0; i < num_cases(); ++i) own += greedy_evaluations(i);
+  return own;
+}
+
+int64_t Learner::UpdatesWithin(int64_t evaluations) const {
+  const int64_t per_update = evaluations_per_update();
+  return (std::max<int64_t>(evaluations - own_evaluations(), 1) + per_update - 1) / per_update;
+}
+
 double Learner::GreedyCost(int64_t threads) {
   double logarithms = 0;
   for (size_t i = 0; i < cases_.size(); ++i) {

@@ -60,6 +60,9 @@ class Learner {
   Answer Greedy(size_t index, int64_t threads, int64_t most = std::numeric_limits<int64_t>::max(),
                 const StopCheck& stop = {});
   int64_t greedy_evaluations(size_t index) const { return player_.greedy_evaluations(index); }
+  int64_t own_evaluations() const;  // of Greedy on all cases, once each
+  // So many evaluations are enough for this many updates beside that, the last perhaps in part; at least 1.
+  int64_t UpdatesWithin(int64_t evaluations) const;
   // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost.
   double GreedyCost(int64_t threads);
 

@@ -66,6 +66,18 @@ class FakeEvaluator : public Evaluator {
   EvaluatorFacts facts_;
 };
 
+// op0 -> op1 -> ... with tensors of no bytes and weights of its own for each.
+inline Graph WeightChain(const std::vector<int64_t>& bytes) {
+  GraphBuilder builder("weights");
+  for (size_t v = 0; v < bytes.size(); ++v) {
+    builder.AddOp(fmt::format("op{}", v), "Unit", {});
+    builder.AddTensor(v, 0, {}, v + 1 == bytes.size());
+    if (v > 0) builder.Consume(v - 1, v);
+    builder.UseParameter(builder.AddParameter(bytes[v], fmt::format("weight{}", v)), v);
+  }
+  return builder.Build();
+}
+
 // Without a budget.
 class OpenSearch : public Search {
  public:

@@ -92,22 +92,15 @@ struct Lessons {
   std::vector<Search*> searches{};
 };
 
-// Evaluations that the policy's own answers on all cases take.
-int64_t OwnAnswers(const Learner& learner) {
-  int64_t own = 0;
-  for (size_t i = 0; i < learner.num_cases(); ++i) own += learner.greedy_evaluations(i);
-  return own;
-}
-
-// The policy's own answers, `answers` evaluations, are asked for at each checkpoint, at the end too.
-int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, int64_t per_update, int64_t answers) {
+// The policy's own answers are asked for at each checkpoint, at the end too.
+int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, const Learner& learner) {
   int64_t evaluations = request.budget.evaluations;
   if (evaluations == kNoEnd && !request.updates) evaluations = method.default_evaluations;
   if (evaluations == kNoEnd) return *request.updates;
-  const int64_t between = request.checkpoint_every, once = std::max<int64_t>(evaluations - answers, 1);
-  int64_t fit = (once + per_update - 1) / per_update;
-  if (fit > between) {
-    const double each = static_cast<double>(per_update) + static_cast<double>(answers) / static_cast<double>(between);
+  int64_t fit = learner.UpdatesWithin(evaluations);
+  if (const int64_t between = request.checkpoint_every; fit > between) {
+    const double each = static_cast<double>(learner.evaluations_per_update()) +
+                        static_cast<double>(learner.own_evaluations()) / static_cast<double>(between);
     fit = std::max(between, static_cast<int64_t>(std::ceil(static_cast<double>(evaluations) / each)));
   }
   return std::min(fit, request.updates.value_or(kNoEnd));
@@ -315,7 +308,7 @@ class Run {
       return budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed);
     };
     const auto late = [&] { return watch.seconds() >= budget.seconds; };
-    const int64_t own = OwnAnswers(learner_);
+    const int64_t own = learner_.own_evaluations();
     const auto left = [&] {
       return budget.evaluations == kNoEnd ? kNoEnd : budget.evaluations - learner_.evaluations();
     };
@@ -451,7 +444,7 @@ TrainingResult Train(const TrainingRequest& request) {
   const Lessons cases(planner, request, request.cases), tests(planner, request, request.tests);
   const Random random(request.seed);
   Learner learner(method, cases.searches, random, 1, &ranks);
-  const int64_t planned = PlannedUpdates(request, method, learner.evaluations_per_update(), OwnAnswers(learner));
+  const int64_t planned = PlannedUpdates(request, method, learner);
   learner.set_planned_updates(planned);
   std::string begins_with;
   if (!method.checkpoint.empty()) begins_with = learner.Load(method.checkpoint, true);

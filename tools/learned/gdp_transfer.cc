@@ -140,14 +140,16 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
       const auto took = [](const Transfer& t) { return t.tuned.processor; };
       add_to(tuned, [](const Transfer& t) { return t.tuned.found; }, took);
       add_to(likeliest, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); }, took);
-      add_to(flat, [](const Transfer& t) { return t.flat.found; }, [](const Transfer& t) { return t.flat.processor; });
-      add_to(sure, [](const Transfer& t) { return t.sure.found; }, [](const Transfer& t) { return t.sure.processor; });
-      add_to(
-          drawn, [](const Transfer& t) { return t.drawn.found; }, [](const Transfer& t) { return t.drawn.processor; });
-      add_to(wide, [](const Transfer& t) { return t.wide.found; }, [](const Transfer& t) { return t.wide.processor; });
-      add_to(
-          wide_drawn, [](const Transfer& t) { return t.wide_drawn.found; },
-          [](const Transfer& t) { return t.wide_drawn.processor; });
+      const auto add_outcome = [&](Line& line, Outcome Transfer::* outcome) {
+        add_to(
+            line, [=](const Transfer& t) { return (t.*outcome).found; },
+            [=](const Transfer& t) { return (t.*outcome).processor; });
+      };
+      add_outcome(flat, &Transfer::flat);
+      add_outcome(sure, &Transfer::sure);
+      add_outcome(drawn, &Transfer::drawn);
+      add_outcome(wide, &Transfer::wide);
+      add_outcome(wide_drawn, &Transfer::wide_drawn);
       before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
     }
     costs.push_back({.before = Mean(before),
