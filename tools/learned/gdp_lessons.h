@@ -46,6 +46,8 @@ std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& e
 inline constexpr size_t kMostTwo = 6;
 // Other sizes of each of these, to learn from: nothing is measured on them. By graph of MakeTwo.
 std::vector<std::deque<Table>> MakeOtherSizes(const Catalogs& catalogs, bool quick, const Effort& effort);
+// Networks of other families than all of these, and two graphs that are no networks, to learn from.
+std::deque<Table> MakeOtherFamilies(const Catalogs& catalogs, bool quick);
 std::string Sentences(std::span<const Table> tables);
 
 // Training steps of a family each, on eight GPUs, without GNMT: lessons for large graphs.

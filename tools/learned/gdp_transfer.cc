@@ -27,22 +27,27 @@ std::string WideTitle(const Form& form) { return fmt::format("{}, wide", ShortTi
 // How a policy was trained before it sees the graph that was left out.
 struct Pretraining {
   const Form& form;
-  bool more_sizes;  // of each family, beside the graph of the table
+  bool more_sizes;     // of each family, beside the graph of the table
+  bool more_families;  // beside those of the table
   std::string suffix;
 };
 
 void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::span<const std::deque<Table>> other_sizes,
-               const Effort& effort) {
+               const std::deque<Table>& other_families, const Effort& effort) {
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
   std::vector<Pretraining> pretrained;
-  for (const Form& form : kForms) pretrained.push_back({.form = form, .more_sizes = false, .suffix = form.suffix});
-  pretrained.push_back({.form = kForms[0], .more_sizes = true, .suffix = ", three sizes"});
+  for (const Form& form : kForms) pretrained.push_back({form, false, false, form.suffix});
+  pretrained.push_back({.form = kForms[0], .more_sizes = true, .more_families = false, .suffix = ", three sizes"});
+  pretrained.push_back({.form = kForms[0], .more_sizes = false, .more_families = true, .suffix = ", more families"});
   const auto lessons = [&](const Pretraining& of, size_t left_out) {
     std::vector<const Table*> list = Without(tables, left_out);
     for (size_t g = 0; of.more_sizes && g < graphs; ++g) {
       if (g == left_out) continue;
       for (const Table& table : other_sizes[g]) list.push_back(&table);
+    }
+    if (of.more_families) {
+      for (const Table& table : other_families) list.push_back(&table);
     }
     return list;
   };
@@ -178,6 +183,7 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
   const Effort effort = Of(quick, kMostTwo);
   std::vector<Table> tables = MakeTwo(catalogs, quick, effort);
   const std::vector<std::deque<Table>> other_sizes = MakeOtherSizes(catalogs, quick, effort);
+  const std::deque<Table> other_families = MakeOtherFamilies(catalogs, quick);
   const int64_t evaluations = Evaluations(effort.updates);
   for (Table& table : tables) {
     const auto add = [&](const std::string& title, const std::string& planner, int64_t asks, int later = 0) {
@@ -185,14 +191,16 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
     };
     // Each graph is in a batch of all, and in all but one of those that leave one out.
     const int later = static_cast<int>(effort.graphs) * effort.seeds, sizes = 3 * (later - effort.seeds);
+    const int families = later + static_cast<int>(other_families.size()) * effort.seeds;
     for (size_t f = 0; f < std::size(kForms); ++f) {
       const Form& form = kForms[f];
-      // The first form is also trained on three sizes of all graphs but one, and then trained on.
+      // The first form is also trained on three sizes of all graphs but one, and with other families, and then trained
+      // on.
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
-      add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes : later);
-      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 4 : 2) * effort.seeds);
+      add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes + families : later);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 6 : 2) * effort.seeds);
       add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
-          (f == 0 ? 2 : 1) * effort.seeds);
+          (f == 0 ? 3 : 1) * effort.seeds);
     }
   }
   Measure(catalogs, "gdp-transfer", tables);
@@ -200,6 +208,8 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
   for (const auto& of_family : other_sizes) {
     for (const Table& table : of_family) sizes.push_back(fmt::format("`{}`", table.title));
   }
+  std::vector<std::string> families;
+  for (const Table& table : other_families) families.push_back(fmt::format("`{}`", table.title));
   fmt::print(
       "## GDP on graphs never seen\n\nOne training step with `sgd` of {} on two GPUs (`p100x2`) under "
       "`parallel(contention=ports)`, {}; times in ms. *One*: gdp on the graph alone, {} updates. *Batch*: one policy "
@@ -207,11 +217,12 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       "*zero_shot*: the answer of a policy that was trained so on the other {}, *finetune*: the same policy after {} "
       "updates on the graph ({} gradient steps), of what it scored the best; an update scores {} placements where nothing "
       "else is said. *Three sizes*: a policy that was also trained on "
-      "two other sizes of each of the {} that were not left out, of these: {}.\n\n",
+      "two other sizes of each of the {} that were not left out, of these: {}. *More families*: a policy that was also "
+      "trained on {}.\n\n",
       Sentences(tables), Counted(effort.seeds, "seed"), effort.updates, effort.graphs, effort.updates,
       effort.graphs - 1, effort.tuned_updates, 4 * effort.tuned_updates, kRollouts, effort.graphs - 1,
-      fmt::join(sizes, ", "));
-  WriteMany(catalogs, tables, other_sizes, effort);
+      fmt::join(sizes, ", "), fmt::join(families, ", "));
+  WriteMany(catalogs, tables, other_sizes, other_families, effort);
 }
 
 }  // namespace berth::learned
