@@ -72,12 +72,19 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     json["run_again"] = Json::array();
     if (tuned.tuning.times_again > 0) {
+      const Finalist* const alone = tuned.tuning.device_alone();
       for (const Finalist& each : tuned.tuning.finalists) {
-        json["run_again"].push_back({{"parts", each.run.measured.subgraphs},
-                                     {"measured_seconds", each.run.seconds()},
-                                     {"fastest_seconds", each.fastest},
-                                     {"slowest_seconds", each.slowest},
-                                     {"device_alone", each.is_device_alone()}});
+        const bool compared = alone && !each.is_device_alone();
+        const Wins wins = compared ? CountWins(each, *alone) : Wins{};
+        json["run_again"].push_back({{"parts", each.median().measured.subgraphs},
+                                     {"times", each.runs.size()},
+                                     {"measured_seconds", each.median().seconds()},
+                                     {"fastest_seconds", each.fastest()},
+                                     {"slowest_seconds", each.slowest()},
+                                     {"device_alone", each.is_device_alone()},
+                                     {"pairs", compared ? Json(wins.pairs) : Json()},
+                                     {"pairs_won", compared ? Json(wins.won) : Json()},
+                                     {"pairs_needed", compared ? Json(wins.needed) : Json()}});
       }
     }
     json["failed_again"] = tuned.tuning.failed_again;

@@ -52,18 +52,36 @@ std::string LeftOut(const Tuning& tuning) {
   return fmt::format(" ({} more failed in one of these runs: {})", tuning.failed_again, Legible(tuning.failure_again));
 }
 
+std::string MoreTurns(const Tuning& tuning) {
+  if (tuning.times_again <= kFirstTurns) return "";
+  return fmt::format(
+      " No split was faster each time, so those with a smaller median than the device's, and the device, "
+      "were compiled and run {} times.",
+      tuning.times_again);
+}
+
 // Of finalists that were compiled and run again.
 std::string WhyAnswered(const Tuning& tuning) {
-  if (!tuning.has_device_alone()) {
+  const Finalist* const alone = tuning.device_alone();
+  if (!alone) {
     return "The plan below has the smallest median of these; no device alone was run as often, so none is compared with "
            "it.";
   }
-  if (tuning.winner().is_device_alone()) {
-    return "The plan below is one device alone: no split was faster in each of its compilations than that device in "
-           "every one of its own.";
+  const Finalist& winner = tuning.winner();
+  if (winner.is_device_alone()) {
+    const Wins needed = CountWins(*alone, *alone);
+    return fmt::format(
+        "The plan below is one device alone: no split was faster than it in {} of a compilation of each.",
+        needed.needed == needed.pairs ? fmt::format("all {} pairs", needed.pairs)
+                                      : fmt::format("at least {} of the {} pairs", needed.needed, needed.pairs));
   }
-  return "The plan below has the smallest median of the splits that were faster in each compilation than the device alone "
-         "in any.";
+  const Wins wins = CountWins(winner, *alone);
+  return fmt::format(
+      "The plan below has the smallest median of the splits that were faster than the device alone in {} of a "
+      "compilation of each{}.",
+      wins.needed == wins.pairs ? fmt::format("all {} pairs", wins.pairs)
+                                : fmt::format("at least {} of the {} pairs", wins.needed, wins.pairs),
+      wins.needed == wins.pairs ? "" : fmt::format(": in {}", wins.won));
 }
 
 }  // namespace
@@ -83,7 +101,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.setup = MakeSetup(catalogs, runner.setup().strings, runner.setup().instance);
   const Evaluator& evaluator = *saved.setup.evaluator;
   PlanResult result;
-  result.plan.device = tuning.winner().run.device;
+  result.plan.device = tuning.winner().device();
   result.score = evaluator.ScorePlan(result.plan.view(), *evaluator.NewWorkspace());
   result.evaluations = static_cast<int64_t>(tuning.plans.size());
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
@@ -111,10 +129,10 @@ std::string TunedPage(const TunedModel& tuned) {
          "\n" + TuningTable(tuning) + "\n" +
          Wrap(tuning.times_again > 0
                   ? fmt::format(
-                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all{}. {} Times "
+                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all{}.{} {} Times "
                         "above are at the speed that the machine had when its ops were measured.",
-                        tuning.times_again, tuning.has_device_alone() ? " and the fastest device alone" : "",
-                        tuning.finalists.size(), LeftOut(tuning), WhyAnswered(tuning))
+                        kFirstTurns, tuning.device_alone() ? " and the fastest device alone" : "",
+                        tuning.finalists.size(), LeftOut(tuning), MoreTurns(tuning), WhyAnswered(tuning))
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above, whose times are at the speed that the machine had when its "
                                 "ops were measured.")) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -17,7 +18,7 @@ using Placement = std::vector<DeviceId>;
 constexpr size_t kRounds = 5;  // in which the plans are run; after each the predictions are looked at
 constexpr int kSearches = 3;   // for the plans of one round, of each kind
 constexpr int64_t kEvaluations = 4000;
-constexpr size_t kFinalists = 3, kTimesCompiled = 3;
+constexpr size_t kFinalists = 3;
 // Predictions are trusted this far. Those that are off by less, in the median, stay as they are: a plan that is
 // compiled again is a few percent faster or slower, and a correction would follow that (docs/measured.md). A plan
 // predicted to lose to the fastest by more is run only where nothing else is left.
@@ -48,37 +49,63 @@ bool AreOff(std::span<const TunedPlan> plans) {
   return ErrorOf(predicted, measured).median.value_or(0) > kTrusted;
 }
 
-// Each compiled and run several times, in turns: all of them once, then all of them again.
-void RunFinal(PlanRunner& runner, const std::vector<Placement>& plans, size_t runs, const StopCheck& stop,
-              Tuning& tuning) {
-  std::vector<PlanRun> ran;
-  for (size_t time = 0; time < kTimesCompiled; ++time) {
-    std::ranges::move(runner.Run(plans, (runs + kTimesCompiled - 1) / kTimesCompiled, stop, [](size_t) {}),
-                      std::back_inserter(ran));
-  }
-  for (const Placement& plan : plans) {
-    std::vector<const PlanRun*> of_plan;
-    double stolen = 0;
-    for (const PlanRun& run : ran) {
-      if (run.device != plan) continue;
-      if (run.ran()) {
-        of_plan.push_back(&run);
-        stolen = std::max(stolen, run.measured.stolen);
-      } else if (tuning.failure_again.empty()) {
-        tuning.failure_again = run.measured.error;
-      }
+// Compiles and runs each of these plans again, in turns: all of them once, then all of them again.
+class FinalRuns {
+ public:
+  FinalRuns(PlanRunner& runner, std::vector<Placement> plans, size_t runs, const StopCheck& stop)
+      : runner_(runner), stop_(stop), runs_((runs + kFirstTurns - 1) / kFirstTurns), playing_(std::move(plans)) {}
+
+  // Three turns, then three more of what is not decided, as long as nobody stops them.
+  void Run(Tuning& tuning) {
+    while (!playing_.empty() && turns_ < kMostTurns) {
+      if (!Play(tuning)) return;
+      tuning.times_again = turns_;
+      tuning.finalists = finalists_;
+      Undecided(tuning);
     }
-    if (of_plan.size() < kTimesCompiled) {
-      if (!stop || !stop()) ++tuning.failed_again;
-      continue;
-    }
-    std::ranges::sort(of_plan, {}, [](const PlanRun* run) { return run->seconds(); });
-    tuning.finalists.push_back({.run = *of_plan[of_plan.size() / 2],
-                                .fastest = of_plan.front()->seconds(),
-                                .slowest = of_plan.back()->seconds(),
-                                .stolen = stolen});
   }
-}
+
+ private:
+  // False where that was stopped: then nothing of these turns counts.
+  bool Play(Tuning& tuning) {
+    std::vector<PlanRun> ran;
+    for (size_t turn = 0; turn < kFirstTurns; ++turn) {
+      std::ranges::move(runner_.Run(playing_, runs_, stop_, [](size_t) {}), std::back_inserter(ran));
+    }
+    if (ran.size() < kFirstTurns * playing_.size()) return false;
+    turns_ += kFirstTurns;
+    for (PlanRun& run : ran) {
+      auto of_plan = std::ranges::find(finalists_, run.device, &Finalist::device);
+      if (of_plan == finalists_.end()) of_plan = finalists_.insert(of_plan, Finalist{});
+      of_plan->runs.push_back(std::move(run));
+    }
+    std::erase_if(finalists_, [&](const Finalist& each) {
+      const auto failed = std::ranges::find_if(each.runs, [](const PlanRun& run) { return !run.ran(); });
+      if (failed == each.runs.end()) return false;
+      if (tuning.failed_again++ == 0) tuning.failure_again = failed->measured.error;
+      return true;
+    });
+    return true;
+  }
+
+  // Of what is to be played on: the device alone, and the splits that may yet turn out faster.
+  void Undecided(const Tuning& tuning) {
+    playing_.clear();
+    const Finalist* const alone = tuning.device_alone();
+    if (!alone || !tuning.winner().is_device_alone()) return;
+    for (const Finalist& each : finalists_) {
+      if (each.runs.size() == turns_ && each.median().seconds() < alone->median().seconds())
+        playing_.push_back(each.device());
+    }
+    if (!playing_.empty()) playing_.push_back(alone->device());
+  }
+
+  PlanRunner& runner_;
+  const StopCheck& stop_;
+  size_t runs_, turns_ = 0;
+  std::vector<Placement> playing_;
+  std::vector<Finalist> finalists_;
+};
 
 // Which plans to run next, by the predictions as they are; none twice.
 class Choice {
@@ -144,28 +171,57 @@ class Choice {
 
 }  // namespace
 
-bool Finalist::is_device_alone() const { return OnOneDevice(run.device); }
+const PlanRun& Finalist::median() const {
+  std::vector<const PlanRun*> order;
+  for (const PlanRun& run : runs) order.push_back(&run);
+  std::ranges::sort(order, {}, [](const PlanRun* run) { return run->seconds(); });
+  return *order[order.size() / 2];
+}
+
+double Finalist::fastest() const { return std::ranges::min_element(runs, {}, &PlanRun::seconds)->seconds(); }
+double Finalist::slowest() const { return std::ranges::max_element(runs, {}, &PlanRun::seconds)->seconds(); }
+
+double Finalist::stolen() const {
+  double most = 0;
+  for (const PlanRun& run : runs) most = std::max(most, run.measured.stolen);
+  return most;
+}
+
+bool Finalist::is_device_alone() const { return OnOneDevice(device()); }
+
+Wins CountWins(const Finalist& split, const Finalist& alone) {
+  const size_t turns = std::min(split.runs.size(), alone.runs.size());
+  Wins wins{.pairs = turns * turns};
+  for (size_t i = 0; i < turns; ++i) {
+    for (size_t k = 0; k < turns; ++k) wins.won += split.runs[i].seconds() < alone.runs[k].seconds();
+  }
+  const size_t spoilt = std::max<size_t>(turns / kFirstTurns, 1) - 1;  // compilations of the split
+  wins.needed = wins.pairs - spoilt * turns;
+  return wins;
+}
+
+const Finalist* Tuning::device_alone() const {
+  const Finalist* alone = nullptr;
+  for (const Finalist& each : finalists) {
+    if (each.is_device_alone() && (!alone || each.median().seconds() < alone->median().seconds())) alone = &each;
+  }
+  return alone;
+}
 
 const Finalist& Tuning::winner() const {
-  const Finalist *alone = nullptr, *split = nullptr;
-  const auto keep_faster = [](const Finalist*& kept, const Finalist& other) {
-    if (!kept || other.run.seconds() < kept->run.seconds()) kept = &other;
-  };
+  const Finalist* const alone = device_alone();
+  const Finalist* split = nullptr;
   for (const Finalist& each : finalists) {
-    if (each.is_device_alone()) keep_faster(alone, each);
-  }
-  for (const Finalist& each : finalists) {
-    if (!each.is_device_alone() && (!alone || each.slowest < alone->fastest)) keep_faster(split, each);
+    if (each.is_device_alone() || (alone && !CountWins(each, *alone).enough())) continue;
+    if (!split || each.median().seconds() < split->median().seconds()) split = &each;
   }
   return split ? *split : *alone;
 }
 
-bool Tuning::has_device_alone() const { return std::ranges::any_of(finalists, &Finalist::is_device_alone); }
-
 double Tuning::stolen() const {
   double most = 0;
   for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
-  for (const Finalist& each : finalists) most = std::max(most, each.stolen);
+  for (const Finalist& each : finalists) most = std::max(most, each.stolen());
   return most;
 }
 
@@ -201,13 +257,11 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
   }
   if (!best.empty() && !options.stopped()) {
     progress("the fastest once more");
-    RunFinal(runner, best, options.final_runs, options.stop, tuning);
-    if (!tuning.finalists.empty()) tuning.times_again = kTimesCompiled;
+    FinalRuns(runner, std::move(best), options.final_runs, options.stop).Run(tuning);
   }
   if (tuning.finalists.empty() && !order.empty()) {
-    const double seconds = order.front().seconds();
-    tuning.finalists.push_back(
-        {.run = order.front(), .fastest = seconds, .slowest = seconds, .stolen = order.front().measured.stolen});
+    tuning.times_again = 0;
+    tuning.finalists.push_back({.runs = {order.front()}});
   }
   tuning.stopped = options.stopped();
   return tuning;
