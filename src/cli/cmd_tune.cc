@@ -71,14 +71,15 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
                                {"failed_because", one.ran() ? Json() : Json(one.measured.error)}});
     }
     json["run_again"] = Json::array();
-    if (tuned.tuning.times_again > 0) {
-      const Finalist* const alone = tuned.tuning.device_alone();
-      for (const Finalist& each : tuned.tuning.finalists) {
+    const Finals& finals = tuned.tuning.finals;
+    if (finals.turns > 0) {
+      const Finalist* const alone = finals.device_alone();
+      for (const Finalist& each : finals.finalists) {
         const bool compared = alone && !each.is_device_alone();
         const Wins wins = compared ? CountWins(each, *alone) : Wins{};
-        json["run_again"].push_back({{"parts", each.median().measured.subgraphs},
+        json["run_again"].push_back({{"parts", each.runs.front().measured.subgraphs},
                                      {"times", each.runs.size()},
-                                     {"measured_seconds", each.median().seconds()},
+                                     {"measured_seconds", each.seconds()},
                                      {"fastest_seconds", each.fastest()},
                                      {"slowest_seconds", each.slowest()},
                                      {"device_alone", each.is_device_alone()},
@@ -87,7 +88,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
                                      {"pairs_needed", compared ? Json(wins.needed) : Json()}});
       }
     }
-    json["failed_again"] = tuned.tuning.failed_again;
+    json["failed_again"] = finals.failed;
     Print(DumpJson(json));
   } else {
     std::string text = TunedPage(tuned);

@@ -47,41 +47,38 @@ std::string TuningTable(const Tuning& tuning) {
   return table.ToString() + WhyFailed(tuning);
 }
 
-std::string LeftOut(const Tuning& tuning) {
-  if (tuning.failed_again == 0) return "";
-  return fmt::format(" ({} more failed in one of these runs: {})", tuning.failed_again, Legible(tuning.failure_again));
-}
-
-std::string MoreTurns(const Tuning& tuning) {
-  if (tuning.times_again <= kFirstTurns) return "";
-  return fmt::format(
-      " No split was faster each time, so those with a smaller median than the device's, and the device, "
-      "were compiled and run {} times.",
-      tuning.times_again);
-}
-
-// Of finalists that were compiled and run again.
-std::string WhyAnswered(const Tuning& tuning) {
-  const Finalist* const alone = tuning.device_alone();
-  if (!alone) {
-    return "The plan below has the smallest median of these; no device alone was run as often, so none is compared with "
-           "it.";
+// Of plans that were compiled and run again.
+std::string FinalsText(const Finals& finals) {
+  const Finalist* const alone = finals.device_alone();
+  const Finalist& winner = finals.winner();
+  std::string text = fmt::format("Compiled and run again {} times each, in turns: the fastest plans{}, {} in all",
+                                 kFirstTurns, alone ? " and the fastest device alone" : "", finals.finalists.size());
+  text += finals.failed == 0
+              ? "."
+              : fmt::format(" ({} failed in one of these runs: {}).",
+                            Counted(static_cast<int64_t>(finals.failed), "plan"), Legible(finals.failure));
+  if (finals.turns > kFirstTurns) {
+    text += fmt::format(
+        " No split was faster each time; so the device, and the splits with a smaller median than its own, were compiled "
+        "more often, up to {} times in all.",
+        finals.turns);
   }
-  const Finalist& winner = tuning.winner();
+  if (!alone) {
+    return text +
+           " The plan below has the smallest median of these; no device alone was run as often, so none is "
+           "compared with it.";
+  }
   if (winner.is_device_alone()) {
-    const Wins needed = CountWins(*alone, *alone);
-    return fmt::format(
-        "The plan below is one device alone: no split was faster than it in {} of a compilation of each.",
-        needed.needed == needed.pairs ? fmt::format("all {} pairs", needed.pairs)
-                                      : fmt::format("at least {} of the {} pairs", needed.needed, needed.pairs));
+    return text +
+           " The plan below is one device alone: no split was faster than it in enough pairs of a compilation of "
+           "the split and one of the device.";
   }
   const Wins wins = CountWins(winner, *alone);
-  return fmt::format(
-      "The plan below has the smallest median of the splits that were faster than the device alone in {} of a "
-      "compilation of each{}.",
-      wins.needed == wins.pairs ? fmt::format("all {} pairs", wins.pairs)
-                                : fmt::format("at least {} of the {} pairs", wins.needed, wins.pairs),
-      wins.needed == wins.pairs ? "" : fmt::format(": in {}", wins.won));
+  return text +
+         fmt::format(
+             " The plan below has the smallest median of the splits that won often enough: paired, compilation by "
+             "compilation, it was faster than the device alone in {} of {} pairs; {} were needed.",
+             wins.won, wins.pairs, wins.needed);
 }
 
 }  // namespace
@@ -93,7 +90,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   TunedModel tuned{.tuning = TunePlans(runner, options, progress), .saved = {}, .run = {}};
   const Tuning& tuning = tuned.tuning;
   if (tuning.plans.empty()) throw Error("{}: stopped before a plan was run", strings.model);
-  if (tuning.finalists.empty()) {
+  if (tuning.finals.finalists.empty()) {
     throw Error("{}: none of {} could be run; the last one: {}", strings.model,
                 Counted(static_cast<int64_t>(tuning.plans.size()), "plan"), tuning.plans.back().run.measured.error);
   }
@@ -101,7 +98,7 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
   saved.setup = MakeSetup(catalogs, runner.setup().strings, runner.setup().instance);
   const Evaluator& evaluator = *saved.setup.evaluator;
   PlanResult result;
-  result.plan.device = tuning.winner().device();
+  result.plan.device = tuning.finals.winner().device();
   result.score = evaluator.ScorePlan(result.plan.view(), *evaluator.NewWorkspace());
   result.evaluations = static_cast<int64_t>(tuning.plans.size());
   saved.report = MakePlanReport(evaluator, "tune", std::move(result), LowerBound(evaluator));
@@ -127,15 +124,12 @@ std::string TunedPage(const TunedModel& tuned) {
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
-         Wrap(tuning.times_again > 0
-                  ? fmt::format(
-                        "Compiled and run again {} times each, in turns: the fastest plans{}, {} in all{}.{} {} Times "
-                        "above are at the speed that the machine had when its ops were measured.",
-                        kFirstTurns, tuning.device_alone() ? " and the fastest device alone" : "",
-                        tuning.finalists.size(), LeftOut(tuning), MoreTurns(tuning), WhyAnswered(tuning))
+         Wrap(
+             (tuning.finals.turns > 0
+                  ? FinalsText(tuning.finals)
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
-                                "fastest of those above, whose times are at the speed that the machine had when its "
-                                "ops were measured.")) +
+                                "fastest of those above.")) +
+             " Times above are at the speed that the machine had when its ops were measured.") +
          (disturbed.empty() ? "" : "\n" + disturbed) + "\n" + RunPage(tuned.saved, tuned.run);
 }
 

@@ -49,64 +49,6 @@ bool AreOff(std::span<const TunedPlan> plans) {
   return ErrorOf(predicted, measured).median.value_or(0) > kTrusted;
 }
 
-// Compiles and runs each of these plans again, in turns: all of them once, then all of them again.
-class FinalRuns {
- public:
-  FinalRuns(PlanRunner& runner, std::vector<Placement> plans, size_t runs, const StopCheck& stop)
-      : runner_(runner), stop_(stop), runs_((runs + kFirstTurns - 1) / kFirstTurns), playing_(std::move(plans)) {}
-
-  // Three turns, then three more of what is not decided, as long as nobody stops them.
-  void Run(Tuning& tuning) {
-    while (!playing_.empty() && turns_ < kMostTurns) {
-      if (!Play(tuning)) return;
-      tuning.times_again = turns_;
-      tuning.finalists = finalists_;
-      Undecided(tuning);
-    }
-  }
-
- private:
-  // False where that was stopped: then nothing of these turns counts.
-  bool Play(Tuning& tuning) {
-    std::vector<PlanRun> ran;
-    for (size_t turn = 0; turn < kFirstTurns; ++turn) {
-      std::ranges::move(runner_.Run(playing_, runs_, stop_, [](size_t) {}), std::back_inserter(ran));
-    }
-    if (ran.size() < kFirstTurns * playing_.size()) return false;
-    turns_ += kFirstTurns;
-    for (PlanRun& run : ran) {
-      auto of_plan = std::ranges::find(finalists_, run.device, &Finalist::device);
-      if (of_plan == finalists_.end()) of_plan = finalists_.insert(of_plan, Finalist{});
-      of_plan->runs.push_back(std::move(run));
-    }
-    std::erase_if(finalists_, [&](const Finalist& each) {
-      const auto failed = std::ranges::find_if(each.runs, [](const PlanRun& run) { return !run.ran(); });
-      if (failed == each.runs.end()) return false;
-      if (tuning.failed_again++ == 0) tuning.failure_again = failed->measured.error;
-      return true;
-    });
-    return true;
-  }
-
-  // Of what is to be played on: the device alone, and the splits that may yet turn out faster.
-  void Undecided(const Tuning& tuning) {
-    playing_.clear();
-    const Finalist* const alone = tuning.device_alone();
-    if (!alone || !tuning.winner().is_device_alone()) return;
-    for (const Finalist& each : finalists_) {
-      if (each.runs.size() == turns_ && each.median().seconds() < alone->median().seconds())
-        playing_.push_back(each.device());
-    }
-    if (!playing_.empty()) playing_.push_back(alone->device());
-  }
-
-  PlanRunner& runner_;
-  const StopCheck& stop_;
-  size_t runs_, turns_ = 0;
-  std::vector<Placement> playing_;
-  std::vector<Finalist> finalists_;
-};
-
 // Which plans to run next, by the predictions as they are; none twice.
 class Choice {
  public:
@@ -171,57 +113,10 @@ class Choice {
 
 }  // namespace
 
-const PlanRun& Finalist::median() const {
-  std::vector<const PlanRun*> order;
-  for (const PlanRun& run : runs) order.push_back(&run);
-  std::ranges::sort(order, {}, [](const PlanRun* run) { return run->seconds(); });
-  return *order[order.size() / 2];
-}
-
-double Finalist::fastest() const { return std::ranges::min_element(runs, {}, &PlanRun::seconds)->seconds(); }
-double Finalist::slowest() const { return std::ranges::max_element(runs, {}, &PlanRun::seconds)->seconds(); }
-
-double Finalist::stolen() const {
-  double most = 0;
-  for (const PlanRun& run : runs) most = std::max(most, run.measured.stolen);
-  return most;
-}
-
-bool Finalist::is_device_alone() const { return OnOneDevice(device()); }
-
-Wins CountWins(const Finalist& split, const Finalist& alone) {
-  const size_t turns = std::min(split.runs.size(), alone.runs.size());
-  Wins wins{.pairs = turns * turns};
-  for (size_t i = 0; i < turns; ++i) {
-    for (size_t k = 0; k < turns; ++k) wins.won += split.runs[i].seconds() < alone.runs[k].seconds();
-  }
-  const size_t spoilt = std::max<size_t>(turns / kFirstTurns, 1) - 1;  // compilations of the split
-  wins.needed = wins.pairs - spoilt * turns;
-  return wins;
-}
-
-const Finalist* Tuning::device_alone() const {
-  const Finalist* alone = nullptr;
-  for (const Finalist& each : finalists) {
-    if (each.is_device_alone() && (!alone || each.median().seconds() < alone->median().seconds())) alone = &each;
-  }
-  return alone;
-}
-
-const Finalist& Tuning::winner() const {
-  const Finalist* const alone = device_alone();
-  const Finalist* split = nullptr;
-  for (const Finalist& each : finalists) {
-    if (each.is_device_alone() || (alone && !CountWins(each, *alone).enough())) continue;
-    if (!split || each.median().seconds() < split->median().seconds()) split = &each;
-  }
-  return split ? *split : *alone;
-}
-
 double Tuning::stolen() const {
   double most = 0;
   for (const TunedPlan& plan : plans) most = std::max(most, plan.run.measured.stolen);
-  for (const Finalist& each : finalists) most = std::max(most, each.stolen());
+  for (const Finalist& each : finals.finalists) most = std::max(most, each.stolen());
   return most;
 }
 
@@ -256,12 +151,18 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
     if (best.empty() || order[i].device != best.front()) best.push_back(order[i].device);
   }
   if (!best.empty() && !options.stopped()) {
-    progress("the fastest once more");
-    FinalRuns(runner, std::move(best), options.final_runs, options.stop).Run(tuning);
+    const size_t runs = (options.final_runs + kFirstTurns - 1) / kFirstTurns;
+    size_t turn = 0;
+    tuning.finals = RunFinals(best, [&](const Placements& plans) {
+      ++turn;
+      progress(fmt::format("the fastest once more, turn {} of {}", turn,
+                           (turn + kFirstTurns - 1) / kFirstTurns * kFirstTurns));
+      return runner.Run(plans, runs, options.stop, [](size_t) {});
+    });
   }
-  if (tuning.finalists.empty() && !order.empty()) {
-    tuning.times_again = 0;
-    tuning.finalists.push_back({.runs = {order.front()}});
+  if (tuning.finals.finalists.empty() && !order.empty()) {
+    tuning.finals.turns = 0;
+    tuning.finals.finalists.push_back({.runs = {order.front()}});
   }
   tuning.stopped = options.stopped();
   return tuning;

@@ -33,7 +33,7 @@ Found FindByTuning(const Catalogs& catalogs, const ProblemStrings& strings, bool
   const Tuning tuning =
       TunePlans(runner, {.plans = kTuned, .seed = seed, .correct = correct}, [](const std::string&) {});
   Found found{.name = correct ? "tune" : "tune, nothing corrected", .device = {}};
-  if (!tuning.finalists.empty()) found.device = tuning.winner().device();
+  if (!tuning.finals.finalists.empty()) found.device = tuning.finals.winner().device();
   found.plans = static_cast<int64_t>(tuning.plans.size());
   found.seconds = watch.seconds();
   return found;
