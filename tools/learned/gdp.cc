@@ -113,6 +113,7 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
     AddSearches(table, seeds, evaluations, "**gdp**");
     AddLearned(table, "gdp, as in the papers", "gdp(mode=paper)", seeds, evaluations, "#b8651b", "#e3c19c");
     AddLearned(table, "gdp, from the odds alone", "gdp(near=0)", seeds, evaluations);
+    AddLearned(table, "gdp, list schedule", "gdp(features=scheduled)", seeds, evaluations);
     AddLearned(table, "**gdp**", "gdp", seeds, evaluations, "#1f5fa8", "#9db9dc");
   }
   Measure(catalogs, "gdp-training", tables);
