@@ -92,6 +92,7 @@ void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string& pict
 void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteUnrolled(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string& pictures);
 
 }  // namespace berth::learned

@@ -30,6 +30,7 @@ constexpr Part kParts[] = {
     {"gdp-scale", "GDP on large graphs", WriteGdpScale},
     {"training-graphs", "Placeto's own table: training on two and four GPUs", WriteTrainingGraphs},
     {"families", "graphs never seen", WriteFamilies},
+    {"unrolled", "networks unrolled over other numbers of steps", WriteUnrolled},
     {"first-case", "a policy's answer as the start of hill climbing", WriteFirstCase},
 };
 

@@ -1,0 +1,160 @@
+// Policies asked about networks that are unrolled over other numbers of steps than those that they were trained on.
+// Placed in whole layers, these have as many groups of ops, which is what the features of `rnn` are made for.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "exec/statistics.h"
+#include "tools/learned/rows.h"
+
+namespace berth::learned {
+namespace {
+
+constexpr const char* kGroup = "layers";
+constexpr const char* kCluster = "p100x4";
+
+struct Network {
+  const char *name, *model;  // the model wants a number of steps
+};
+constexpr Network kNetworks[] = {{"GNMT", "gnmt(layers=4,steps={})"}, {"RNNLM", "rnnlm(layers=4,steps={})"}};
+constexpr int kLearnt[] = {4, 5, 7, 8}, kAsked[] = {6, 10, 12};
+
+struct Graph {
+  std::string name;
+  std::unique_ptr<Setup> setup;
+
+  TrainingCase training() const { return {.name = name, .evaluator = *setup->evaluator, .group = kGroup}; }
+};
+
+std::deque<Graph> MakeGraphs(const Catalogs& catalogs, const Network& network, std::span<const int> steps) {
+  std::deque<Graph> graphs;
+  for (const int each : steps) {
+    const std::string model = fmt::format(fmt::runtime(network.model), each);
+    graphs.push_back({.name = model, .setup = MakePorts(catalogs, model, kCluster, true)});
+  }
+  return graphs;
+}
+
+std::vector<TrainingCase> Cases(const std::deque<Graph>& graphs) {
+  std::vector<TrainingCase> cases;
+  for (const Graph& graph : graphs) cases.push_back(graph.training());
+  return cases;
+}
+
+struct Method {
+  std::string title, planner;
+  int64_t updates = 0;     // which score about as many placements with each planner
+  bool untrained = false;  // then it answers alike, whatever it is trained on
+};
+
+// What a policy answers on each graph, by seed, in seconds.
+using Reached = std::vector<std::vector<double>>;
+
+struct Trained {
+  Reached answers, alone;       // without having seen the graph, and trained on it alone
+  std::vector<double> asked{};  // evaluations of a training on the others, by seed
+};
+
+void Print(const std::string& title, const std::string& evaluations, const Reached& reached,
+           const std::vector<double>& human) {
+  fmt::print("| {} | {} |", title, evaluations);
+  size_t seeds = std::numeric_limits<size_t>::max();
+  for (const auto& values : reached) {
+    fmt::print(" {} |", WithInterval(values, 1e3, 2));
+    seeds = std::min(seeds, values.size());
+  }
+  std::vector<double> ratios;
+  for (size_t seed = 0; seed < seeds; ++seed) {
+    std::vector<double> of;
+    for (size_t g = 0; g < reached.size(); ++g) of.push_back(reached[g][seed] / human[g]);
+    ratios.push_back(GeometricMean(of));
+  }
+  fmt::print(" {} |\n", WithInterval(ratios, 1, 3));
+}
+
+void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::vector<Method>& methods, size_t seeds) {
+  const std::deque<Graph> learnt = MakeGraphs(catalogs, network, kLearnt),
+                          asked = MakeGraphs(catalogs, network, kAsked);
+  std::vector<Trained> trained(methods.size());
+  Jobs jobs;
+  for (size_t m = 0; m < methods.size(); ++m) {
+    trained[m].answers.assign(asked.size(), std::vector<double>(seeds));
+    trained[m].alone = trained[m].answers;
+    trained[m].asked.resize(seeds);
+    for (size_t seed = 0; seed < seeds; ++seed) {
+      jobs.Add([&, m, seed] {
+        const Scratch folder(fmt::format("unrolled-{}-{}", m, seed));
+        const TrainingResult result =
+            TrainOn(catalogs, methods[m].planner, Cases(learnt), Cases(asked), methods[m].updates, seed + 1, folder);
+        for (size_t g = 0; g < asked.size(); ++g) trained[m].answers[g][seed] = result.tests[g].greedy_cost;
+        trained[m].asked[seed] = static_cast<double>(result.evaluations);
+      });
+      for (size_t g = 0; g < asked.size() && !methods[m].untrained; ++g) {
+        jobs.Add([&, m, seed, g] {
+          const Scratch folder(fmt::format("unrolled-{}-{}-{}", m, seed, g));
+          const TrainingResult result =
+              TrainOn(catalogs, methods[m].planner, {asked[g].training()}, {}, methods[m].updates, seed + 1, folder);
+          trained[m].alone[g][seed] = result.cases[0].greedy_cost;
+        });
+      }
+    }
+  }
+  jobs.Run();
+
+  fmt::print("### {}\n\n| method | evaluations |", network.name);
+  for (const Graph& graph : asked) fmt::print(" {}, {} ops |", graph.name, graph.setup->problem->num_ops());
+  fmt::print(" over `human` |\n|---|---:|---:|---:|---:|---:|\n");
+  const auto found = [&](const std::string& planner) {
+    Reached reached;
+    for (const Graph& graph : asked) reached.push_back({Play(catalogs, *graph.setup, planner, 1000, 1).found});
+    return reached;
+  };
+  std::vector<double> human;
+  for (const auto& values : found("human")) human.push_back(values[0]);
+  for (const char* rule : {"single", "human", "heft"}) Print(fmt::format("`{}`", rule), "", found(rule), human);
+  for (size_t m = 0; m < methods.size(); ++m) {
+    const std::string evaluations = fmt::format("{:.0f}", Median(trained[m].asked));
+    if (methods[m].untrained) {
+      Print(methods[m].title, "", trained[m].answers, human);
+      continue;
+    }
+    Print(fmt::format("{}, not seen", methods[m].title), evaluations, trained[m].answers, human);
+    Print(fmt::format("{}, trained on the graph", methods[m].title), "as many", trained[m].alone, human);
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+
+void WriteUnrolled(const Catalogs& catalogs, bool quick, const std::string&) {
+  const int seeds = quick ? 1 : 5;
+  // An update of `rnn` scores 16 placements, one of `placeto` about 120 on these graphs.
+  const int64_t few = quick ? 1 : 40, many = quick ? 3 : 300;
+  std::vector<Method> methods;
+  for (const auto& [name, updates] : {std::pair("rnn", many), std::pair("placeto", few)}) {
+    const std::string planner = fmt::format("on(group={},planner={})", kGroup, name);
+    methods.push_back({fmt::format("{}, untrained", name), Untrained(planner), 1, true});
+    methods.push_back({fmt::format("**{}**", name), planner, updates, false});
+  }
+  fmt::print(
+      "## Networks unrolled over other numbers of steps\n\nOne training step with `sgd` on four GPUs (`{}`) under "
+      "`parallel(contention=ports)`, {}; times in ms. A policy is trained on the network with {} steps and answers, "
+      "once each, for those of the table (*not seen*), or is trained, with as many evaluations, on one of these "
+      "alone. Learned planners place whole layers (`on(group={},...)`).\n\n",
+      kCluster, Counted(seeds, "seed"), fmt::join(kLearnt, ", "), kGroup);
+  for (const Network& network : std::span(kNetworks).first(quick ? 1 : std::size(kNetworks)))
+    WriteNetwork(catalogs, network, methods, static_cast<size_t>(seeds));
+}
+
+}  // namespace berth::learned
