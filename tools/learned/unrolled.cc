@@ -138,9 +138,9 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
 }  // namespace
 
 void WriteUnrolled(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int seeds = quick ? 1 : 5;
+  const int seeds = quick ? 1 : 3;
   // An update of `rnn` scores 16 placements, one of `placeto` about 120 on these graphs.
-  const int64_t few = quick ? 1 : 40, many = quick ? 3 : 300;
+  const int64_t few = quick ? 1 : 20, many = quick ? 3 : 150;
   std::vector<Method> methods;
   for (const auto& [name, updates] : {std::pair("rnn", many), std::pair("placeto", few)}) {
     const std::string planner = fmt::format("on(group={},planner={})", kGroup, name);
