@@ -54,7 +54,7 @@ std::vector<TrainingCase> Cases(const std::deque<Graph>& graphs) {
 
 struct Method {
   std::string title, planner;
-  int64_t updates = 0;     // which score about as many placements with each planner
+  int64_t updates = 0;     // on GNMT these score about as many placements with each planner
   bool untrained = false;  // then it answers alike, whatever it is trained on
 };
 
@@ -62,8 +62,8 @@ struct Method {
 using Reached = std::vector<std::vector<double>>;
 
 struct Trained {
-  Reached answers, alone;       // without having seen the graph, and trained on it alone
-  std::vector<double> asked{};  // evaluations of a training on the others, by seed
+  Reached answers, alone;                     // without having seen the graph, and trained on it alone
+  std::vector<double> on_others{}, on_one{};  // evaluations of each training
 };
 
 void Print(const std::string& title, const std::string& evaluations, const Reached& reached,
@@ -91,14 +91,15 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
   for (size_t m = 0; m < methods.size(); ++m) {
     trained[m].answers.assign(asked.size(), std::vector<double>(seeds));
     trained[m].alone = trained[m].answers;
-    trained[m].asked.resize(seeds);
+    trained[m].on_others.resize(seeds);
+    trained[m].on_one.resize(seeds * asked.size());
     for (size_t seed = 0; seed < seeds; ++seed) {
       jobs.Add([&, m, seed] {
         const Scratch folder(fmt::format("unrolled-{}-{}", m, seed));
         const TrainingResult result =
             TrainOn(catalogs, methods[m].planner, Cases(learnt), Cases(asked), methods[m].updates, seed + 1, folder);
         for (size_t g = 0; g < asked.size(); ++g) trained[m].answers[g][seed] = result.tests[g].greedy_cost;
-        trained[m].asked[seed] = static_cast<double>(result.evaluations);
+        trained[m].on_others[seed] = static_cast<double>(result.evaluations);
       });
       for (size_t g = 0; g < asked.size() && !methods[m].untrained; ++g) {
         jobs.Add([&, m, seed, g] {
@@ -106,6 +107,7 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
           const TrainingResult result =
               TrainOn(catalogs, methods[m].planner, {asked[g].training()}, {}, methods[m].updates, seed + 1, folder);
           trained[m].alone[g][seed] = result.cases[0].greedy_cost;
+          trained[m].on_one[seed * asked.size() + g] = static_cast<double>(result.evaluations);
         });
       }
     }
@@ -124,13 +126,14 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
   for (const auto& values : found("human")) human.push_back(values[0]);
   for (const char* rule : {"single", "human", "heft"}) Print(fmt::format("`{}`", rule), "", found(rule), human);
   for (size_t m = 0; m < methods.size(); ++m) {
-    const std::string evaluations = fmt::format("{:.0f}", Median(trained[m].asked));
+    const auto evaluations = [](const std::vector<double>& of) { return fmt::format("{:.0f}", Median(of)); };
     if (methods[m].untrained) {
       Print(methods[m].title, "", trained[m].answers, human);
       continue;
     }
-    Print(fmt::format("{}, not seen", methods[m].title), evaluations, trained[m].answers, human);
-    Print(fmt::format("{}, trained on the graph", methods[m].title), "as many", trained[m].alone, human);
+    Print(fmt::format("{}, not seen", methods[m].title), evaluations(trained[m].on_others), trained[m].answers, human);
+    Print(fmt::format("{}, trained on the graph", methods[m].title), evaluations(trained[m].on_one), trained[m].alone,
+          human);
   }
   fmt::print("\n");
 }
@@ -150,8 +153,8 @@ void WriteUnrolled(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## Networks unrolled over other numbers of steps\n\nOne training step with `sgd` on four GPUs (`{}`) under "
       "`parallel(contention=ports)`, {}; times in ms. A policy is trained on the network with {} steps and answers, "
-      "once each, for those of the table (*not seen*), or is trained, with as many evaluations, on one of these "
-      "alone. Learned planners place whole layers (`on(group={},...)`).\n\n",
+      "once each, for those of the table (*not seen*), or is trained, in as many updates, on one of these "
+      "alone; evaluations are those of the training. Learned planners place whole layers (`on(group={},...)`).\n\n",
       kCluster, Counted(seeds, "seed"), fmt::join(kLearnt, ", "), kGroup);
   for (const Network& network : std::span(kNetworks).first(quick ? 1 : std::size(kNetworks)))
     WriteNetwork(catalogs, network, methods, static_cast<size_t>(seeds));
