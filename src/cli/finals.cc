@@ -1,7 +1,6 @@
 #include "cli/finals.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -76,9 +75,7 @@ double Finalist::stolen() const {
   return most;
 }
 
-bool Finalist::is_device_alone() const {
-  return std::ranges::adjacent_find(device(), std::not_equal_to<>()) == device().end();
-}
+bool Finalist::is_device_alone() const { return OnOneDevice(device()); }
 
 Wins CountWins(const Finalist& split, const Finalist& alone) {
   const size_t turns = std::min(split.runs.size(), alone.runs.size());

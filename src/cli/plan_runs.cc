@@ -61,6 +61,10 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
+bool OnOneDevice(const std::vector<DeviceId>& device) {
+  return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
+}
+
 void CheckHasTwoDevices(const Cluster& cluster) {
   if (cluster.num_devices() > 1) return;
   throw Error(

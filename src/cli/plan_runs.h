@@ -28,6 +28,8 @@ struct PlanRun {
   double seconds() const;
 };
 
+bool OnOneDevice(const std::vector<DeviceId>& device);
+
 // Throws Error where there is nothing to divide a model over.
 void CheckHasTwoDevices(const Cluster& cluster);
 

@@ -34,10 +34,6 @@ std::vector<PlanRun> FastestFirst(const std::vector<TunedPlan>& plans) {
   return order;
 }
 
-bool OnOneDevice(const Placement& device) {
-  return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
-}
-
 // Of the plans that cut the model, as they were predicted when they were run; false where none ran.
 bool AreOff(std::span<const TunedPlan> plans) {
   std::vector<double> predicted, measured;

@@ -31,8 +31,6 @@ std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, cons
   return cases;
 }
 
-namespace {
-
 std::vector<TrainingCase> Lessons(const std::vector<const Case*>& cases) {
   std::vector<TrainingCase> lessons;
   for (const Case* each : cases) lessons.push_back(each->training());
@@ -44,6 +42,8 @@ std::vector<const Case*> Pointers(const std::vector<Case>& cases) {
   for (const Case& each : cases) list.push_back(&each);
   return list;
 }
+
+namespace {
 
 // Times of one method on test graphs over the time of one device, all seeds together, by graph.
 struct Answers {

@@ -26,4 +26,7 @@ struct Case {
 // At most so many graphs of a split, "train" or "test", on Placeto's simulator with two devices.
 std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, const std::string& split, size_t most);
 
+std::vector<const Case*> Pointers(const std::vector<Case>& cases);
+std::vector<TrainingCase> Lessons(const std::vector<const Case*>& cases);
+
 }  // namespace berth::learned

@@ -27,9 +27,9 @@ std::string WideTitle(const Form& form) { return fmt::format("{}, wide", ShortTi
 // How a policy was trained before it sees the graph that was left out.
 struct Pretraining {
   const Form& form;
-  bool more_sizes;     // of each family, beside the graph of the table
-  bool more_families;  // beside those of the table
   std::string suffix;
+  bool more_sizes = false;     // of each family, beside the graph of the table
+  bool more_families = false;  // beside those of the table
 };
 
 void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::span<const std::deque<Table>> other_sizes,
@@ -37,9 +37,9 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
   std::vector<Pretraining> pretrained;
-  for (const Form& form : kForms) pretrained.push_back({form, false, false, form.suffix});
-  pretrained.push_back({.form = kForms[0], .more_sizes = true, .more_families = false, .suffix = ", three sizes"});
-  pretrained.push_back({.form = kForms[0], .more_sizes = false, .more_families = true, .suffix = ", more families"});
+  for (const Form& form : kForms) pretrained.push_back({.form = form, .suffix = form.suffix});
+  pretrained.push_back({.form = kForms[0], .suffix = ", three sizes", .more_sizes = true});
+  pretrained.push_back({.form = kForms[0], .suffix = ", more families", .more_families = true});
   const auto lessons = [&](const Pretraining& of, size_t left_out) {
     std::vector<const Table*> list = Without(tables, left_out);
     for (size_t g = 0; of.more_sizes && g < graphs; ++g) {

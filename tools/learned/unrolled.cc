@@ -6,9 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
-#include <limits>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +13,8 @@
 
 #include "base/units.h"
 #include "exec/statistics.h"
+#include "tools/learned/families.h"
+#include "tools/learned/gdp_lessons.h"
 #include "tools/learned/rows.h"
 
 namespace berth::learned {
@@ -30,26 +29,13 @@ struct Network {
 constexpr Network kNetworks[] = {{"GNMT", "gnmt(layers=4,steps={})"}, {"RNNLM", "rnnlm(layers=4,steps={})"}};
 constexpr int kLearnt[] = {4, 5, 7, 8}, kAsked[] = {6, 10, 12};
 
-struct Graph {
-  std::string name;
-  std::unique_ptr<Setup> setup;
-
-  TrainingCase training() const { return {.name = name, .evaluator = *setup->evaluator, .group = kGroup}; }
-};
-
-std::deque<Graph> MakeGraphs(const Catalogs& catalogs, const Network& network, std::span<const int> steps) {
-  std::deque<Graph> graphs;
+std::vector<Case> MakeGraphs(const Catalogs& catalogs, const Network& network, std::span<const int> steps) {
+  std::vector<Case> graphs;
   for (const int each : steps) {
     const std::string model = fmt::format(fmt::runtime(network.model), each);
-    graphs.push_back({.name = model, .setup = MakePorts(catalogs, model, kCluster, true)});
+    graphs.push_back({.name = model, .setup = std::move(*MakePorts(catalogs, model, kCluster, true)), .group = kGroup});
   }
   return graphs;
-}
-
-std::vector<TrainingCase> Cases(const std::deque<Graph>& graphs) {
-  std::vector<TrainingCase> cases;
-  for (const Graph& graph : graphs) cases.push_back(graph.training());
-  return cases;
 }
 
 struct Method {
@@ -58,33 +44,21 @@ struct Method {
   bool untrained = false;  // then it answers alike, whatever it is trained on
 };
 
-// What a policy answers on each graph, by seed, in seconds.
-using Reached = std::vector<std::vector<double>>;
-
 struct Trained {
-  Reached answers, alone;                     // without having seen the graph, and trained on it alone
+  // What it answers on each graph, by seed, in seconds: without having seen the graph, and trained on it alone.
+  std::vector<std::vector<double>> answers, alone;
   std::vector<double> on_others{}, on_one{};  // evaluations of each training
 };
 
-void Print(const std::string& title, const std::string& evaluations, const Reached& reached,
-           const std::vector<double>& human) {
+void PrintLine(const std::string& title, const std::string& evaluations,
+               const std::vector<std::vector<double>>& reached, const Line& human) {
   fmt::print("| {} | {} |", title, evaluations);
-  size_t seeds = std::numeric_limits<size_t>::max();
-  for (const auto& values : reached) {
-    fmt::print(" {} |", WithInterval(values, 1e3, 2));
-    seeds = std::min(seeds, values.size());
-  }
-  std::vector<double> ratios;
-  for (size_t seed = 0; seed < seeds; ++seed) {
-    std::vector<double> of;
-    for (size_t g = 0; g < reached.size(); ++g) of.push_back(reached[g][seed] / human[g]);
-    ratios.push_back(GeometricMean(of));
-  }
-  fmt::print(" {} |\n", WithInterval(ratios, 1, 3));
+  for (const auto& values : reached) fmt::print(" {} |", WithInterval(values, 1e3, 2));
+  fmt::print(" {} |\n", WithInterval(Ratios({.reached = reached}, human), 1, 3));
 }
 
 void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::vector<Method>& methods, size_t seeds) {
-  const std::deque<Graph> learnt = MakeGraphs(catalogs, network, kLearnt),
+  const std::vector<Case> learnt = MakeGraphs(catalogs, network, kLearnt),
                           asked = MakeGraphs(catalogs, network, kAsked);
   std::vector<Trained> trained(methods.size());
   Jobs jobs;
@@ -96,8 +70,8 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
     for (size_t seed = 0; seed < seeds; ++seed) {
       jobs.Add([&, m, seed] {
         const Scratch folder(fmt::format("unrolled-{}-{}", m, seed));
-        const TrainingResult result =
-            TrainOn(catalogs, methods[m].planner, Cases(learnt), Cases(asked), methods[m].updates, seed + 1, folder);
+        const TrainingResult result = TrainOn(catalogs, methods[m].planner, Lessons(Pointers(learnt)),
+                                              Lessons(Pointers(asked)), methods[m].updates, seed + 1, folder);
         for (size_t g = 0; g < asked.size(); ++g) trained[m].answers[g][seed] = result.tests[g].greedy_cost;
         trained[m].on_others[seed] = static_cast<double>(result.evaluations);
       });
@@ -115,25 +89,25 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
   jobs.Run();
 
   fmt::print("### {}\n\n| method | evaluations |", network.name);
-  for (const Graph& graph : asked) fmt::print(" {}, {} ops |", graph.name, graph.setup->problem->num_ops());
+  for (const Case& graph : asked) fmt::print(" {}, {} ops |", graph.name, graph.setup.problem->num_ops());
   fmt::print(" over `human` |\n|---|---:|---:|---:|---:|---:|\n");
   const auto found = [&](const std::string& planner) {
-    Reached reached;
-    for (const Graph& graph : asked) reached.push_back({Play(catalogs, *graph.setup, planner, 1000, 1).found});
+    std::vector<std::vector<double>> reached;
+    for (const Case& graph : asked) reached.push_back({Play(catalogs, graph.setup, planner, 1000, 1).found});
     return reached;
   };
-  std::vector<double> human;
-  for (const auto& values : found("human")) human.push_back(values[0]);
-  for (const char* rule : {"single", "human", "heft"}) Print(fmt::format("`{}`", rule), "", found(rule), human);
+  const Line human{.reached = found("human")};
+  for (const char* rule : {"single", "human", "heft"}) PrintLine(fmt::format("`{}`", rule), "", found(rule), human);
   for (size_t m = 0; m < methods.size(); ++m) {
     const auto evaluations = [](const std::vector<double>& of) { return fmt::format("{:.0f}", Median(of)); };
     if (methods[m].untrained) {
-      Print(methods[m].title, "", trained[m].answers, human);
+      PrintLine(methods[m].title, "", trained[m].answers, human);
       continue;
     }
-    Print(fmt::format("{}, not seen", methods[m].title), evaluations(trained[m].on_others), trained[m].answers, human);
-    Print(fmt::format("{}, trained on the graph", methods[m].title), evaluations(trained[m].on_one), trained[m].alone,
-          human);
+    PrintLine(fmt::format("{}, not seen", methods[m].title), evaluations(trained[m].on_others), trained[m].answers,
+              human);
+    PrintLine(fmt::format("{}, trained on the graph", methods[m].title), evaluations(trained[m].on_one),
+              trained[m].alone, human);
   }
   fmt::print("\n");
 }
