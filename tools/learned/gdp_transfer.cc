@@ -28,48 +28,48 @@ std::string WideTitle(const Form& form) { return fmt::format("{}, wide", ShortTi
 struct Pretraining {
   const Form& form;
   std::string suffix;
-  bool more_sizes = false;     // of each family, beside the graph of the table
-  bool more_families = false;  // beside those of the table
+  std::span<const std::deque<Table>> more_sizes{};  // of each graph of the table
+  std::span<const Table* const> more_families{};    // beside those of the table
 };
 
-void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::span<const std::deque<Table>> other_sizes,
-               const std::deque<Table>& other_families, const Effort& effort) {
+std::vector<const Table*> Lessons(const Pretraining& of, std::span<const Table> tables, size_t left_out) {
+  std::vector<const Table*> lessons = Without(tables, left_out);
+  for (size_t g = 0; g < of.more_sizes.size(); ++g) {
+    if (g == left_out) continue;
+    for (const Table& table : of.more_sizes[g]) lessons.push_back(&table);
+  }
+  lessons.insert(lessons.end(), of.more_families.begin(), of.more_families.end());
+  return lessons;
+}
+
+struct Trained {
+  std::vector<std::vector<Lesson>> batch;                // on all graphs; by form, by seed
+  std::vector<std::vector<std::vector<Transfer>>> held;  // by pretraining, by the graph left out, by seed
+};
+
+Trained TrainAll(const Catalogs& catalogs, std::span<const Table> tables, std::span<const Pretraining> pretrainings,
+                 const Effort& effort) {
   const size_t graphs = tables.size(), none = graphs;
   const auto seeds = static_cast<size_t>(effort.seeds);
-  std::vector<Pretraining> pretrained;
-  for (const Form& form : kForms) pretrained.push_back({.form = form, .suffix = form.suffix});
-  pretrained.push_back({.form = kForms[0], .suffix = ", three sizes", .more_sizes = true});
-  pretrained.push_back({.form = kForms[0], .suffix = ", more families", .more_families = true});
-  const auto lessons = [&](const Pretraining& of, size_t left_out) {
-    std::vector<const Table*> list = Without(tables, left_out);
-    for (size_t g = 0; of.more_sizes && g < graphs; ++g) {
-      if (g == left_out) continue;
-      for (const Table& table : other_sizes[g]) list.push_back(&table);
-    }
-    if (of.more_families) {
-      for (const Table& table : other_families) list.push_back(&table);
-    }
-    return list;
-  };
-  std::vector<std::vector<Lesson>> batch(std::size(kForms), std::vector<Lesson>(seeds));
-  std::vector<std::vector<std::vector<Transfer>>> held(pretrained.size(), std::vector<std::vector<Transfer>>(graphs));
+  Trained trained;
+  trained.batch.assign(std::size(kForms), std::vector<Lesson>(seeds));
+  trained.held.assign(pretrainings.size(), std::vector(graphs, std::vector<Transfer>(seeds)));
   Jobs jobs;
   for (size_t f = 0; f < std::size(kForms); ++f) {
     for (size_t seed = 0; seed < seeds; ++seed) {
       jobs.Add([&, f, seed] {
-        batch[f][seed] = Learn(catalogs, kForms[f].planner, Without(tables, none), effort.updates, seed + 1,
-                               fmt::format("batch-{}-{}", f, seed));
+        trained.batch[f][seed] = Learn(catalogs, kForms[f].planner, Without(tables, none), effort.updates, seed + 1,
+                                       fmt::format("batch-{}-{}", f, seed));
       });
     }
   }
-  for (size_t f = 0; f < pretrained.size(); ++f) {
+  for (size_t p = 0; p < pretrainings.size(); ++p) {
     for (size_t g = 0; g < graphs; ++g) {
-      held[f][g].resize(seeds);
       for (size_t seed = 0; seed < seeds; ++seed) {
-        jobs.Add([&, f, g, seed] {
-          Transfer& transfer = held[f][g][seed];
-          transfer.before = Learn(catalogs, pretrained[f].form.planner, lessons(pretrained[f], g), effort.updates,
-                                  seed + 1, fmt::format("held-{}-{}-{}", f, g, seed));
+        jobs.Add([&, p, g, seed] {
+          Transfer& transfer = trained.held[p][g][seed];
+          transfer.before = Learn(catalogs, pretrainings[p].form.planner, Lessons(pretrainings[p], tables, g),
+                                  effort.updates, seed + 1, fmt::format("held-{}-{}-{}", p, g, seed));
           Tune(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
           TuneWide(catalogs, tables[g], effort.tuned_updates, seed + 1, transfer);
         });
@@ -77,104 +77,128 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
     }
   }
   jobs.Run();
+  return trained;
+}
 
-  std::vector<Line> lines = RuleLines(tables);
-  const auto likeliest_of = [](const Row& row) { return row.Likeliest(); };
-  const Line human = lines[0], one = LineOf("", tables, OneTitle(kForms[0]), Found);
+std::vector<double> LikeliestOf(const Row& row) { return row.Likeliest(); }
+
+// Trained on the graph alone.
+void AddAlone(std::span<const Table> tables, std::vector<Line>& lines) {
   for (const Form& form : kForms) {
     lines.push_back(LineOf(fmt::format("**gdp, one{}**", form.suffix), tables, OneTitle(form), Found));
-    lines.push_back(LineOf("its policy's likeliest", tables, OneTitle(form), likeliest_of));
+    lines.push_back(LineOf("its policy's likeliest", tables, OneTitle(form), LikeliestOf));
   }
-  for (size_t f = 0; f < std::size(kForms); ++f) {
-    // With those of its checkpoints.
-    const int64_t asked = batch[f].front().result.cases.front().best.evaluations;
-    Line found{.title = fmt::format("**batch{}**", kForms[f].suffix), .evaluations = asked};
-    Line likeliest{.title = "the likeliest of its best checkpoint", .evaluations = asked};
-    for (size_t g = 0; g < graphs; ++g) {
-      std::vector<double> best, greedy, took;
-      for (const Lesson& lesson : batch[f]) {
-        const TrainedCase& trained = lesson.result.cases[g];
-        best.push_back(trained.best.score.value() * tables[g].setup->problem->seconds_per_unit());
-        greedy.push_back(trained.greedy_cost);
-        took.push_back(lesson.seconds / static_cast<double>(graphs));
-      }
-      found.reached.push_back(best);
-      likeliest.reached.push_back(greedy);
-      found.processor.push_back(Median(took));
-      likeliest.processor.push_back(Median(took));
+}
+
+// One policy on all graphs, by seed.
+void AddBatch(const Form& form, std::span<const Lesson> lessons, std::span<const Table> tables,
+              std::vector<Line>& lines) {
+  // With those of its checkpoints.
+  const int64_t asked = lessons.front().result.cases.front().best.evaluations;
+  Line found{.title = fmt::format("**batch{}**", form.suffix), .evaluations = asked};
+  Line likeliest{.title = "the likeliest of its best checkpoint", .evaluations = asked};
+  for (size_t g = 0; g < tables.size(); ++g) {
+    std::vector<double> best, greedy, took;
+    for (const Lesson& lesson : lessons) {
+      const TrainedCase& trained = lesson.result.cases[g];
+      best.push_back(trained.best.score.value() * tables[g].setup->problem->seconds_per_unit());
+      greedy.push_back(trained.greedy_cost);
+      took.push_back(lesson.seconds / static_cast<double>(tables.size()));
     }
-    lines.push_back(std::move(found));
-    lines.push_back(std::move(likeliest));
+    found.reached.push_back(best);
+    likeliest.reached.push_back(greedy);
+    found.processor.push_back(Median(took));
+    likeliest.processor.push_back(Median(took));
   }
+  lines.push_back(std::move(found));
+  lines.push_back(std::move(likeliest));
+}
+
+// What those that were trained elsewhere are compared with: as little time on the graph, and nothing before it.
+void AddScratch(std::span<const Table> tables, int64_t updates, std::vector<Line>& lines) {
   for (const Form& form : kForms) {
     lines.push_back(LineOf(fmt::format("an untrained policy's likeliest{}", form.suffix), tables, UntrainedTitle(form),
-                           likeliest_of));
+                           LikeliestOf));
     lines.back().evaluations = kAnswer;
     lines.back().processor.clear();
-    lines.push_back(LineOf(fmt::format("from scratch{}, {} updates", form.suffix, effort.tuned_updates), tables,
-                           ShortTitle(form), Found));
-    lines.push_back(LineOf(
-        fmt::format("from scratch{}, {} updates of {} placements", form.suffix, effort.tuned_updates, kWideRollouts),
-        tables, WideTitle(form), Found));
+    const std::string title = fmt::format("from scratch{}, {} updates", form.suffix, updates);
+    lines.push_back(LineOf(title, tables, ShortTitle(form), Found));
+    lines.push_back(LineOf(fmt::format("{} of {} placements", title, kWideRollouts), tables, WideTitle(form), Found));
   }
-  struct Cost {
-    double before, one, tuned;
-  };
-  std::vector<Cost> costs;  // by pretraining
-  for (size_t f = 0; f < pretrained.size(); ++f) {
-    const std::string& suffix = pretrained[f].suffix;
-    Line zero{.title = fmt::format("**zero_shot{}**", suffix), .evaluations = kAnswer};
-    Line tuned{.title = fmt::format("**finetune{}**, {} updates", suffix, effort.tuned_updates),
-               .evaluations = Evaluations(effort.tuned_updates)};
-    Line likeliest{.title = "its policy's likeliest", .evaluations = tuned.evaluations};
-    Line flat{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
-    Line sure{.title = "finetune, odds as they are: `temperature=1`", .evaluations = tuned.evaluations};
-    Line drawn{.title = "its untrained twin: as many draws, nothing learned", .evaluations = tuned.evaluations};
-    Line wide{.title = fmt::format("finetune{}, {} updates of {} placements, `temperature=1`", suffix,
-                                   effort.tuned_updates, kWideRollouts),
-              .evaluations = WideEvaluations(effort.tuned_updates)};
-    Line wide_drawn{.title = drawn.title, .evaluations = wide.evaluations};
-    std::vector<double> before;
-    for (size_t g = 0; g < graphs; ++g) {
-      const std::vector<Transfer>& of = held[f][g];
-      const auto add_to = [&](Line& line, const auto& reached, const auto& took) {
-        line.reached.push_back(Each(of, reached));
-        line.processor.push_back(Median(Each(of, took)));
-      };
-      add_to(zero, [](const Transfer& t) { return t.zero_shot; }, [](const Transfer& t) { return t.answer.processor; });
-      const auto took = [](const Transfer& t) { return t.tuned.processor; };
-      add_to(tuned, [](const Transfer& t) { return t.tuned.found; }, took);
-      add_to(likeliest, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); }, took);
-      const auto add_outcome = [&](Line& line, Outcome Transfer::* outcome) {
-        add_to(
-            line, [=](const Transfer& t) { return (t.*outcome).found; },
-            [=](const Transfer& t) { return (t.*outcome).processor; });
-      };
-      add_outcome(flat, &Transfer::flat);
-      add_outcome(sure, &Transfer::sure);
-      add_outcome(drawn, &Transfer::drawn);
-      add_outcome(wide, &Transfer::wide);
-      add_outcome(wide_drawn, &Transfer::wide_drawn);
-      before.push_back(Median(Each(of, [](const Transfer& t) { return t.before.seconds; })));
-    }
-    costs.push_back({.before = Mean(before),
-                     .one = Mean(LineOf("", tables, OneTitle(pretrained[f].form), Found).processor),
-                     .tuned = Mean(tuned.processor)});
-    for (Line* line : {&zero, &tuned, &likeliest, &flat, &sure, &drawn, &wide, &wide_drawn})
-      lines.push_back(std::move(*line));
-  }
-  Print(lines, one, human, tables);
+}
 
+// A policy that was trained on the other graphs, by the graph left out, by seed.
+void AddTransfer(const std::string& suffix, const std::vector<std::vector<Transfer>>& held, int64_t updates,
+                 std::vector<Line>& lines) {
+  const auto add = [&](const std::string& title, int64_t evaluations, const auto& reached, const auto& processor) {
+    Line& line = lines.emplace_back(Line{.title = title, .evaluations = evaluations});
+    for (const std::vector<Transfer>& of : held) {
+      line.reached.push_back(Each(of, reached));
+      line.processor.push_back(Median(Each(of, processor)));
+    }
+  };
+  const auto add_outcome = [&](const std::string& title, int64_t evaluations, Outcome Transfer::* outcome) {
+    add(
+        title, evaluations, [=](const Transfer& t) { return (t.*outcome).found; },
+        [=](const Transfer& t) { return (t.*outcome).processor; });
+  };
+  const int64_t few = Evaluations(updates), wide = WideEvaluations(updates);
+  const std::string twin = "its untrained twin: as many draws, nothing learned";
+  add(
+      fmt::format("**zero_shot{}**", suffix), kAnswer, [](const Transfer& t) { return t.zero_shot; },
+      [](const Transfer& t) { return t.answer.processor; });
+  add_outcome(fmt::format("**finetune{}**, {} updates", suffix, updates), few, &Transfer::tuned);
+  add(
+      "its policy's likeliest", few, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); },
+      [](const Transfer& t) { return t.tuned.processor; });
+  add_outcome(twin, few, &Transfer::flat);
+  add_outcome("finetune, odds as they are: `temperature=1`", few, &Transfer::sure);
+  add_outcome(twin, few, &Transfer::drawn);
+  add_outcome(fmt::format("finetune{}, {} updates of {} placements, `temperature=1`", suffix, updates, kWideRollouts),
+              wide, &Transfer::wide);
+  add_outcome(twin, wide, &Transfer::wide_drawn);
+}
+
+void PrintCosts(std::span<const Table> tables, std::span<const Pretraining> pretrainings, const Trained& trained) {
   fmt::print("### What pretraining costs, and after how many graphs it pays\n\n");
   fmt::print(
       "| form | pretraining, seconds | a graph from scratch (one), seconds | fine-tuned, seconds | pays after, graphs "
       "|\n|---|---:|---:|---:|---:|\n");
-  for (size_t f = 0; f < pretrained.size(); ++f) {
-    const auto& [before, alone, tuned] = costs[f];
-    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", pretrained[f].suffix, before, alone, tuned,
+  for (size_t p = 0; p < pretrainings.size(); ++p) {
+    const auto mean = [&](const auto& seconds) {
+      std::vector<double> medians;
+      for (const std::vector<Transfer>& of : trained.held[p]) medians.push_back(Median(Each(of, seconds)));
+      return Mean(medians);
+    };
+    const double before = mean([](const Transfer& t) { return t.before.seconds; });
+    const double tuned = mean([](const Transfer& t) { return t.tuned.processor; });
+    const double alone = Mean(LineOf("", tables, OneTitle(pretrainings[p].form), Found).processor);
+    fmt::print("| gdp{} | {:.0f} | {:.1f} | {:.1f} | {} |\n", pretrainings[p].suffix, before, alone, tuned,
                alone > tuned ? fmt::format("{:.0f}", std::ceil(before / (alone - tuned))) : "never");
   }
   fmt::print("\n");
+}
+
+void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::span<const std::deque<Table>> other_sizes,
+               const std::deque<Table>& other_families, const Effort& effort) {
+  std::vector<const Table*> families;
+  for (const Table& table : other_families) families.push_back(&table);
+  std::vector<Pretraining> pretrainings;
+  for (const Form& form : kForms) pretrainings.push_back({.form = form, .suffix = form.suffix});
+  pretrainings.push_back({.form = kForms[0], .suffix = ", three sizes", .more_sizes = other_sizes});
+  pretrainings.push_back({.form = kForms[0], .suffix = ", more families", .more_families = families});
+  const Trained trained = TrainAll(catalogs, tables, pretrainings, effort);
+
+  std::vector<Line> lines = RuleLines(tables);
+  const Line human = lines[0], one = LineOf("", tables, OneTitle(kForms[0]), Found);
+  AddAlone(tables, lines);
+  for (size_t f = 0; f < std::size(kForms); ++f) AddBatch(kForms[f], trained.batch[f], tables, lines);
+  AddScratch(tables, effort.tuned_updates, lines);
+  for (size_t p = 0; p < pretrainings.size(); ++p) {
+    AddTransfer(pretrainings[p].suffix, trained.held[p], effort.tuned_updates, lines);
+  }
+  Print(lines, one, human, tables);
+  PrintCosts(tables, pretrainings, trained);
 }
 
 }  // namespace
