@@ -178,22 +178,34 @@ std::vector<double> Ratios(const Line& line, const Line& reference) {
   return ratios;
 }
 
-void Print(const std::vector<Line>& lines, const Line& one, const Line& human, std::span<const Table> tables) {
-  std::vector<std::string> names, columns;
-  for (const Table& table : tables) {
-    names.push_back(table.title);
-    columns.emplace_back("---:|");
-  }
-  fmt::print(
-      "| method | evaluations | {} | over gdp | over `human` | seconds per graph |\n|---|---:|{}---:|---:|---:|\n",
-      fmt::join(names, " | "), fmt::join(columns, ""));
+std::vector<std::string> Titles(std::span<const Table> tables) {
+  std::vector<std::string> titles;
+  for (const Table& table : tables) titles.push_back(table.title);
+  return titles;
+}
+
+void Print(const std::vector<Line>& lines, const std::vector<Reference>& references,
+           const std::vector<std::string>& graphs) {
+  const bool timed = std::ranges::any_of(lines, [](const Line& line) { return !line.processor.empty(); });
+  std::string head = "| method | evaluations |", rule = "|---|---:|";
+  const auto column = [&](const std::string& name) {
+    head += fmt::format(" {} |", name);
+    rule += "---:|";
+  };
+  for (const std::string& graph : graphs) column(graph);
+  for (const Reference& reference : references) column(fmt::format("over {}", reference.name));
+  if (timed) column("seconds per graph");
+  fmt::print("{}\n{}\n", head, rule);
   for (const Line& line : lines) {
     fmt::print("| {} | {} |", line.title, line.evaluations == 0 ? "" : fmt::format("{}", line.evaluations));
     for (const auto& values : line.reached) {
       fmt::print(" {} |", values.empty() ? "does not place it" : WithInterval(values, 1e3, 2));
     }
-    fmt::print(" {} | {} | {} |\n", WithInterval(Ratios(line, one), 1, 3), WithInterval(Ratios(line, human), 1, 3),
-               line.processor.empty() ? "" : fmt::format("{:.1f}", Mean(line.processor)));
+    for (const Reference& reference : references) {
+      fmt::print(" {} |", WithInterval(Ratios(line, reference.line), 1, 3));
+    }
+    if (timed) fmt::print(" {} |", line.processor.empty() ? "" : fmt::format("{:.1f}", Mean(line.processor)));
+    fmt::print("\n");
   }
   fmt::print("\n");
 }

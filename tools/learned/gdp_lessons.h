@@ -126,6 +126,15 @@ std::vector<Line> RuleLines(std::span<const Table> tables);
 // missing.
 std::vector<double> Ratios(const Line& line, const Line& reference);
 
-void Print(const std::vector<Line>& lines, const Line& one, const Line& human, std::span<const Table> tables);
+// What a last column of such a table divides by.
+struct Reference {
+  std::string name;
+  Line line;
+};
+
+// In milliseconds; with the seconds per graph where any line has them.
+void Print(const std::vector<Line>& lines, const std::vector<Reference>& references,
+           const std::vector<std::string>& graphs);
+std::vector<std::string> Titles(std::span<const Table> tables);
 
 }  // namespace berth::learned

@@ -126,7 +126,7 @@ void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
   }
   lines.push_back(one);
   lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
-  Print(lines, one, human, tables);
+  Print(lines, {{"gdp", one}, {"`human`", human}}, Titles(tables));
   fmt::print("### Against the better of the two published sets of constants\n\n");
   PrintPace(tables, published);
   fmt::print("### Against our own form of `hdp`\n\n");

@@ -197,7 +197,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
   for (size_t p = 0; p < pretrainings.size(); ++p) {
     AddTransfer(pretrainings[p].suffix, trained.held[p], effort.tuned_updates, lines);
   }
-  Print(lines, one, human, tables);
+  Print(lines, {{"gdp", one}, {"`human`", human}}, Titles(tables));
   PrintCosts(tables, pretrainings, trained);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -50,13 +51,6 @@ struct Trained {
   std::vector<double> on_others{}, on_one{};  // evaluations of each training
 };
 
-void PrintLine(const std::string& title, const std::string& evaluations,
-               const std::vector<std::vector<double>>& reached, const Line& human) {
-  fmt::print("| {} | {} |", title, evaluations);
-  for (const auto& values : reached) fmt::print(" {} |", WithInterval(values, 1e3, 2));
-  fmt::print(" {} |\n", WithInterval(Ratios({.reached = reached}, human), 1, 3));
-}
-
 void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::vector<Method>& methods, size_t seeds) {
   const std::vector<Case> learnt = MakeGraphs(catalogs, network, kLearnt),
                           asked = MakeGraphs(catalogs, network, kAsked);
@@ -88,28 +82,33 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
   }
   jobs.Run();
 
-  fmt::print("### {}\n\n| method | evaluations |", network.name);
-  for (const Case& graph : asked) fmt::print(" {}, {} ops |", graph.name, graph.setup.problem->num_ops());
-  fmt::print(" over `human` |\n|---|---:|---:|---:|---:|---:|\n");
+  std::vector<std::string> graphs;
+  for (const Case& graph : asked) {
+    graphs.push_back(fmt::format("{}, {} ops", graph.name, graph.setup.problem->num_ops()));
+  }
   const auto found = [&](const std::string& planner) {
-    std::vector<std::vector<double>> reached;
-    for (const Case& graph : asked) reached.push_back({Play(catalogs, graph.setup, planner, 1000, 1).found});
-    return reached;
+    Line line{.title = fmt::format("`{}`", planner)};
+    for (const Case& graph : asked) line.reached.push_back({Play(catalogs, graph.setup, planner, 1000, 1).found});
+    return line;
   };
-  const Line human{.reached = found("human")};
-  for (const char* rule : {"single", "human", "heft"}) PrintLine(fmt::format("`{}`", rule), "", found(rule), human);
+  const auto line_of = [](const std::string& title, const std::vector<double>& evaluations,
+                          const std::vector<std::vector<double>>& reached) {
+    return Line{.title = title, .evaluations = std::llround(Median(evaluations)), .reached = reached};
+  };
+  const Line human = found("human");
+  std::vector<Line> lines{found("single"), human, found("heft")};
   for (size_t m = 0; m < methods.size(); ++m) {
-    const auto evaluations = [](const std::vector<double>& of) { return fmt::format("{:.0f}", Median(of)); };
+    const auto& [answers, alone, on_others, on_one] = trained[m];
+    const std::string& title = methods[m].title;
     if (methods[m].untrained) {
-      PrintLine(methods[m].title, "", trained[m].answers, human);
+      lines.push_back({.title = title, .reached = answers});
       continue;
     }
-    PrintLine(fmt::format("{}, not seen", methods[m].title), evaluations(trained[m].on_others), trained[m].answers,
-              human);
-    PrintLine(fmt::format("{}, trained on the graph", methods[m].title), evaluations(trained[m].on_one),
-              trained[m].alone, human);
+    lines.push_back(line_of(fmt::format("{}, not seen", title), on_others, answers));
+    lines.push_back(line_of(fmt::format("{}, trained on the graph", title), on_one, alone));
   }
-  fmt::print("\n");
+  fmt::print("### {}\n\n", network.name);
+  Print(lines, {{"`human`", human}}, graphs);
 }
 
 }  // namespace
