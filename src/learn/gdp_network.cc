@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "learn/row_layer.h"
+
 namespace berth {
 
 GdpNetwork::GdpNetwork(const GdpShape& shape, Random random) : shape_(shape) {
@@ -38,10 +40,11 @@ at::Tensor GdpNetwork::MakeBias(const std::string& name, int64_t size) {
 at::Tensor GdpNetwork::Pass(const GdpInput& input, const at::Tensor& odds, int64_t threads) const {
   std::vector<at::Tensor> columns{types_.index_select(0, input.type), input.features.to(types_.scalar_type())};
   if (shape_.refinements > 0) columns.push_back(odds);
-  at::Tensor h = torch::addmm(embed_bias_, torch::cat(columns, 1), embed_.t());
+  at::Tensor h = RowLayer(columns, embed_, embed_bias_, Activation::kNone, threads);
   for (const Sage& sage : sage_) {
-    const at::Tensor said = torch::sigmoid(torch::addmm(sage.message_bias, h, sage.message.t()));
-    h = torch::relu(torch::addmm(sage.join_bias, torch::cat({h, GatherMax(said, input.neighbours)}, 1), sage.join.t()));
+    const at::Tensor said = RowLayer({h}, sage.message, sage.message_bias, Activation::kSigmoid, threads);
+    h = RowLayer({h, GatherMax(said, input.neighbours, threads)}, sage.join, sage.join_bias, Activation::kRelu,
+                 threads);
   }
   at::Tensor gate;
   if (shape_.placer.gated) {

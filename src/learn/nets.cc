@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
+#include "base/in_parallel.h"
 
 namespace berth {
 namespace {
@@ -70,56 +72,88 @@ struct GatherSumFunction : torch::autograd::Function<GatherSumFunction> {
   }
 };
 
-// `largest` receives the column that each number is from, -1 where there is none.
+// A thread is worth while for so many rows.
+constexpr int64_t kRowsPerThread = 4096;
+
+// Calls run(first, end) for parts of 0 .. count - 1.
+void EachPart(int64_t count, int64_t parts, const std::function<void(size_t, size_t)>& run) {
+  InParallel(parts, parts, [&](size_t part) {
+    const auto number = static_cast<int64_t>(part);
+    run(static_cast<size_t>(number * count / parts), static_cast<size_t>((number + 1) * count / parts));
+  });
+}
+
+// Of rows first .. end - 1; `largest` receives the column that each number is from, -1 where there is none.
 template <typename T>
-void MaxRows(const T* x, T* out, int32_t* largest, int64_t width, const SparseRows::Half& half) {
-  for (size_t v = 0; v + 1 < half.start.size(); ++v, out += width, largest += width) {
-    std::fill(out, out + width, T{0});
-    std::fill(largest, largest + width, -1);
+void MaxRows(const T* x, T* out, int32_t* largest, size_t first, size_t end, size_t width,
+             const SparseRows::Half& half) {
+  for (size_t v = first; v < end; ++v) {
+    T* const to = out + v * width;
+    int32_t* const from_column = largest + v * width;
+    std::fill(to, to + width, T{0});
+    std::fill(from_column, from_column + width, -1);
     for (auto p = static_cast<size_t>(half.start[v]); p < static_cast<size_t>(half.start[v + 1]); ++p) {
       const int32_t column = half.column[p];
-      const T* from = x + column * width;
-      for (int64_t k = 0; k < width; ++k) {
-        const bool larger = largest[k] < 0 || from[k] > out[k];
-        out[k] = larger ? from[k] : out[k];
-        largest[k] = larger ? column : largest[k];
+      const T* from = x + static_cast<size_t>(column) * width;
+      for (size_t k = 0; k < width; ++k) {
+        const bool larger = from_column[k] < 0 || from[k] > to[k];
+        to[k] = larger ? from[k] : to[k];
+        from_column[k] = larger ? column : from_column[k];
       }
     }
   }
 }
 
+// Of channels first .. end - 1 of all rows.
 template <typename T>
-void ScatterRows(const T* gradient, const int32_t* largest, T* to_x, int64_t rows, int64_t width) {
-  for (int64_t v = 0; v < rows; ++v, gradient += width, largest += width) {
-    for (int64_t k = 0; k < width; ++k) {
-      if (largest[k] >= 0) to_x[largest[k] * width + k] += gradient[k];
+void ScatterRows(const T* gradient, const int32_t* largest, T* to_x, size_t rows, size_t width, size_t first,
+                 size_t end) {
+  for (size_t v = 0; v < rows; ++v, gradient += width, largest += width) {
+    for (size_t k = first; k < end; ++k) {
+      if (largest[k] >= 0) to_x[static_cast<size_t>(largest[k]) * width + k] += gradient[k];
     }
   }
 }
 
 struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const SparseRows* rows) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const SparseRows* rows,
+                            int64_t threads) {
     const at::Tensor from = x.contiguous();
     at::Tensor out = torch::empty_like(from), largest = torch::empty(from.sizes(), torch::kInt32);
+    const int64_t count = x.size(0), parts = std::clamp<int64_t>(count / kRowsPerThread, 1, threads);
+    const auto width = static_cast<size_t>(x.size(1));
+    const auto fill = [&]<typename T>(const T* values, T* to) {
+      int32_t* const columns = largest.data_ptr<int32_t>();
+      EachPart(count, parts,
+               [&](size_t first, size_t end) { MaxRows(values, to, columns, first, end, width, rows->forward()); });
+    };
     if (from.scalar_type() == torch::kFloat64) {
-      MaxRows(from.data_ptr<double>(), out.data_ptr<double>(), largest.data_ptr<int32_t>(), x.size(1), rows->forward());
+      fill(from.const_data_ptr<double>(), out.data_ptr<double>());
     } else {
-      MaxRows(from.data_ptr<float>(), out.data_ptr<float>(), largest.data_ptr<int32_t>(), x.size(1), rows->forward());
+      fill(from.const_data_ptr<float>(), out.data_ptr<float>());
     }
     context->save_for_backward({largest});
+    context->saved_data["parts"] = parts;
     return out;
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradient) {
     const at::Tensor largest = context->get_saved_variables()[0], from = gradient[0].contiguous();
     at::Tensor to_x = torch::zeros_like(from);
-    const int64_t rows = from.size(0), width = from.size(1);
+    const auto rows = static_cast<size_t>(from.size(0)), width = static_cast<size_t>(from.size(1));
+    // By channels, so that each sum has one thread.
+    const int64_t parts = std::min(context->saved_data["parts"].toInt(), from.size(1));
+    const auto fill = [&]<typename T>(const T* values, T* to) {
+      const int32_t* const columns = largest.const_data_ptr<int32_t>();
+      EachPart(from.size(1), parts,
+               [&](size_t first, size_t end) { ScatterRows(values, columns, to, rows, width, first, end); });
+    };
     if (from.scalar_type() == torch::kFloat64) {
-      ScatterRows(from.data_ptr<double>(), largest.data_ptr<int32_t>(), to_x.data_ptr<double>(), rows, width);
+      fill(from.const_data_ptr<double>(), to_x.data_ptr<double>());
     } else {
-      ScatterRows(from.data_ptr<float>(), largest.data_ptr<int32_t>(), to_x.data_ptr<float>(), rows, width);
+      fill(from.const_data_ptr<float>(), to_x.data_ptr<float>());
     }
-    return {to_x, at::Tensor()};
+    return {to_x, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -135,9 +169,9 @@ SparseRows::SparseRows(int64_t rows, std::span<const std::pair<int32_t, int32_t>
 
 at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows) { return GatherSumFunction::apply(x, &rows); }
 
-at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows) {
+at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows, int64_t threads) {
   BERTH_CHECK(x.dim() == 2 && x.size(0) == rows.rows() && rows.forward().weight.empty());
-  return GatherMaxFunction::apply(x, &rows);
+  return GatherMaxFunction::apply(x, &rows, threads);
 }
 
 at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask) {

@@ -42,8 +42,9 @@ class SparseRows {
 at::Tensor GatherSum(const at::Tensor& x, const SparseRows& rows);
 
 // out[v, :] = for each channel the largest of x[column, :] over the entries of row v, 0 where there is none; x is rows
-// x width. The gradient goes to the first of the largest. `rows` has no weights and must outlive the backward pass.
-at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows);
+// x width. The gradient goes to the first of the largest. `rows` has no weights and must outlive the backward pass. The
+// same bytes on any number of threads.
+at::Tensor GatherMax(const at::Tensor& x, const SparseRows& rows, int64_t threads);
 
 // Affine layers with ReLU between them, Glorot-uniform weights (Glorot and Bengio 2010) and zero biases. sizes: input,
 // hidden ..., output.

@@ -25,7 +25,7 @@ TEST(GatherMax, TakesTheLargestPerChannelAndSendsTheGradientThere) {
     const SparseRows sparse(rows, entries);
     const at::ScalarType type = round % 2 == 0 ? torch::kFloat64 : torch::kFloat32;
     const at::Tensor x = Normal(random, {rows, width}, type).requires_grad_(true);
-    const at::Tensor out = GatherMax(x, sparse), weight = Normal(random, {rows, width}, type);
+    const at::Tensor out = GatherMax(x, sparse, 2), weight = Normal(random, {rows, width}, type);
     const at::Tensor gradient = torch::autograd::grad({(out * weight).sum()}, {x})[0];
 
     at::Tensor expected = torch::zeros({rows, width}, type), to_x = expected.clone();
@@ -42,6 +42,27 @@ TEST(GatherMax, TakesTheLargestPerChannelAndSendsTheGradientThere) {
     }
     EXPECT_TRUE(torch::equal(out, expected)) << round;
     EXPECT_TRUE(torch::allclose(gradient, to_x, 1e-6, 1e-6)) << round;
+  }
+}
+
+TEST(GatherMax, GivesTheSameBytesOnAnyNumberOfThreads) {
+  Random random(3);
+  constexpr int64_t kRows = 20000, kWidth = 7;
+  std::set<std::pair<int32_t, int32_t>> some;
+  while (some.size() < 50000) some.emplace(random.Below(kRows), random.Below(kRows));
+  const std::vector<std::pair<int32_t, int32_t>> entries(some.begin(), some.end());
+  const SparseRows sparse(kRows, entries);
+  const at::Tensor x = Normal(random, {kRows, kWidth}, torch::kFloat32).requires_grad_(true);
+  const at::Tensor weight = Normal(random, {kRows, kWidth}, torch::kFloat32);
+  const auto both = [&](int64_t threads) {
+    const at::Tensor out = GatherMax(x, sparse, threads);
+    return std::pair(out.detach(), torch::autograd::grad({(out * weight).sum()}, {x})[0]);
+  };
+  const auto first = both(1);
+  for (const int64_t threads : {2, 5}) {
+    const auto other = both(threads);
+    EXPECT_TRUE(torch::equal(other.first, first.first)) << threads;
+    EXPECT_TRUE(torch::equal(other.second, first.second)) << threads;
   }
 }
 

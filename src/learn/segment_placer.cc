@@ -2,38 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/error.h"
-#include "base/in_parallel.h"
 #include "learn/nets.h"
-#include "learn/policy.h"
+#include "learn/row_blocks.h"
 
 namespace berth {
 namespace {
 
-// Sums over segments are made of so many parts, on any number of threads.
-constexpr int64_t kMostParts = 16;
-
-at::Tensor Rows(const at::Tensor& x, int64_t segment, int64_t size) {
-  return x.slice(0, segment * size, std::min((segment + 1) * size, x.size(0)));
-}
-
 // The segment before; of no rows for the first one.
 at::Tensor Before(const at::Tensor& x, int64_t segment, int64_t size) {
-  return segment == 0 ? x.slice(0, 0, 0) : Rows(x, segment - 1, size);
-}
-
-// Calls run(part, segment) for all segments; each part's one after another, the parts side by side.
-void EachSegment(int64_t segments, int64_t threads, const std::function<void(size_t, int64_t)>& run) {
-  const int64_t parts = std::min(segments, kMostParts);
-  const bool gradients = at::GradMode::is_enabled();
-  InParallel(parts, threads, [&](size_t part) {
-    UseOneThread();
-    const at::AutoGradMode mode(gradients);
-    const auto number = static_cast<int64_t>(part);
-    for (int64_t s = number * segments / parts; s < (number + 1) * segments / parts; ++s) run(part, s);
-  });
+  return segment == 0 ? x.slice(0, 0, 0) : RowsOf(x, segment - 1, size);
 }
 
 }  // namespace
@@ -61,8 +40,8 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
     // By part: of the gate, then of the parameters.
     std::vector<std::vector<at::Tensor>> sums(static_cast<size_t>(std::min(segments, kMostParts)));
     const at::AutoGradMode mode(true);
-    EachSegment(segments, context->saved_data["threads"].toInt(), [&](size_t part, int64_t segment) {
-      const at::Tensor own = Rows(x, segment, size).detach().requires_grad_(true);
+    EachBlock(segments, context->saved_data["threads"].toInt(), [&](size_t part, int64_t segment) {
+      const at::Tensor own = RowsOf(x, segment, size).detach().requires_grad_(true);
       const at::Tensor own_gate = gate.detach().requires_grad_(true);
       at::Tensor h = own;
       for (size_t l = 0; l < placer->layers_.size(); ++l) {
@@ -73,10 +52,10 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
       const at::Tensor out = torch::addmm(placer->head_bias_, h, placer->head_.t());
       std::vector<at::Tensor> wanted{own, own_gate};
       wanted.insert(wanted.end(), parameters.begin(), parameters.end());
-      const auto found = torch::autograd::grad({out}, wanted, {Rows(to_out, segment, size)}, false, false, true);
+      const auto found = torch::autograd::grad({out}, wanted, {RowsOf(to_out, segment, size)}, false, false, true);
       {
         const torch::NoGradGuard no_gradient;
-        Rows(to_x, segment, size).copy_(found[0]);
+        RowsOf(to_x, segment, size).copy_(found[0]);
         std::vector<at::Tensor>& sum = sums[part];
         sum.resize(found.size() - 1);
         for (size_t i = 0; i < sum.size(); ++i) {
@@ -172,20 +151,20 @@ at::Tensor SegmentPlacer::Run(const at::Tensor& x, const at::Tensor& gate, int64
     at::Tensor u = h;
     if (shape_.gated) {
       u = torch::empty_like(h);
-      EachSegment(segments, threads, [&](size_t, int64_t segment) {
-        Rows(u, segment, size).copy_(Gated(layer, Rows(h, segment, size), gate[static_cast<int64_t>(l)]));
+      EachBlock(segments, threads, [&](size_t, int64_t segment) {
+        RowsOf(u, segment, size).copy_(Gated(layer, RowsOf(h, segment, size), gate[static_cast<int64_t>(l)]));
       });
     }
     at::Tensor next = torch::empty_like(h);
-    EachSegment(segments, threads, [&](size_t, int64_t segment) {
-      Rows(next, segment, size).copy_(Apply(layer, Before(u, segment, size), Rows(u, segment, size)));
+    EachBlock(segments, threads, [&](size_t, int64_t segment) {
+      RowsOf(next, segment, size).copy_(Apply(layer, Before(u, segment, size), RowsOf(u, segment, size)));
     });
     inputs.push_back(u);
     h = next;
   }
   at::Tensor out = torch::empty({x.size(0), shape_.outputs}, x.options());
-  EachSegment(segments, threads, [&](size_t, int64_t segment) {
-    Rows(out, segment, size).copy_(torch::addmm(head_bias_, Rows(h, segment, size), head_.t()));
+  EachBlock(segments, threads, [&](size_t, int64_t segment) {
+    RowsOf(out, segment, size).copy_(torch::addmm(head_bias_, RowsOf(h, segment, size), head_.t()));
   });
   return out;
 }
