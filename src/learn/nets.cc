@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/error.h"
-#include "base/in_parallel.h"
+#include "learn/row_blocks.h"
 
 namespace berth {
 namespace {
@@ -72,17 +71,6 @@ struct GatherSumFunction : torch::autograd::Function<GatherSumFunction> {
   }
 };
 
-// A thread is worth while for so many rows.
-constexpr int64_t kRowsPerThread = 4096;
-
-// Calls run(first, end) for parts of 0 .. count - 1.
-void EachPart(int64_t count, int64_t parts, const std::function<void(size_t, size_t)>& run) {
-  InParallel(parts, parts, [&](size_t part) {
-    const auto number = static_cast<int64_t>(part);
-    run(static_cast<size_t>(number * count / parts), static_cast<size_t>((number + 1) * count / parts));
-  });
-}
-
 // Of rows first .. end - 1; `largest` receives the column that each number is from, -1 where there is none.
 template <typename T>
 void MaxRows(const T* x, T* out, int32_t* largest, size_t first, size_t end, size_t width,
@@ -120,12 +108,13 @@ struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
                             int64_t threads) {
     const at::Tensor from = x.contiguous();
     at::Tensor out = torch::empty_like(from), largest = torch::empty(from.sizes(), torch::kInt32);
-    const int64_t count = x.size(0), parts = std::clamp<int64_t>(count / kRowsPerThread, 1, threads);
     const auto width = static_cast<size_t>(x.size(1));
     const auto fill = [&]<typename T>(const T* values, T* to) {
       int32_t* const columns = largest.data_ptr<int32_t>();
-      EachPart(count, parts,
-               [&](size_t first, size_t end) { MaxRows(values, to, columns, first, end, width, rows->forward()); });
+      EachBlock(NumBlocks(x.size(0), kWhole), threads, [&](size_t, int64_t block) {
+        const int64_t first = block * kWhole, end = std::min(first + kWhole, x.size(0));
+        MaxRows(values, to, columns, static_cast<size_t>(first), static_cast<size_t>(end), width, rows->forward());
+      });
     };
     if (from.scalar_type() == torch::kFloat64) {
       fill(from.const_data_ptr<double>(), out.data_ptr<double>());
@@ -133,20 +122,22 @@ struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
       fill(from.const_data_ptr<float>(), out.data_ptr<float>());
     }
     context->save_for_backward({largest});
-    context->saved_data["parts"] = parts;
+    context->saved_data["threads"] = threads;
     return out;
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradient) {
     const at::Tensor largest = context->get_saved_variables()[0], from = gradient[0].contiguous();
     at::Tensor to_x = torch::zeros_like(from);
-    const auto rows = static_cast<size_t>(from.size(0)), width = static_cast<size_t>(from.size(1));
-    // By channels, so that each sum has one thread.
-    const int64_t parts = std::min(context->saved_data["parts"].toInt(), from.size(1));
+    // In blocks of channels, so that each sum has one thread; as many as a line of the cache holds.
+    const int64_t width = from.size(1), size = from.size(0) <= kWhole ? std::max<int64_t>(width, 1) : 16;
     const auto fill = [&]<typename T>(const T* values, T* to) {
       const int32_t* const columns = largest.const_data_ptr<int32_t>();
-      EachPart(from.size(1), parts,
-               [&](size_t first, size_t end) { ScatterRows(values, columns, to, rows, width, first, end); });
+      EachBlock(NumBlocks(width, size), context->saved_data["threads"].toInt(), [&](size_t, int64_t block) {
+        const int64_t first = block * size, end = std::min(first + size, width);
+        ScatterRows(values, columns, to, static_cast<size_t>(from.size(0)), static_cast<size_t>(width),
+                    static_cast<size_t>(first), static_cast<size_t>(end));
+      });
     };
     if (from.scalar_type() == torch::kFloat64) {
       fill(from.const_data_ptr<double>(), to_x.data_ptr<double>());

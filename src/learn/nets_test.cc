@@ -47,7 +47,7 @@ TEST(GatherMax, TakesTheLargestPerChannelAndSendsTheGradientThere) {
 
 TEST(GatherMax, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(3);
-  constexpr int64_t kRows = 20000, kWidth = 7;
+  constexpr int64_t kRows = 20000, kWidth = 40;
   std::set<std::pair<int32_t, int32_t>> some;
   while (some.size() < 50000) some.emplace(random.Below(kRows), random.Below(kRows));
   const std::vector<std::pair<int32_t, int32_t>> entries(some.begin(), some.end());

@@ -1,6 +1,8 @@
 #include "learn/row_layer.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -11,13 +13,7 @@ namespace {
 
 constexpr int64_t kBlock = 2048;  // its values stay in the cache of a core
 
-struct Blocks {
-  int64_t size, count;
-
-  explicit Blocks(int64_t rows) : size(rows <= kWhole ? std::max<int64_t>(rows, 1) : kBlock) {
-    count = (rows + size - 1) / size;
-  }
-};
+int64_t BlockSize(int64_t rows) { return rows <= kWhole ? kWhole : kBlock; }
 
 at::Tensor Joined(const std::vector<at::Tensor>& x, int64_t block, int64_t size) {
   if (x.size() == 1) return RowsOf(x[0], block, size);
@@ -29,11 +25,11 @@ at::Tensor Joined(const std::vector<at::Tensor>& x, int64_t block, int64_t size)
 at::Tensor Forward(const std::vector<at::Tensor>& x, const at::Tensor& weight, const at::Tensor& bias,
                    Activation activation, int64_t threads) {
   const torch::NoGradGuard no_gradient;
-  const Blocks blocks(x[0].size(0));
-  at::Tensor out = torch::empty({x[0].size(0), weight.size(0)}, weight.options());
-  EachBlock(blocks.count, threads, [&](size_t, int64_t block) {
-    at::Tensor to = RowsOf(out, block, blocks.size);
-    torch::addmm_out(to, bias, Joined(x, block, blocks.size), weight.t());
+  const int64_t rows = x[0].size(0), size = BlockSize(rows);
+  at::Tensor out = torch::empty({rows, weight.size(0)}, weight.options());
+  EachBlock(NumBlocks(rows, size), threads, [&](size_t, int64_t block) {
+    at::Tensor to = RowsOf(out, block, size);
+    torch::addmm_out(to, bias, Joined(x, block, size), weight.t());
     if (activation == Activation::kSigmoid) to.sigmoid_();
     if (activation == Activation::kRelu) to.relu_();
   });
@@ -73,38 +69,26 @@ struct RowLayerFunction : torch::autograd::Function<RowLayerFunction> {
     const std::vector<at::Tensor> x(saved.begin(), saved.end() - 2);
     const at::Tensor &weight = saved[saved.size() - 2], &out = saved.back(), from = gradient[0].contiguous();
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
-    const Blocks blocks(out.size(0));
+    const int64_t size = BlockSize(out.size(0)), blocks = NumBlocks(out.size(0), size);
     std::vector<at::Tensor> to_x(x.size());  // only of those that want it
-    bool any = false;
     for (size_t i = 0; i < x.size(); ++i) {
-      if (!context->needs_input_grad(i)) continue;
-      to_x[i] = torch::empty_like(x[i]);
-      any = true;
+      if (context->needs_input_grad(i)) to_x[i] = torch::empty_like(x[i]);
     }
-    struct Sum {
-      at::Tensor weight, bias;
-    };
-    std::vector<Sum> sums(static_cast<size_t>(std::min(blocks.count, kMostParts)));
-    EachBlock(blocks.count, context->saved_data["threads"].toInt(), [&](size_t part, int64_t block) {
-      const at::Tensor of = BackThrough(activation, RowsOf(from, block, blocks.size), RowsOf(out, block, blocks.size));
-      const at::Tensor of_weight = torch::mm(of.t(), Joined(x, block, blocks.size)), of_bias = of.sum(0);
-      Sum& sum = sums[part];
-      sum.weight = sum.weight.defined() ? sum.weight.add_(of_weight) : of_weight;
-      sum.bias = sum.bias.defined() ? sum.bias.add_(of_bias) : of_bias;
+    const bool any = std::ranges::any_of(to_x, [](const at::Tensor& each) { return each.defined(); });
+    BlockSums sums(blocks);
+    EachBlock(blocks, context->saved_data["threads"].toInt(), [&](size_t part, int64_t block) {
+      const at::Tensor of = BackThrough(activation, RowsOf(from, block, size), RowsOf(out, block, size));
+      sums.Add(part, std::array{torch::mm(of.t(), Joined(x, block, size)), of.sum(0)});
       if (!any) return;
       const at::Tensor joined = torch::mm(of, weight);
       int64_t first = 0;
       for (size_t i = 0; i < x.size(); first += x[i++].size(1)) {
-        if (to_x[i].defined()) RowsOf(to_x[i], block, blocks.size).copy_(joined.narrow(1, first, x[i].size(1)));
+        if (to_x[i].defined()) RowsOf(to_x[i], block, size).copy_(joined.narrow(1, first, x[i].size(1)));
       }
     });
-    Sum whole = sums[0];
-    for (size_t part = 1; part < sums.size(); ++part) {
-      whole.weight.add_(sums[part].weight);
-      whole.bias.add_(sums[part].bias);
-    }
     torch::autograd::variable_list result = to_x;
-    result.insert(result.end(), {whole.weight, whole.bias, at::Tensor(), at::Tensor()});
+    std::ranges::move(sums.Whole(2), std::back_inserter(result));
+    result.resize(result.size() + 2);  // activation and threads
     return result;
   }
 };
@@ -113,7 +97,7 @@ struct RowLayerFunction : torch::autograd::Function<RowLayerFunction> {
 
 at::Tensor RowLayer(const std::vector<at::Tensor>& x, const at::Tensor& weight, const at::Tensor& bias,
                     Activation activation, int64_t threads) {
-  BERTH_CHECK(!x.empty() && x[0].size(0) > 0);
+  BERTH_CHECK(!x.empty());
   if (!at::GradMode::is_enabled()) return Forward(x, weight, bias, activation, threads);
   return RowLayerFunction::apply(at::TensorList(x), weight, bias, static_cast<int64_t>(activation), threads);
 }

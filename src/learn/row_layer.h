@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "learn/libtorch.h"
+#include "learn/row_blocks.h"
 
 namespace berth {
 
@@ -17,7 +18,5 @@ enum class Activation { kNone, kSigmoid, kRelu };
 // x and the result are kept. O(rows outputs (sum of the widths)).
 at::Tensor RowLayer(const std::vector<at::Tensor>& x, const at::Tensor& weight, const at::Tensor& bias,
                     Activation activation, int64_t threads);
-
-inline constexpr int64_t kWhole = 4096;
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -28,10 +29,11 @@ struct Layer {
                                               : sum;
   }
 
-  // What comes out, and the gradients of what is learned.
-  std::vector<at::Tensor> All(const at::Tensor& out) const {
-    std::vector<at::Tensor> all = torch::autograd::grad(
-        {(out * torch::arange(out.numel(), out.options()).view(out.sizes()).cos()).sum()}, {x[0], x[2], weight, bias});
+  // The gradients of what is learned, some of which may be undefined where `some`, and what comes out.
+  std::vector<at::Tensor> All(const at::Tensor& out, bool some = false) const {
+    std::vector<at::Tensor> all =
+        torch::autograd::grad({(out * torch::arange(out.numel(), out.options()).view(out.sizes()).cos()).sum()},
+                              {x[0], x[2], weight, bias}, {}, std::nullopt, false, some);
     all.push_back(out.detach());
     return all;
   }
@@ -74,6 +76,14 @@ TEST(RowLayer, GivesTheSameBytesOnAnyNumberOfThreads) {
     if (first.empty()) first = all;
     for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(torch::equal(all[i], first[i])) << i << " on " << threads;
   }
+}
+
+TEST(RowLayer, TakesNoRows) {
+  Random random(9);
+  const Layer layer(random, 0, torch::kFloat32);
+  const auto none = layer.All(RowLayer(layer.x, layer.weight, layer.bias, Activation::kRelu, 2), true);
+  EXPECT_EQ(none.back().size(0), 0);
+  EXPECT_FALSE(none[2].defined());  // weight
 }
 
 TEST(RowLayer, WithoutGradientsGivesTheSame) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
 
 #include "base/error.h"
 #include "learn/nets.h"
@@ -35,10 +37,9 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
     const torch::autograd::variable_list saved = context->get_saved_variables();
     const at::Tensor x = saved[0].detach(), gate = saved[1].detach(), to_out = gradient[0].contiguous();
     const std::vector<at::Tensor> parameters = placer->parameters();
-    const int64_t size = placer->shape_.segment, segments = placer->num_segments(x.size(0));
+    const int64_t size = placer->shape_.segment, segments = NumBlocks(x.size(0), size);
     at::Tensor to_x = torch::empty_like(x);
-    // By part: of the gate, then of the parameters.
-    std::vector<std::vector<at::Tensor>> sums(static_cast<size_t>(std::min(segments, kMostParts)));
+    BlockSums sums(segments);  // of the gate, then of the parameters
     const at::AutoGradMode mode(true);
     EachBlock(segments, context->saved_data["threads"].toInt(), [&](size_t part, int64_t segment) {
       const at::Tensor own = RowsOf(x, segment, size).detach().requires_grad_(true);
@@ -56,27 +57,11 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
       {
         const torch::NoGradGuard no_gradient;
         RowsOf(to_x, segment, size).copy_(found[0]);
-        std::vector<at::Tensor>& sum = sums[part];
-        sum.resize(found.size() - 1);
-        for (size_t i = 0; i < sum.size(); ++i) {
-          if (!found[i + 1].defined()) continue;
-          if (sum[i].defined()) {
-            sum[i].add_(found[i + 1]);
-          } else {
-            sum[i] = found[i + 1].clone();
-          }
-        }
       }
+      sums.Add(part, std::span(found).subspan(1));
     });
     torch::autograd::variable_list result{to_x};
-    for (size_t i = 0; i < parameters.size() + 1; ++i) {
-      at::Tensor whole;
-      for (const auto& sum : sums) {
-        if (sum.empty() || !sum[i].defined()) continue;
-        whole = whole.defined() ? whole + sum[i] : sum[i];
-      }
-      result.push_back(whole);
-    }
+    std::ranges::move(sums.Whole(parameters.size() + 1), std::back_inserter(result));
     result.emplace_back();
     result.emplace_back();
     return result;
@@ -144,7 +129,7 @@ at::Tensor SegmentPlacer::Apply(const Layer& layer, const at::Tensor& before, co
 at::Tensor SegmentPlacer::Run(const at::Tensor& x, const at::Tensor& gate, int64_t threads,
                               std::vector<at::Tensor>& inputs) const {
   const torch::NoGradGuard no_gradient;
-  const int64_t size = shape_.segment, segments = num_segments(x.size(0));
+  const int64_t size = shape_.segment, segments = NumBlocks(x.size(0), size);
   at::Tensor h = x;
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];

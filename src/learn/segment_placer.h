@@ -57,8 +57,6 @@ class SegmentPlacer : public torch::nn::Module {
   // The outputs without gradients; `inputs` receives u of each layer, rows x width.
   at::Tensor Run(const at::Tensor& x, const at::Tensor& gate, int64_t threads, std::vector<at::Tensor>& inputs) const;
 
-  int64_t num_segments(int64_t rows) const { return (rows + shape_.segment - 1) / shape_.segment; }
-
   SegmentShape shape_;
   std::vector<Layer> layers_;
   at::Tensor head_, head_bias_;
