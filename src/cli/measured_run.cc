@@ -191,9 +191,10 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
     if (row.measured.error.empty() && row.measured.precision != "f32") row.name += " in " + row.measured.precision;
   }
   if (!run.plan.measured.error.empty()) return run;
-  std::vector<double> op_seconds;
-  if (hetero) op_seconds = runtime.ProfileHetero(device, {.rounds = 5, .limit = limit}).op_seconds;
-  run.timeline = MakeMeasuredTimeline(problem, device, run.plan.measured, op_seconds);
+  OpMeasurement ops;
+  if (hetero) ops = runtime.ProfileHetero(device, {.rounds = 5, .limit = limit});
+  run.ops_predicted_because = ops.error;
+  run.timeline = MakeMeasuredTimeline(problem, device, run.plan.measured, ops.op_seconds);
   return run;
 }
 
@@ -236,6 +237,10 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
                                              ? fmt::format(", {} predicted", saved.report.timeline.subgraphs)
                                              : ""));
   if (!measured.parts.empty()) text += Field("transfers", TransferLine(saved, measured));
+  if (!run.ops_predicted_because.empty()) {
+    text += Field("ops", "drawn by their predicted times, since their own could not be measured: " +
+                             Legible(run.ops_predicted_because));
+  }
   text += Field("runs", fmt::format("{}, in turns; medians; predicted by {} with {}", measured.seconds.size(),
                                     saved.setup.evaluator->name(), problem.cost_source()));
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);

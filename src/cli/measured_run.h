@@ -36,6 +36,8 @@ struct MeasuredRun {
   RunRow plan{};
   std::vector<RunRow> others{};
   Timeline timeline{};  // as measured; without ops where it failed
+  // Why the ops in it have predicted times, as shares of the measured one; else empty.
+  std::string ops_predicted_because{};
 
   // It ran, and its outputs are equal to those of the first device, or cannot be compared since that one alone does not
   // run the model.

@@ -173,7 +173,11 @@ Cluster DetectMachine(const DetectOptions& options) {
       const nlohmann::json& link = answer.at("links").at(measured[from] * all + measured[to]);
       if (from == to) continue;
       Link& made = links[from * count + to];
-      if (link.is_null()) {
+      if (link.contains("error") && options.warn) {
+        options.warn(fmt::format("the link from {} to {} is a guess, since it could not be measured: {}",
+                                 kept[from].name, kept[to].name, link.at("error").get<std::string>()));
+      }
+      if (link.is_null() || link.contains("error")) {
         made.latency = {20e-6, Provenance::kGuess, "a usual bus"};
         made.bandwidth = {12e9, Provenance::kGuess, "a usual bus"};
         continue;

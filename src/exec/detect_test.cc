@@ -32,25 +32,28 @@ TEST(OnePerPhysicalCore, LeavesOutTheFurtherThreadsOfEach) {
 }
 
 // Of three devices one takes no f32.
-TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredAndSaysSo) {
+TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   const std::string rates =
       R"({"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]})";
   const std::string link = R"({"latency": [5e-6], "bandwidth": [4e9]})";
   const Script program(fmt::format(
       "read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "NPU"}, {"runs_on": "CPU"}]})",
       fmt::format(
-          R"({{"devices": [{{"error": "no f32"}}, {0}, {0}], "links": [null, null, null, null, null, {1}, null, {1}, null]}})",
+          R"({{"devices": [{{"error": "no f32"}}, {0}, {0}], "links": [null, null, null, null, null, {1}, null, {{"error": "no thread"}}, null]}})",
           rates, link)));
   std::vector<std::string> warnings;
   const Cluster cluster = DetectMachine({.cores = {0, 1},
                                          .split = 2,
                                          .warn = [&](const std::string& text) { warnings.push_back(text); },
                                          .program = program.path()});
-  EXPECT_THAT(warnings, ElementsAre("NPU is left out, since it could not be measured: no f32"));
+  EXPECT_THAT(warnings,
+              ElementsAre("NPU is left out, since it could not be measured: no f32",
+                          "the link from cpu1 to cpu0 is a guess, since it could not be measured: no thread"));
   ASSERT_EQ(cluster.num_devices(), 2U);
   EXPECT_EQ(cluster.device(DeviceId{0}).name, "cpu0");
   EXPECT_EQ(cluster.device(DeviceId{1}).peak.at("f32").value, 2e9);
   EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{1}).latency.value, 5e-6);
+  EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{0}).latency.provenance, Provenance::kGuess);
 }
 
 TEST(DetectMachine, SaysWhyWhereNoDeviceCanBeMeasured) {

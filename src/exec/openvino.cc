@@ -269,7 +269,14 @@ std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, 
 }
 
 OpMeasurement OpenVino::ProfileHetero(std::span<const DeviceId> device, const Options& options) {
-  return ReadOps(Ask({{"do", "op_times"}, {"device", Numbers(device)}, {"rounds", options.rounds}}, options));
+  OpMeasurement measured =
+      ReadOps(Ask({{"do", "op_times"}, {"device", Numbers(device)}, {"rounds", options.rounds}}, options));
+  if (measured.error.empty()) return measured;
+  for (const OpId op : problem_.graph().ops()) {
+    const double time = problem_.op_time(op, device[Index(op)]);
+    measured.op_seconds.push_back(time < kCannotRun ? time * problem_.seconds_per_unit() : 0);
+  }
+  return measured;
 }
 
 std::vector<MeasuredKernel> OpenVino::Kernels(DeviceId device) {

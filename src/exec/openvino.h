@@ -120,7 +120,7 @@ class OpenVino {
   // The whole model on each of these devices, with counters. The devices take turns, as ways do: a machine's speed
   // changes from minute to minute, and devices that are measured one after another would seem to differ.
   std::vector<OpMeasurement> Profile(std::span<const DeviceId> devices, const Options& options);
-  // The same under HETERO.
+  // The same of a plan under HETERO. Where it cannot be measured, `error` says why, and ops have the problem's times.
   OpMeasurement ProfileHetero(std::span<const DeviceId> device, const Options& options);
   // What the whole model on `device` is made into, without running it. Throws Error where it does not compile.
   std::vector<MeasuredKernel> Kernels(DeviceId device);

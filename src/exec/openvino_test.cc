@@ -76,6 +76,24 @@ TEST(OpenVino, APlanRunsWhereTheWholeModelThatItIsComparedWithEndsTheProcess) {
   }
 }
 
+TEST(OpenVino, DrawsOpsByTheirPredictedTimesWhereTheirOwnCannotBeMeasured) {
+  const Script program(DiesOf(R"("do":"op_times")", "no counters"));
+  const Problem problem = testing::Chain(3, 2);
+  OpenVino runtime(problem, "model.onnx", program.path());
+  const std::vector<DeviceId> device = {DeviceId{0}, DeviceId{1}, DeviceId{1}};
+  const OpMeasurement ops = runtime.ProfileHetero(device, {.rounds = 2});
+  EXPECT_THAT(ops.error, HasSubstr("no counters"));
+  const std::vector<double>& seconds = ops.op_seconds;
+  ASSERT_EQ(seconds.size(), 3u);
+  for (const OpId op : problem.graph().ops()) {
+    EXPECT_EQ(seconds[Index(op)], problem.op_time(op, device[Index(op)]) * problem.seconds_per_unit());
+  }
+  const Measurement run{.seconds = {0.5}, .subgraphs = 2};
+  const Timeline timeline = MakeMeasuredTimeline(problem, device, run, seconds);
+  EXPECT_NEAR(timeline.ops.back().end * problem.seconds_per_unit(), 0.5, 1e-12);
+  for (const OpRun& op : timeline.ops) EXPECT_GT(op.end, op.start);
+}
+
 TEST(OpenVino, RefusesAPathThatItCannotNameToTheProcess) {
   const Script program(DiesOfOnePlan());
   const Problem problem = testing::Chain(2, 2);

@@ -153,8 +153,10 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
   std::vector<double> latency, bandwidth;
   std::vector<uint64_t> shared(kSharedBytes / sizeof(uint64_t), 1);
   for (size_t repetition = 0; repetition < kRepetitions; ++repetition) {
-    std::atomic<size_t> ball = 0;
     double handover = 0, launch = 0, read = 0;
+    // Before the threads begin, since it may throw, which nothing would catch in these.
+    RunPinned(to.cores, [&] { launch = TinyOps(core, to, 1).Seconds(seconds / (2 * kRepetitions)); });
+    std::atomic<size_t> ball = 0;
     std::atomic<uint64_t> sink = 0;
     const auto sum = [&] {
       uint64_t total = 0;
@@ -167,8 +169,6 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
     };
     std::thread reader([&] {
       PinTo(to.cores);
-      Probe tiny = TinyOps(core, to, 1);
-      launch = tiny.Seconds(seconds / (2 * kRepetitions));
       ball = 1;
       for (size_t i = 1; i <= kHandovers; ++i) {
         wait(2 * i);
@@ -223,7 +223,13 @@ nlohmann::json Detect(ov::Core& core, const std::vector<RuntimeDevice>& devices,
     for (size_t to = 0; to < count; ++to) {
       const bool measured = !found[from].contains("error") && !found[to].contains("error");
       const bool cores = from != to && devices[from].is_cpu() && devices[to].is_cpu();
-      links.push_back(measured && cores ? DetectLink(core, devices[from], devices[to], each / 2) : nlohmann::json());
+      links.push_back(nlohmann::json());
+      if (!measured || !cores) continue;
+      try {
+        links.back() = DetectLink(core, devices[from], devices[to], each / 2);
+      } catch (const std::exception& exception) {
+        links.back() = {{"error", Brief(exception)}};
+      }
     }
   }
   return {{"devices", found}, {"links", links}};
