@@ -59,7 +59,7 @@ struct OpWork {
   int64_t bytes_read = 0;       // inputs and parameters
   int64_t bytes_written = 0;    // outputs
   int64_t workspace_bytes = 0;  // held only while the op runs
-  // One after another within it: those of a recurrent layer in all its directions; of a loop or branch of ONNX the ops
+  // One after another within it: those of a recurrent layer in all its directions; of a loop or branch the ops
   // of its body, in all its rounds.
   int64_t steps = 1;
   OpClass op_class = OpClass::kOther;

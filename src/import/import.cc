@@ -64,7 +64,7 @@ Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::s
                       "sizes that the file leaves open, taken as 1 (set them with --shape): the first axis of {}",
                       fmt::join(ir.batches, ", ")));
                 }
-                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, std::move(notes)));
+                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, "", std::move(notes)));
               },
           .takes_shapes = true,
           .runs = true};
@@ -144,9 +144,10 @@ std::vector<Format> Formats() {
        .looks_like = LooksLikeIr,
        .read =
            [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-             if (params.Text("view") == "raw") return OfGraph(ReadIr(content, path, IrView::kRaw));
-             return OfGraph(
-                 ReadIr(content, path, IrView::kFolded, {"--format 'ir(view=raw)' makes every layer of the IR an op"}));
+             const std::string weights = std::filesystem::path(path).replace_extension(".bin");
+             if (params.Text("view") == "raw") return OfGraph(ReadIr(content, path, IrView::kRaw, weights));
+             return OfGraph(ReadIr(content, path, IrView::kFolded, weights,
+                                   {"--format 'ir(view=raw)' makes every layer of the IR an op"}));
            },
        .runs = true});
   formats.push_back(Foreign("tensorflow", "TensorFlow: a frozen graph, .pb or .pbtxt, or the folder of a SavedModel",

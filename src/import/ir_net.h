@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct IrPort {
   std::string type = "f32";  // of an element, lower case, as in the <data> of a constant: "f16", "i64", "boolean"
 };
 
+struct IrNet;
+
 struct IrLayer {
   // The output of another layer.
   struct Source {
@@ -37,6 +40,12 @@ struct IrLayer {
   std::map<std::string, std::string, std::less<>> attributes{};  // of <data>
   std::vector<Source> inputs{};                                  // by port, in the order of the ports
   std::vector<IrPort> outputs{};
+  // Of a loop one; of an If two branches, of which a run takes one.
+  std::vector<std::shared_ptr<const IrNet>> bodies{};
+  // Of a loop, how often a run goes through its body. Estimated where a run may end it earlier; unknown, and 1, where
+  // the file does not tell.
+  int64_t rounds = 1;
+  Certainty rounds_certainty = Certainty::kKnown;
 };
 
 struct IrNet {
@@ -47,14 +56,5 @@ struct IrNet {
 
 // Throws Error naming `path` for a cycle, or a tensor that is too large to be one.
 Graph BuildIrGraph(const IrNet& net, IrView view, const std::string& path);
-
-// The layer's type in ONNX's terms, for the table of op types; empty when there is none. Bit i of `describing`: input i
-// says how, it is not data.
-struct IrOpName {
-  std::string_view ir;
-  std::string_view onnx;
-  uint32_t describing = 0;
-};
-const IrOpName* FindIrOp(std::string_view ir_type);
 
 }  // namespace berth

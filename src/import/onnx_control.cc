@@ -10,25 +10,11 @@
 namespace berth {
 namespace {
 
-// A trip count above this is how exporters write "until the condition says stop".
-constexpr int64_t kEndless = int64_t{1} << 31;
-
 const onnx::GraphProto& BodyOf(const OnnxNode& node, std::string_view name) {
   for (const onnx::AttributeProto& attribute : node.proto.attribute()) {
     if (attribute.name() == name && attribute.has_g()) return attribute.g();
   }
   throw Error("{} has no body '{}'", node.where, name);
-}
-
-OpWork Repeated(OpWork work, int64_t times, const OnnxNode& node) {
-  work.flops *= static_cast<double>(times);
-  for (int64_t* bytes : {&work.bytes_read, &work.bytes_written}) {
-    if (__builtin_mul_overflow(*bytes, times, bytes))
-      throw Error("{} moves more than 2^63 bytes in {} rounds", node.where, times);
-  }
-  if (__builtin_mul_overflow(work.steps, times, &work.steps)) work.steps = kMostSteps;
-  work.steps = std::clamp<int64_t>(work.steps, 1, kMostSteps);
-  return work;
 }
 
 OnnxValue Element(int32_t type) { return {.type = type, .known_dims = true}; }
@@ -156,13 +142,9 @@ void OnnxScope::RunIf(const OnnxNode& node) {
       outputs[i].certainty = certainty;
     }
   }
-  const auto effort = [](const OpWork& work) { return std::pair(work.flops, work.bytes_read + work.bytes_written); };
-  OpWork work = effort(works[1]) > effort(works[0]) ? works[1] : works[0];
-  work.sizes = std::max(works[0].sizes, works[1].sizes);
-  if (effort(works[0]) != effort(works[1])) work.sizes = std::max(work.sizes, Certainty::kEstimated);
   walk_.notes.Add("If ops, counted as the branch that computes more",
                   node.proto.output_size() > 0 ? node.proto.output(0) : "");
-  AddControlOp(node, std::move(outputs), work, std::move(uses));
+  AddControlOp(node, std::move(outputs), LargerBranch(works[0], works[1]), std::move(uses));
 }
 
 // Inputs: trip count, condition, carried values. Body: (iteration, condition, carried) -> (condition, carried,
@@ -172,7 +154,8 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
   const Content* count = node.InputContent(0);
   int64_t trips = 1;
   Certainty certainty = Certainty::kKnown;
-  if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 && (*count)[0] <= static_cast<long double>(kEndless)) {
+  if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 &&
+      (*count)[0] <= static_cast<long double>(kEndlessRounds)) {
     trips = ToInt((*count)[0]);
   } else {
     certainty = Certainty::kUnknown;
@@ -215,7 +198,7 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
     }
     outputs[static_cast<size_t>(i)] = std::move(result);
   }
-  OpWork work = Repeated(body.TotalWork(), trips, node);
+  OpWork work = Repeated(body.TotalWork(), trips, node.where);
   work.sizes = std::max(work.sizes, certainty);
   AddControlOp(node, std::move(outputs), work, body.Captured());
 }
@@ -269,7 +252,7 @@ void OnnxScope::RunScan(const OnnxNode& node) {
     if (batched) result.dims.insert(result.dims.begin(), batch);
     outputs[i] = std::move(result);
   }
-  AddControlOp(node, std::move(outputs), Repeated(Repeated(body.TotalWork(), trips, node), batch, node),
+  AddControlOp(node, std::move(outputs), Repeated(Repeated(body.TotalWork(), trips, node.where), batch, node.where),
                body.Captured());
 }
 
@@ -297,7 +280,7 @@ void OnnxScope::RunSequenceMap(const OnnxNode& node) {
     outputs[i] = {.type = result.type, .known_dims = true, .certainty = result.certainty, .is_sequence = true};
     outputs[i].elements.assign(count, result);
   }
-  AddControlOp(node, std::move(outputs), Repeated(body.TotalWork(), static_cast<int64_t>(count), node),
+  AddControlOp(node, std::move(outputs), Repeated(body.TotalWork(), static_cast<int64_t>(count), node.where),
                body.Captured());
 }
 

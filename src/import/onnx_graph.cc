@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "import/onnx_fold.h"
-#include "placement/fusion_view.h"
 
 namespace berth {
 namespace {
@@ -503,23 +502,9 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& output
 }
 
 OpWork OnnxScope::TotalWork() const {
-  OpWork total;
-  double most = -1;
-  int64_t steps = 0;
-  for (const OnnxOp& op : ops_) {
-    total.flops += op.work.flops;
-    // What makes single numbers, such as a loop's condition, stays on the processor.
-    if (op.work.bytes_written > kBytesOfOneNumber) steps = std::min(steps + op.work.steps, kMostSteps);
-    AddBytes(total.bytes_read, op.work.bytes_read, walk_.path);
-    AddBytes(total.bytes_written, op.work.bytes_written, walk_.path);
-    total.sizes = std::max(total.sizes, op.work.sizes);
-    if (op.work.flops <= most) continue;
-    most = op.work.flops;
-    total.op_class = op.work.op_class;
-    total.data_type = op.work.data_type;
-  }
-  total.steps = std::max<int64_t>(steps, 1);
-  return total;
+  std::vector<OpWork> works;
+  for (const OnnxOp& op : ops_) works.push_back(op.work);
+  return WorkInTurn(works, walk_.path);
 }
 
 std::set<size_t> OnnxScope::Captured() const {

@@ -208,11 +208,6 @@ int64_t CheckedBytes(const OnnxValue& value, std::string_view where) {
   return total;
 }
 
-void AddBytes(int64_t& total, int64_t bytes, std::string_view where) {
-  if (__builtin_add_overflow(total, bytes, &total))
-    throw Error("{}: its tensors are more than 2^63 bytes; check the sizes of the inputs", where);
-}
-
 std::string ToString(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
 
 OnnxValue ReadTensor(const TensorProto& tensor, std::string_view where) {
@@ -246,23 +241,6 @@ std::vector<int64_t> ToInts(const Content& content) {
   std::vector<int64_t> ints(content.size());
   std::ranges::transform(content, ints.begin(), ToInt);
   return ints;
-}
-
-void NoteList::Add(const std::string& kind, std::string_view example) {
-  const auto [found, inserted] = kinds_.try_emplace(kind);
-  if (inserted) order_.push_back(kind);
-  Kind& entry = found->second;
-  if (entry.seen.insert(std::string(example)).second && entry.first.size() < kShown) entry.first.emplace_back(example);
-}
-
-void NoteList::Append(std::vector<std::string>& lines) const {
-  for (const std::string& kind : order_) {
-    const Kind& entry = kinds_.at(kind);
-    std::string line = fmt::format("{}: {}", kind, fmt::join(entry.first, ", "));
-    if (entry.seen.size() > entry.first.size())
-      line += fmt::format(" and {} more", entry.seen.size() - entry.first.size());
-    lines.push_back(std::move(line));
-  }
 }
 
 }  // namespace berth

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "import/body_work.h"
+#include "import/note_list.h"
 #include "import/op_table.h"
 
 namespace berth {
@@ -74,9 +74,6 @@ int64_t CheckedElements(const Dims& dims, std::string_view where);
 // Of a sequence, its elements together.
 int64_t CheckedBytes(const OnnxValue& value, std::string_view where);
 
-// Adds up; throws Error that begins with `where` beyond 2^63.
-void AddBytes(int64_t& total, int64_t bytes, std::string_view where);
-
 std::string ToString(const Dims& dims);
 
 // Shape, type and, when it is small and there, content of an initialiser. Absent data (external, stripped) is fine;
@@ -86,22 +83,5 @@ OnnxValue ReadTensor(const onnx::TensorProto& tensor, std::string_view where);
 // Clamped and truncated: INT64_MAX stands in many files for "to the end".
 int64_t ToInt(long double number);
 std::vector<int64_t> ToInts(const Content& content);
-
-// Things that importers have to say: one line per kind, with its first examples.
-class NoteList {
- public:
-  // `kind` is the start of the line: "costed by their bytes, no formula is known".
-  void Add(const std::string& kind, std::string_view example);
-  void Append(std::vector<std::string>& lines) const;
-
- private:
-  static constexpr size_t kShown = 8;
-  struct Kind {
-    std::vector<std::string> first{};
-    std::set<std::string, std::less<>> seen{};
-  };
-  std::vector<std::string> order_;
-  std::map<std::string, Kind, std::less<>> kinds_;
-};
 
 }  // namespace berth

@@ -1,40 +1,47 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
 #include <pugixml.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "import/ir_net.h"
+#include "import/note_list.h"
 #include "import/readers.h"
 
 namespace berth {
 namespace {
 
 constexpr size_t kMostAxes = 64;
+constexpr int kMostNested = 32;  // bodies within bodies
+constexpr int64_t kFarAway = int64_t{1} << 60;
+
+// By which a loop goes on after a round.
+enum class Condition : uint8_t { kTrue, kFalse, kOfARun };
 
 class IrReader {
  public:
-  IrReader(std::string_view content, const std::string& path) : content_(content), path_(path) {}
+  IrReader(std::string_view content, const std::string& path, const std::string& weights)
+      : content_(content), path_(path), weights_(weights) {}
 
   IrNet Read() {
     const pugi::xml_parse_result result = document_.load_buffer(content_.data(), content_.size());
     if (!result) throw Error("{}:{}: is no whole XML: {}", path_, LineAt(result.offset), result.description());
     const pugi::xml_node root = document_.child("net");
     if (!root) throw Error("{}: has no <net>; an OpenVINO IR was expected", path_);
-    net_.name = root.attribute("name").as_string(path_.c_str());
-    for (const pugi::xml_node node : root.child("layers").children()) ReadLayer(node);
-    if (net_.layers.empty()) throw Error("{}: <layers> is missing or empty; there is nothing to place", path_);
-    for (const pugi::xml_node node : root.child("edges").children()) ReadEdge(node);
-    CloseInputs();
+    IrNet net = ReadScope(root, 0).net;
+    net.name = root.attribute("name").as_string(path_.c_str());
     if (dynamic_ > 0)
-      net_.notes.push_back(fmt::format("taken as 1, because the file leaves it open: {}",
-                                       Counted(static_cast<int64_t>(dynamic_), "dimension")));
-    if (bodies_ > 0)
-      net_.notes.push_back(
-          fmt::format("without the work of its loop or branch: {}", Counted(static_cast<int64_t>(bodies_), "layer")));
-    return std::move(net_);
+      net.notes.push_back(fmt::format("taken as 1, because the file leaves it open: {}",
+                                      Counted(static_cast<int64_t>(dynamic_), "dimension")));
+    notes_.Append(net.notes);
+    return net;
   }
 
  private:
@@ -44,7 +51,27 @@ class IrReader {
     std::vector<bool> connected{};  // by input
     std::vector<IrLayer::Source> sources{};
     pugi::xml_node node{};
+    Condition condition = Condition::kTrue;  // of a loop
   };
+  // The whole, or a body.
+  struct Scope {
+    IrNet net{};
+    std::vector<Ports> ports{};  // by layer
+    std::unordered_map<int64_t, size_t> position_of{};
+  };
+
+  Scope ReadScope(pugi::xml_node root, int depth) {
+    if (depth > kMostNested) throw Mistake(root, "bodies are nested more than {} deep", kMostNested);
+    Scope scope;
+    for (const pugi::xml_node node : root.child("layers").children()) ReadLayer(node, depth, scope);
+    if (scope.net.layers.empty()) throw Mistake(root, "<{}> has no <layer>", root.name());
+    for (const pugi::xml_node node : root.child("edges").children()) ReadEdge(node, scope);
+    CloseInputs(scope);
+    for (size_t i = 0; i < scope.net.layers.size(); ++i) {
+      if (!scope.net.layers[i].bodies.empty()) CountRounds(scope, i);
+    }
+    return scope;
+  }
 
   size_t LineAt(ptrdiff_t offset) const {
     const std::string_view before = content_.substr(0, static_cast<size_t>(std::max<ptrdiff_t>(offset, 0)));
@@ -99,14 +126,14 @@ class IrReader {
     return port;
   }
 
-  void ReadLayer(pugi::xml_node node) {
+  void ReadLayer(pugi::xml_node node, int depth, Scope& scope) {
     if (node.type() != pugi::node_element) return;
     if (std::string_view(node.name()) != "layer")
       throw Mistake(node, "<{}> stands where a <layer> is expected", node.name());
     IrLayer layer{.name = node.attribute("name").value(), .type = node.attribute("type").value()};
     if (layer.type.empty()) throw Mistake(node, "a layer has no type");
     const int64_t id = NumberOf(node, "id");
-    if (!position_of_.emplace(id, net_.layers.size()).second) {
+    if (!scope.position_of.emplace(id, scope.net.layers.size()).second) {
       throw Mistake(node, "layer id {} is there already; give each layer its own", id);
     }
     for (const pugi::xml_attribute attribute : node.child("data").attributes())
@@ -127,62 +154,198 @@ class IrReader {
     }
     ports.connected.resize(ports.inputs.size());
     ports.sources.resize(ports.inputs.size());
-    if (node.child("body") || node.child("then_body")) ++bodies_;
-    net_.layers.push_back(std::move(layer));
-    ports_.push_back(std::move(ports));
+    ReadBodies(node, depth, layer, ports);
+    scope.net.layers.push_back(std::move(layer));
+    scope.ports.push_back(std::move(ports));
   }
 
-  size_t LayerOf(pugi::xml_node edge, const char* attribute) const {
+  void ReadBodies(pugi::xml_node node, int depth, IrLayer& layer, Ports& ports) {
+    const auto read = [&](const char* name) {
+      Scope body = ReadScope(node.child(name), depth + 1);
+      ports.condition = ConditionOf(node, body);
+      layer.bodies.push_back(std::make_shared<const IrNet>(std::move(body.net)));
+    };
+    const bool loop = !node.child("body").empty();
+    const int branches = (node.child("then_body") ? 1 : 0) + (node.child("else_body") ? 1 : 0);
+    if (loop ? branches > 0 : branches == 1) {
+      throw Mistake(node, "layer {} has neither the <body> of a loop alone, nor a <then_body> and an <else_body>",
+                    layer.name);
+    }
+    if (loop) read("body");
+    if (branches > 0) read("then_body"), read("else_body");
+  }
+
+  // Whether a loop goes on is true where its body makes a constant of its condition that says so, or hands on that by
+  // which the round began. A constant whose content was not read counts as true.
+  Condition ConditionOf(pugi::xml_node loop, const Scope& body) const {
+    for (const pugi::xml_node entry : loop.child("port_map").children("output")) {
+      if (std::string_view(entry.attribute("purpose").value()) != "execution_condition") continue;
+      const size_t result = LayerOf(entry, "internal_layer_id", body);
+      const std::vector<IrLayer::Source>& inputs = body.net.layers[result].inputs;
+      if (inputs.size() != 1) {
+        throw Mistake(entry, "layer {} of the body is no Result; correct internal_layer_id",
+                      body.net.layers[result].name);
+      }
+      const size_t maker = inputs.front().layer;
+      if (body.net.layers[maker].type == "Const") {
+        return ReadInteger(body.net.layers[maker]) == 0 ? Condition::kFalse : Condition::kTrue;
+      }
+      for (const pugi::xml_node edge : loop.child("back_edges").children("edge")) {
+        if (LayerOf(edge, "from-layer", body) == result && LayerOf(edge, "to-layer", body) == maker)
+          return Condition::kTrue;
+      }
+      return Condition::kOfARun;
+    }
+    return Condition::kTrue;
+  }
+
+  void CountRounds(Scope& scope, size_t i) {
+    IrLayer& layer = scope.net.layers[i];
+    if (layer.bodies.size() == 2) return notes_.Add("If layers, counted as the branch that computes more", layer.name);
+    const Condition condition = scope.ports[i].condition;
+    const IrLayer *const count = LoopConstant(scope, layer, 0), *const begins = LoopConstant(scope, layer, 1);
+    std::optional<int64_t> rounds = count != nullptr ? ReadInteger(*count) : std::nullopt;
+    const bool unread = count != nullptr && !rounds && !weights_.empty();
+    // The largest number and those below 0 are ways to say "until the condition ends it".
+    if (rounds && (*rounds < 0 || *rounds >= INT32_MAX)) rounds.reset();
+    if (!rounds) rounds = Slices(scope.ports[i].node, layer);
+    if (condition == Condition::kFalse) rounds = std::min<int64_t>(rounds.value_or(1), 1);
+    if (begins != nullptr && ReadInteger(*begins) == 0) rounds = 0;
+    if (!rounds) {
+      layer.rounds_certainty = Certainty::kUnknown;
+      notes_.Add(unread ? "loops whose number of rounds stands among weights that could not be read, counted as 1"
+                        : "loops whose number of rounds only a run can tell, counted as 1",
+                 layer.name);
+      return;
+    }
+    layer.rounds = *rounds;
+    if (layer.rounds <= 1 || condition != Condition::kOfARun) return;
+    layer.rounds_certainty = Certainty::kEstimated;
+    notes_.Add("loops that a run may leave early, counted with all their rounds", layer.name);
+  }
+
+  // What comes in at port 0 (how many rounds at most) or 1 (whether to begin) of a Loop, where it is a constant.
+  static const IrLayer* LoopConstant(const Scope& scope, const IrLayer& loop, size_t port) {
+    if (loop.type != "Loop" || loop.inputs.size() <= port) return nullptr;
+    const IrLayer& maker = scope.net.layers[loop.inputs[port].layer];
+    return maker.type == "Const" ? &maker : nullptr;
+  }
+
+  // A constant's content; none where the file of the weights is not there or is cut.
+  std::optional<int64_t> ReadInteger(const IrLayer& constant) const {
+    const auto attribute = [&](const char* name) {
+      const auto found = constant.attributes.find(name);
+      return found == constant.attributes.end() ? std::string() : found->second;
+    };
+    const std::string type = attribute("element_type"), offset = attribute("offset");
+    const std::streamsize size = type == "i64" ? 8 : type == "i32" ? 4 : type == "boolean" ? 1 : 0;
+    uint64_t at = 0;
+    if (std::from_chars(offset.data(), offset.data() + offset.size(), at).ec != std::errc() || at > INT64_MAX ||
+        size == 0 || weights_.empty()) {
+      return std::nullopt;
+    }
+    std::ifstream weights(weights_, std::ios::binary);
+    weights.seekg(static_cast<std::streamoff>(at));
+    char bytes[8] = {};
+    if (!weights.read(bytes, size)) return std::nullopt;
+    int32_t narrow = 0;
+    int64_t wide = 0;
+    std::memcpy(&narrow, bytes, sizeof narrow);
+    std::memcpy(&wide, bytes, sizeof wide);
+    return type == "i32" ? narrow : wide;
+  }
+
+  // Of what a loop takes apart, or else of what it puts together, a part in each round.
+  std::optional<int64_t> Slices(pugi::xml_node loop, const IrLayer& layer) const {
+    for (const char* side : {"input", "output"}) {
+      for (const pugi::xml_node entry : loop.child("port_map").children(side)) {
+        if (!entry.attribute("axis")) continue;
+        const int64_t id = NumberOf(entry, "external_port_id");
+        pugi::xml_node port = loop.child(side).child("port");
+        while (port && NumberOf(port, "id") != id) port = port.next_sibling("port");
+        if (!port) {
+          throw Mistake(entry, "layer {} has no {} port {}; correct external_port_id", layer.name, side, id);
+        }
+        const auto dims = port.children("dim");
+        const int64_t rank = std::distance(dims.begin(), dims.end());
+        if (rank == 0) continue;
+        int64_t axis = Attribute(entry, "axis", 0, -rank, rank - 1);
+        if (axis < 0) axis += rank;
+        const pugi::xml_node dim = *std::next(dims.begin(), axis);
+        const int64_t size =
+            Trim(dim.child_value()) == "?" ? -1 : IntOf(dim, dim.child_value(), "<dim>", -1, INT32_MAX);
+        if (size < 0) continue;
+        const int64_t part = Attribute(entry, "part_size", 1, 1, INT32_MAX);
+        if (std::string_view(side) == "output" || size == 0) return size / part;
+        // From `start` to `end`, both belonging to it, and counted from the end of the axis where they are negative.
+        const auto at = [&](const char* name, int64_t otherwise) {
+          const int64_t value = Attribute(entry, name, otherwise, -kFarAway, kFarAway);
+          return value < 0 ? value + size : value;
+        };
+        return std::min(size, std::abs(at("end", -1) - at("start", 0)) + 1) / part;
+      }
+    }
+    return std::nullopt;
+  }
+
+  int64_t Attribute(pugi::xml_node node, const char* name, int64_t otherwise, int64_t least, int64_t most) const {
+    return node.attribute(name) ? IntOf(node, node.attribute(name).value(), name, least, most) : otherwise;
+  }
+
+  size_t LayerOf(pugi::xml_node edge, const char* attribute, const Scope& scope) const {
     const int64_t id = NumberOf(edge, attribute);
-    const auto found = position_of_.find(id);
-    if (found == position_of_.end())
-      throw Mistake(edge, "no layer has the id {}; remove the edge or add the layer", id);
+    const auto found = scope.position_of.find(id);
+    if (found == scope.position_of.end())
+      throw Mistake(edge, "no layer has the id {}; correct {} or add the layer", id, attribute);
     return found->second;
   }
 
-  size_t PortOf(pugi::xml_node edge, const char* attribute, size_t layer, const std::vector<int64_t>& ports) const {
+  size_t PortOf(pugi::xml_node edge, const char* attribute, const IrLayer& layer,
+                const std::vector<int64_t>& ports) const {
     const int64_t id = NumberOf(edge, attribute);
     const auto found = std::ranges::find(ports, id);
     if (found == ports.end())
-      throw Mistake(edge, "layer {} has no port {} there; correct {}", net_.layers[layer].name, id, attribute);
+      throw Mistake(edge, "layer {} has no port {} there; correct {}", layer.name, id, attribute);
     return static_cast<size_t>(found - ports.begin());
   }
 
-  void ReadEdge(pugi::xml_node node) {
+  void ReadEdge(pugi::xml_node node, Scope& scope) {
     if (node.type() != pugi::node_element) return;
     if (std::string_view(node.name()) != "edge")
       throw Mistake(node, "<{}> stands where an <edge> is expected", node.name());
-    const size_t from = LayerOf(node, "from-layer"), to = LayerOf(node, "to-layer");
-    if (net_.layers[from].type == "Result") {
-      throw Mistake(node, "layer {} reads from {}, which is a Result; read from what the Result reads",
-                    net_.layers[to].name, net_.layers[from].name);
+    const size_t from = LayerOf(node, "from-layer", scope), to = LayerOf(node, "to-layer", scope);
+    const IrLayer &maker = scope.net.layers[from], &reader = scope.net.layers[to];
+    if (maker.type == "Result") {
+      throw Mistake(node, "layer {} reads from {}, which is a Result; read from what the Result reads", reader.name,
+                    maker.name);
     }
-    const size_t output = PortOf(node, "from-port", from, ports_[from].outputs);
-    const size_t input = PortOf(node, "to-port", to, ports_[to].inputs);
-    if (ports_[to].connected[input])
-      throw Mistake(node, "port {} of layer {} has two edges", ports_[to].inputs[input], net_.layers[to].name);
-    ports_[to].connected[input] = true;
-    ports_[to].sources[input] = {from, output};
+    const size_t output = PortOf(node, "from-port", maker, scope.ports[from].outputs);
+    Ports& ports = scope.ports[to];
+    const size_t input = PortOf(node, "to-port", reader, ports.inputs);
+    if (ports.connected[input])
+      throw Mistake(node, "port {} of layer {} has two edges", ports.inputs[input], reader.name);
+    ports.connected[input] = true;
+    ports.sources[input] = {from, output};
   }
 
-  void CloseInputs() {
-    for (size_t i = 0; i < net_.layers.size(); ++i) {
-      const auto open = std::ranges::find(ports_[i].connected, false);
-      if (open != ports_[i].connected.end()) {
-        throw Mistake(ports_[i].node, "nothing comes in at port {} of layer {}; the file is cut or was edited",
-                      ports_[i].inputs[static_cast<size_t>(open - ports_[i].connected.begin())], net_.layers[i].name);
+  void CloseInputs(Scope& scope) {
+    for (size_t i = 0; i < scope.net.layers.size(); ++i) {
+      IrLayer& layer = scope.net.layers[i];
+      Ports& ports = scope.ports[i];
+      const auto open = std::ranges::find(ports.connected, false);
+      if (open != ports.connected.end()) {
+        throw Mistake(ports.node, "nothing comes in at port {} of layer {}; the file is cut or was edited",
+                      ports.inputs[static_cast<size_t>(open - ports.connected.begin())], layer.name);
       }
-      net_.layers[i].inputs = std::move(ports_[i].sources);
+      layer.inputs = std::move(ports.sources);
     }
   }
 
   const std::string_view content_;
-  const std::string& path_;
+  const std::string &path_, &weights_;
   pugi::xml_document document_;
-  IrNet net_;
-  std::vector<Ports> ports_;  // by layer
-  std::unordered_map<int64_t, size_t> position_of_;
-  size_t dynamic_ = 0, bodies_ = 0;
+  NoteList notes_;
+  size_t dynamic_ = 0;
 };
 
 }  // namespace
@@ -192,8 +355,9 @@ bool LooksLikeIr(std::string_view content) {
   return start.find("<net ") != start.npos && content.find("<layers") != content.npos;
 }
 
-Graph ReadIr(std::string_view content, const std::string& path, IrView view, std::vector<std::string> notes) {
-  IrNet net = IrReader(content, path).Read();
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, const std::string& weights,
+             std::vector<std::string> notes) {
+  IrNet net = IrReader(content, path, weights).Read();
   net.notes.insert(net.notes.begin(), notes.begin(), notes.end());
   return BuildIrGraph(net, view, path);
 }

@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -71,32 +74,304 @@ TEST(ReadIr, RawKeepsEveryLayerAndWeightsStillCostNothing) {
   }
 }
 
-TEST(ReadIr, OfASequenceTheBatchComesFirst) {
-  const auto port = [](int id, const std::vector<int>& dims) {
-    std::string text = fmt::format("<port id='{}' precision='FP32'>", id);
-    for (const int dim : dims) text += fmt::format("<dim>{}</dim>", dim);
-    return text + "</port>";
-  };
-  // X, the first state, lengths, W, R and B of a GRU in both directions over 5 steps.
-  const std::vector<std::vector<int>> inputs = {{3, 5, 8}, {3, 2, 16}, {3}, {2, 48, 8}, {2, 48, 16}, {2, 48}};
-  std::string layers, ports, edges;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const int number = static_cast<int>(i);
-    layers += fmt::format("<layer id='{}' name='input{}' type='Parameter'><output>{}</output></layer>", i, i,
-                          port(0, inputs[i]));
-    ports += port(number, inputs[i]);
-    edges += fmt::format("<edge from-layer='{}' from-port='0' to-layer='6' to-port='{}'/>", i, i);
+std::string Port(int id, const Dims& dims) {
+  std::string text = fmt::format("<port id='{}' precision='FP32'>", id);
+  for (const int64_t dim : dims) text += fmt::format("<dim>{}</dim>", dim);
+  return text + "</port>";
+}
+
+// Ports are numbered from 0, those of outputs after those of inputs. `inside` is what else the layer holds.
+std::string Layer(int id, std::string_view type, const std::vector<Dims>& inputs, const std::vector<Dims>& outputs,
+                  std::string_view inside = {}) {
+  std::string in, out;
+  int port = 0;
+  for (const Dims& dims : inputs) in += Port(port++, dims);
+  for (const Dims& dims : outputs) out += Port(port++, dims);
+  return fmt::format("<layer id='{0}' name='{1}{0}' type='{1}'>{2}<input>{3}</input><output>{4}</output></layer>", id,
+                     type, inside, in, out);
+}
+
+std::string Edge(int from, int from_port, int to, int to_port) {
+  return fmt::format("<edge from-layer='{}' from-port='{}' to-layer='{}' to-port='{}'/>", from, from_port, to, to_port);
+}
+
+std::string Net(std::string_view layers_and_edges) {
+  return fmt::format("<net name='n' version='11'>{}</net>", layers_and_edges);
+}
+
+// A net around `layer`, whose id is 1. Of its `inputs` the first is a Parameter, the others are constants.
+std::string Alone(const std::string& layer, const std::vector<Dims>& inputs, const Dims& output, int output_port) {
+  std::string layers = Layer(0, "Parameter", {}, {inputs.front()}) + layer, edges = Edge(0, 0, 1, 0);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const int id = static_cast<int>(i) + 2;
+    layers += Layer(id, "Const", {}, {inputs[i]});
+    edges += Edge(id, 0, 1, static_cast<int>(i));
   }
-  layers += fmt::format("<layer id='6' name='gru' type='GRUSequence'><input>{}</input><output>{}{}</output></layer>",
-                        ports, port(6, {3, 2, 5, 16}), port(7, {3, 2, 16}));
-  layers += fmt::format("<layer id='7' name='y' type='Result'><input>{}</input></layer>", port(0, {3, 2, 5, 16}));
-  edges += "<edge from-layer='6' from-port='6' to-layer='7' to-port='0'/>";
-  const Graph graph =
-      ReadIr(fmt::format("<net name='gru' version='11'><layers>{}</layers><edges>{}</edges></net>", layers, edges),
-             "net.xml", IrView::kFolded);
+  layers += Layer(2, "Result", {output}, {});
+  edges += Edge(1, output_port, 2, 0);
+  return Net(fmt::format("<layers>{}</layers><edges>{}</edges>", layers, edges));
+}
+
+TEST(ReadIr, OfASequenceTheBatchComesFirst) {
+  // X, the first state, lengths, W, R and B of a GRU in both directions over 5 steps.
+  const std::vector<Dims> inputs = {{3, 5, 8}, {3, 2, 16}, {3}, {2, 48, 8}, {2, 48, 16}, {2, 48}};
+  const std::string layer = Layer(1, "GRUSequence", inputs, {{3, 2, 5, 16}, {3, 2, 16}});
+  const Graph graph = ReadIr(Alone(layer, inputs, {3, 2, 5, 16}, 6), "net.xml", IrView::kFolded);
   ASSERT_EQ(graph.num_ops(), 1u);
   EXPECT_EQ(graph.work(OpId{0}).steps, 2 * 5);
   EXPECT_EQ(graph.work(OpId{0}).flops, 3.0 * 5 * 2 * 16 * (6 * (8 + 16) + 23));
+}
+
+TEST(ReadIr, ACellIsOneStepOfASequence) {
+  const std::vector<Dims> lstm = {{3, 8}, {3, 16}, {3, 16}, {64, 8}, {64, 16}, {64}};
+  const Graph cell =
+      ReadIr(Alone(Layer(1, "LSTMCell", lstm, {{3, 16}, {3, 16}}), lstm, {3, 16}, 6), "net.xml", IrView::kFolded);
+  const std::vector<Dims> sequence = {{3, 1, 8}, {3, 1, 16}, {3, 1, 16}, {3}, {1, 64, 8}, {1, 64, 16}, {1, 64}};
+  const Graph whole = ReadIr(
+      Alone(Layer(1, "LSTMSequence", sequence, {{3, 1, 1, 16}, {3, 1, 16}, {3, 1, 16}}), sequence, {3, 1, 1, 16}, 7),
+      "net.xml", IrView::kFolded);
+  EXPECT_EQ(cell.work(OpId{0}).flops, whole.work(OpId{0}).flops);
+  EXPECT_EQ(cell.work(OpId{0}).flops, 3.0 * 16 * (8 * (8 + 16) + 30));
+  EXPECT_EQ(cell.work(OpId{0}).steps, 1);
+  // With a bias, or without.
+  const auto flops_of = [](std::string_view type, std::vector<Dims> inputs) {
+    const int output = static_cast<int>(inputs.size());
+    const Graph graph =
+        ReadIr(Alone(Layer(1, type, inputs, {{3, 16}}), inputs, {3, 16}, output), "net.xml", IrView::kFolded);
+    return graph.work(OpId{0}).flops;
+  };
+  EXPECT_EQ(flops_of("GRUCell", {{3, 8}, {3, 16}, {48, 8}, {48, 16}, {48}}), 3.0 * 16 * (6 * (8 + 16) + 23));
+  EXPECT_EQ(flops_of("GRUCell", {{3, 8}, {3, 16}, {48, 8}, {48, 16}}), 3.0 * 16 * (6 * (8 + 16) + 23));
+  EXPECT_EQ(flops_of("RNNCell", {{3, 8}, {3, 16}, {16, 8}, {16, 16}, {16}}), 3.0 * 16 * (2 * (8 + 16) + 4));
+}
+
+// --- Loops and branches, as OpenVINO 2026.4 writes them -------------------------------------------------------------
+
+// tanh(x W + h R): x is a slice of a sequence, h the state. Results 9 and 10 are the state and a slice.
+const std::string kRecurrence =
+    "<layers>" + Layer(0, "Parameter", {}, {{1, 3, 8}}) + Layer(1, "Parameter", {}, {{3, 16}}) +
+    Layer(2, "Const", {}, {{8, 16}}) + Layer(3, "Const", {}, {{16, 16}}) +
+    Layer(4, "MatMul", {{1, 3, 8}, {8, 16}}, {{1, 3, 16}}) + Layer(5, "MatMul", {{3, 16}, {16, 16}}, {{3, 16}}) +
+    Layer(6, "Add", {{1, 3, 16}, {3, 16}}, {{1, 3, 16}}) + Layer(7, "Tanh", {{1, 3, 16}}, {{1, 3, 16}}) +
+    Layer(9, "Result", {{1, 3, 16}}, {}) + Layer(10, "Result", {{1, 3, 16}}, {}) + "</layers><edges>" +
+    Edge(0, 0, 4, 0) + Edge(2, 0, 4, 1) + Edge(1, 0, 5, 0) + Edge(3, 0, 5, 1) + Edge(4, 2, 6, 0) + Edge(5, 2, 6, 1) +
+    Edge(6, 2, 7, 0) + Edge(7, 1, 9, 0) + Edge(7, 1, 10, 0) + "</edges>";
+
+// Over a sequence of 7; `slice` is what the map says of the sequence beside its axis.
+std::string Iterator(std::string_view slice) {
+  const std::string inside = fmt::format(
+      "<port_map><input axis='0' external_port_id='0' internal_layer_id='0' {}/><input external_port_id='1' "
+      "internal_layer_id='1'/><output external_port_id='2' internal_layer_id='9'/></port_map><back_edges><edge "
+      "from-layer='9' to-layer='1'/></back_edges><body>{}</body>",
+      slice, kRecurrence);
+  const std::vector<Dims> inputs = {{7, 3, 8}, {3, 16}};
+  return Alone(Layer(1, "TensorIterator", inputs, {{3, 16}}, inside), inputs, {3, 16}, 2);
+}
+
+TEST(ReadIr, ALoopDoesItsBodyOncePerSlice) {
+  const Graph body = ReadIr(Net(kRecurrence), "net.xml", IrView::kFolded);
+  for (const auto view : {IrView::kFolded, IrView::kRaw}) {
+    const Graph graph = ReadIr(Iterator("start='0' end='-1' stride='1' part_size='1'"), "net.xml", view);
+    const auto ops = graph.ops();
+    const auto loop = std::ranges::find_if(ops, [&](OpId op) { return graph.op_type(op) == "TensorIterator"; });
+    const OpWork& work = graph.work(*loop);
+    EXPECT_EQ(work.flops, 7 * body.total_flops());
+    int64_t read = 0, written = 0;
+    for (const OpId op : body.ops()) {
+      read += body.work(op).bytes_read;
+      written += body.work(op).bytes_written;
+    }
+    EXPECT_EQ(work.bytes_read, 7 * read);
+    EXPECT_EQ(work.bytes_written, 7 * written);
+    EXPECT_EQ(work.steps, 7 * 4);
+    EXPECT_EQ(work.op_class, OpClass::kMatMul);
+    EXPECT_EQ(work.sizes, Certainty::kKnown);
+    EXPECT_FALSE(work.bytes_only);
+    // Those of the body, and the constant that the state begins with.
+    EXPECT_EQ(graph.total_parameter_bytes(), body.total_parameter_bytes() + 4 * 3 * 16);
+    EXPECT_EQ(graph.num_parameters(), 3u);
+  }
+}
+
+TEST(ReadIr, CountsSlicesAsOpenVinoDoes) {
+  const double once = ReadIr(Net(kRecurrence), "net.xml", IrView::kFolded).total_flops();
+  for (const auto& [slice, rounds] : std::vector<std::pair<const char*, int>>{{"", 7},
+                                                                              {"start='-1' end='0' stride='-1'", 7},
+                                                                              {"start='1' end='-2'", 5},
+                                                                              {"start='2' end='5' part_size='2'", 2}}) {
+    EXPECT_EQ(ReadIr(Iterator(slice), "net.xml", IrView::kFolded).total_flops(), rounds * once) << slice;
+  }
+  // Where nothing is taken apart, by what is put together.
+  const std::string together = Replaced(Iterator(""), "<input axis='0' external", "<input external");
+  for (const auto& [slice, rounds] :
+       std::vector<std::pair<const char*, int>>{{"", 3}, {"start='0' end='3'", 3}, {"part_size='3'", 1}}) {
+    const std::string output = fmt::format("<output axis='-2' external_port_id='2' {}", slice);
+    EXPECT_EQ(
+        ReadIr(Replaced(together, "<output external_port_id='2'", output), "net.xml", IrView::kFolded).total_flops(),
+        rounds * once)
+        << slice;
+  }
+  const Graph open = ReadIr(Replaced(Iterator(""), "<input><port id='0' precision='FP32'><dim>7</dim>",
+                                     "<input><port id='0' precision='FP32'><dim>-1</dim>"),
+                            "net.xml", IrView::kFolded);
+  EXPECT_EQ(open.total_flops(), once);
+  EXPECT_EQ(open.work(OpId{0}).sizes, Certainty::kUnknown);
+  EXPECT_THAT(open.notes().front(), HasSubstr("only a run can tell, counted as 1: TensorIterator1"));
+}
+
+// x = tanh(x R), until the trip count of constant 3 or the condition, which layer 2 of the body makes. In the weights
+// the condition to begin stands at byte 0, the trip count at byte 8.
+std::string Loop(const std::string& condition, std::string_view other_edge = {}) {
+  const std::string body = "<layers>" + Layer(0, "Parameter", {}, {{3, 16}}) + Layer(1, "Const", {}, {{16, 16}}) +
+                           condition + Layer(3, "MatMul", {{3, 16}, {16, 16}}, {{3, 16}}) +
+                           Layer(4, "Tanh", {{3, 16}}, {{3, 16}}) + Layer(5, "Result", {{3, 16}}, {}) +
+                           Layer(6, "Result", {{}}, {}) + "</layers><edges>" + Edge(0, 0, 3, 0) + Edge(1, 0, 3, 1) +
+                           Edge(3, 2, 4, 0) + Edge(4, 1, 5, 0) + Edge(2, 0, 6, 0) + "</edges>";
+  const std::string inside = fmt::format(
+      "<port_map><input external_port_id='2' internal_layer_id='0'/><output external_port_id='3' "
+      "internal_layer_id='5'/><output external_port_id='-1' internal_layer_id='6' "
+      "purpose='execution_condition'/></port_map><back_edges><edge from-layer='5' "
+      "to-layer='0'/>{}</back_edges><body>{}</body>",
+      other_edge, body);
+  return Net("<layers>" + Layer(0, "Parameter", {}, {{3, 16}}) +
+             Layer(1, "Loop", {{}, {}, {3, 16}}, {{3, 16}}, inside) + Layer(2, "Result", {{3, 16}}, {}) +
+             Layer(3, "Const", {}, {{}}, "<data element_type='i64' shape='' offset='8' size='8'/>") +
+             Layer(4, "Const", {}, {{}}, "<data element_type='boolean' shape='' offset='0' size='1'/>") +
+             "</layers><edges>" + Edge(0, 0, 1, 2) + Edge(3, 0, 1, 0) + Edge(4, 0, 1, 1) + Edge(1, 3, 2, 0) +
+             "</edges>");
+}
+
+// What a round of it computes.
+constexpr double kRound = 3 * 16 * (2 * 16 + 1);
+
+class ReadIrLoop : public ::testing::Test {
+ protected:
+  ReadIrLoop() { std::filesystem::create_directories(folder_); }
+  ~ReadIrLoop() override { std::filesystem::remove_all(folder_); }
+
+  Graph Read(const std::string& text, const std::string& weights) const {
+    std::ofstream(folder_ + "/net.bin", std::ios::binary) << weights;
+    return ReadIr(text, folder_ + "/net.xml", IrView::kFolded, folder_ + "/net.bin");
+  }
+  // The condition to begin, then the trip count.
+  static std::string Weights(int64_t trips, char begins = 1) {
+    std::string weights(16, '\0');
+    weights[0] = begins;
+    for (size_t byte = 0; byte < 8; ++byte)
+      weights[8 + byte] = static_cast<char>(static_cast<uint64_t>(trips) >> 8 * byte & 0xff);
+    return weights;
+  }
+
+  const std::string folder_ = ::testing::TempDir() + "/berth_ir_loop";
+  // Conditions: a constant whose content is not read, or is what the loop's own begins with; what only a run tells.
+  const std::string always_ = Layer(2, "Const", {}, {{}}), maybe_ = Layer(2, "RandomUniform", {}, {{}}),
+                    as_begun_ = Layer(2, "Const", {}, {{}}, "<data element_type='boolean' offset='0' size='1'/>");
+};
+
+TEST_F(ReadIrLoop, HasAsManyRoundsAsItsTripCount) {
+  const Graph five = Read(Loop(always_), Weights(5));
+  EXPECT_EQ(five.total_flops(), 5 * kRound);
+  EXPECT_EQ(five.work(OpId{0}).sizes, Certainty::kKnown);
+  // The trip count and the condition are no weights.
+  EXPECT_EQ(five.total_parameter_bytes(), 4 * 16 * 16);
+  EXPECT_EQ(Read(Loop(always_), Weights(0)).total_flops(), 0);
+  // A condition that is handed on from round to round ends nothing.
+  const Graph handed_on =
+      Read(Loop(Layer(2, "Parameter", {}, {{}}), "<edge from-layer='6' to-layer='2'/>"), Weights(5));
+  EXPECT_EQ(handed_on.total_flops(), 5 * kRound);
+  EXPECT_EQ(handed_on.work(OpId{0}).sizes, Certainty::kKnown);
+}
+
+TEST_F(ReadIrLoop, EndsWhereAConstantConditionIsFalse) {
+  std::string weights = Weights(5, 0);
+  EXPECT_EQ(Read(Loop(always_), weights).total_flops(), 0) << "it does not begin";
+  std::string text = Loop(Layer(2, "Const", {}, {{}}, "<data element_type='boolean' offset='1' size='1'/>"));
+  EXPECT_EQ(Read(text, Weights(5)).total_flops(), kRound) << "it goes on no further";
+  EXPECT_EQ(Read(Loop(as_begun_), Weights(5)).total_flops(), 5 * kRound);
+}
+
+TEST_F(ReadIrLoop, ThatARunMayLeaveEarlyIsEstimated) {
+  const Graph graph = Read(Loop(maybe_), Weights(5));
+  EXPECT_EQ(graph.total_flops(), 5 * kRound);
+  EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kEstimated);
+  EXPECT_THAT(graph.notes().front(), HasSubstr("that a run may leave early, counted with all their rounds: Loop1"));
+}
+
+TEST_F(ReadIrLoop, OfUnknownLengthCountsOneRoundAndSaysSo) {
+  for (const int64_t endless : {int64_t{-1}, int64_t{INT32_MAX}, INT64_MAX}) {
+    const Graph graph = Read(Loop(maybe_), Weights(endless));
+    EXPECT_EQ(graph.total_flops(), kRound);
+    EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kUnknown);
+    EXPECT_THAT(graph.notes().front(), HasSubstr("only a run can tell, counted as 1: Loop1"));
+  }
+  for (const std::string& cut : {std::string(), Weights(5).substr(0, 12)}) {
+    const Graph graph = Read(Loop(always_), cut);
+    EXPECT_EQ(graph.total_flops(), kRound);
+    EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kUnknown);
+    EXPECT_THAT(graph.notes().front(), HasSubstr("stands among weights that could not be read, counted as 1: Loop1"));
+  }
+  // What another program read has no weights, whatever lies beside the file.
+  Read(Loop(always_), Weights(5));
+  const Graph foreign = ReadIr(Loop(always_), folder_ + "/net.pb", IrView::kFolded);
+  EXPECT_EQ(foreign.total_flops(), kRound);
+  EXPECT_THAT(foreign.notes().front(), HasSubstr("only a run can tell, counted as 1: Loop1"));
+}
+
+TEST_F(ReadIrLoop, WithinALoopMultipliesItsRounds) {
+  // Seven slices, in each of them the loop of five rounds.
+  const std::string inner = Loop(always_);
+  const size_t from = inner.find("<layers>"), to = inner.rfind("</net>");
+  const std::string inside = fmt::format(
+      "<port_map><input axis='0' external_port_id='0' internal_layer_id='0'/><output external_port_id='1' "
+      "internal_layer_id='2'/></port_map><body>{}</body>",
+      inner.substr(from, to - from));
+  const std::vector<Dims> inputs = {{21, 16}};
+  const std::string text =
+      Replaced(Alone(Layer(1, "TensorIterator", inputs, {{3, 16}}, inside), inputs, {3, 16}, 1),
+               "<input axis='0' external_port_id='0'", "<input axis='0' part_size='3' external_port_id='0'");
+  const Graph graph = Read(text, Weights(5));
+  EXPECT_EQ(graph.total_flops(), 7 * 5 * kRound);
+  EXPECT_EQ(graph.work(OpId{0}).steps, 7 * 5 * 2);
+  EXPECT_EQ(graph.total_parameter_bytes(), 4 * 16 * 16);
+}
+
+TEST(ReadIr, AnIfIsTheBranchThatComputesMore) {
+  const auto branch = [](std::string_view name, const std::string& layers, const std::string& edges) {
+    return fmt::format("<{0}><layers>{1}{2}{3}</layers><edges>{4}</edges></{0}>", name,
+                       Layer(0, "Parameter", {}, {{3, 16}}), layers, Layer(9, "Result", {{3, 16}}, {}), edges);
+  };
+  const std::string inside =
+      branch("then_body", Layer(1, "Const", {}, {{16, 16}}) + Layer(2, "MatMul", {{3, 16}, {16, 16}}, {{3, 16}}),
+             Edge(0, 0, 2, 0) + Edge(1, 0, 2, 1) + Edge(2, 2, 9, 0)) +
+      branch("else_body", Layer(1, "ReLU", {{3, 16}}, {{3, 16}}), Edge(0, 0, 1, 0) + Edge(1, 1, 9, 0));
+  const std::string net =
+      Net("<layers>" + Layer(0, "Parameter", {}, {{}}) + Layer(1, "If", {{}, {3, 16}}, {{3, 16}}, inside) +
+          Layer(2, "Result", {{3, 16}}, {}) + Layer(3, "Parameter", {}, {{3, 16}}) + "</layers><edges>" +
+          Edge(0, 0, 1, 0) + Edge(3, 0, 1, 1) + Edge(1, 2, 2, 0) + "</edges>");
+  const Graph graph = ReadIr(net, "net.xml", IrView::kFolded);
+  EXPECT_EQ(graph.work(OpId{0}).flops, 2 * 3 * 16 * 16);
+  EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kEstimated);
+  EXPECT_EQ(graph.total_parameter_bytes(), 4 * 16 * 16);
+  EXPECT_THAT(graph.notes().front(), HasSubstr("counted as the branch that computes more: If1"));
+}
+
+TEST(ReadIr, SaysWhatIsWrongWithABody) {
+  EXPECT_THAT(ErrorOf(Replaced(Iterator(""), "axis='0' external_port_id='0'", "axis='0' external_port_id='5'")),
+              HasSubstr("layer TensorIterator1 has no input port 5; correct external_port_id"));
+  EXPECT_THAT(ErrorOf(Replaced(Iterator(""), "axis='0'", "axis='3'")),
+              HasSubstr("axis is '3'; expected an integer from -3 to 2"));
+  EXPECT_THAT(ErrorOf(Replaced(Loop(Layer(2, "Const", {}, {{}})), "internal_layer_id='6'", "internal_layer_id='66'")),
+              HasSubstr("no layer has the id 66; correct internal_layer_id or add the layer"));
+  EXPECT_THAT(ErrorOf(Replaced(Iterator(""), kRecurrence, "<layers/>")), HasSubstr("<body> has no <layer>"));
+  EXPECT_THAT(ErrorOf(Replaced(Loop(Layer(2, "Const", {}, {{}})), "internal_layer_id='6'", "internal_layer_id='1'")),
+              HasSubstr("layer Const1 of the body is no Result; correct internal_layer_id"));
+  EXPECT_THAT(ErrorOf(Replaced(Replaced(Iterator(""), "<body>", "<then_body>"), "</body>", "</then_body>")),
+              HasSubstr("layer TensorIterator1 has neither the <body> of a loop alone, nor"));
+  std::string nested = kRecurrence;
+  for (int depth = 0; depth < 40; ++depth) {
+    nested = fmt::format("<layers><layer id='0' name='l' type='Loop'><body>{}</body></layer></layers>", nested);
+  }
+  EXPECT_THAT(ErrorOf(Net(nested)), HasSubstr("bodies are nested more than 32 deep"));
 }
 
 TEST(ReadIr, ReadsEveryPublishedFile) {
@@ -125,7 +400,7 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "layer id=\"4\"", "layer id=\"3\"")),
             "net.xml:14: layer id 3 is there already; give each layer its own");
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "to-layer=\"8\"", "to-layer=\"80\"")),
-            "net.xml:34: no layer has the id 80; remove the edge or add the layer");
+            "net.xml:34: no layer has the id 80; correct to-layer or add the layer");
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "from-port=\"2\" to-layer=\"8\"", "from-port=\"7\" to-layer=\"8\"")),
             "net.xml:34: layer flat has no port 7 there; correct from-port");
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<dim>4</dim>", "<dim>four</dim>")),
@@ -136,8 +411,7 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
   EXPECT_EQ(ErrorOf(Replaced(kSmall, "<edge from-layer=\"4\" from-port=\"0\" to-layer=\"5\" to-port=\"1\"/>", "")),
             "net.xml:16: nothing comes in at port 1 of layer sum; the file is cut or was edited");
   EXPECT_EQ(ErrorOf("<model/>"), "net.xml: has no <net>; an OpenVINO IR was expected");
-  EXPECT_EQ(ErrorOf("<net name='n'><layers/></net>"),
-            "net.xml: <layers> is missing or empty; there is nothing to place");
+  EXPECT_EQ(ErrorOf("<net name='n'><layers/></net>"), "net.xml:1: <net> has no <layer>");
   try {
     ReadIr("<net name='n'><layers><layer id='0' name='w' type='Const'/></layers></net>", "net.xml", IrView::kFolded);
     ADD_FAILURE() << "a graph without ops";
@@ -154,8 +428,9 @@ TEST(ReadIr, SaysWhereAFileIsWrong) {
 
 TEST(ReadIr, AnyDamageIsAnErrorOrAGraph) {
   Random random(99);
+  const std::string whole[] = {kSmall, Iterator("start='0' end='-1' part_size='1'"), Loop(Layer(2, "Const", {}, {{}}))};
   for (int round = 0; round < 3000; ++round) {
-    const std::string text = testing::Damaged(kSmall, random, "0123456789-<>\"/");
+    const std::string text = testing::Damaged(whole[round % 3], random, "0123456789-<>\"/'");
     try {
       ReadIr(text, "net.xml", random.Chance(0.5) ? IrView::kRaw : IrView::kFolded);
     } catch (const Error& error) {

@@ -53,10 +53,12 @@ Instance ReadMoirai(std::string_view content, const std::string& path);
 bool LooksLikePlanted(std::string_view content);
 Instance ReadPlanted(std::string_view content, const std::string& path);
 
-// OpenVINO's intermediate representation, the .xml of a model; its weights are not needed. Dynamic dimensions count
-// as 1. `notes`: what else there is to say of the graph.
+// OpenVINO's intermediate representation, the .xml of a model. Dynamic dimensions count as 1. `weights`: the file of
+// the weights, of which nothing is read but how many rounds loops have; it need not be there, and may be none ("").
+// `notes`: what else there is to say of the graph.
 bool LooksLikeIr(std::string_view content);
-Graph ReadIr(std::string_view content, const std::string& path, IrView view, std::vector<std::string> notes = {});
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, const std::string& weights = {},
+             std::vector<std::string> notes = {});
 
 // Formats that another program reads (import/other_reader.h): TensorFlow's frozen graphs, binary or as text, TensorFlow
 // Lite and Paddle.

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "import/ir_net.h"
+#include "import/ir_work.h"
 
 namespace berth {
 namespace {
