@@ -353,7 +353,8 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
       "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the "
       "best known plan is shorter than that of the climbing from the rules; the best known plan is that of `auto` in "
       "{:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as "
-      "many for each of {} of the training; the untrained policy with one. Only plans that fit into memory count. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
+      "many for each of {} of the training; the untrained policy with one. Only plans that fit into memory count; *none* "
+      "is a run that has none yet. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
       "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
       kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
       Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
