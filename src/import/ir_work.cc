@@ -24,7 +24,7 @@ bool IsNeverConstant(std::string_view type) {
   return type == "Result" || type == "ReadValue" || type == "RandomUniform" || type == "Multinomial";
 }
 
-// OpenVINO's operation sets 1 to 15, as far as they have a counterpart.
+// OpenVINO's operation sets 1 to 16, as far as they have a counterpart.
 constexpr auto kOps = std::to_array<IrOpName>({
     {"Convolution", "Conv"},
     {"GroupConvolution", "Conv"},
@@ -64,6 +64,9 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"Asin", "Asin"},
     {"Acos", "Acos"},
     {"Atan", "Atan"},
+    {"Asinh", "Asinh"},
+    {"Acosh", "Acosh"},
+    {"Atanh", "Atanh"},
     {"Sinh", "Sinh"},
     {"Cosh", "Cosh"},
     {"Tanh", "Tanh"},
@@ -93,6 +96,14 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"LogicalNot", "Not"},
     {"IsNaN", "IsNaN"},
     {"IsInf", "IsInf"},
+    {"IsFinite", "IsInf"},
+    {"BitwiseAnd", "BitwiseAnd"},
+    {"BitwiseOr", "BitwiseOr"},
+    {"BitwiseXor", "BitwiseXor"},
+    {"BitwiseNot", "BitwiseNot"},
+    {"BitwiseLeftShift", "BitShift"},
+    {"BitwiseRightShift", "BitShift"},
+    {"RandomUniform", "RandomUniform", Bits({0, 1, 2})},
     {"Select", "Where"},
     {"Convert", "Cast"},
     {"ConvertLike", "CastLike"},
@@ -112,7 +123,13 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"ReduceProd", "ReduceProd", Bits({1})},
     {"ReduceL1", "ReduceL1", Bits({1})},
     {"ReduceL2", "ReduceL2", Bits({1})},
+    {"ReduceLogicalAnd", "ReduceMin", Bits({1})},
+    {"ReduceLogicalOr", "ReduceMax", Bits({1})},
     {"CumSum", "CumSum", Bits({1})},
+    {"Multinomial", "Multinomial", Bits({1})},
+    {"NonMaxSuppression", "NonMaxSuppression", Bits({2, 3, 4, 5})},
+    {"ROIAlign", "RoiAlign"},
+    {"Col2Im", "Col2Im", Bits({1, 2})},
     {"TopK", "TopK", Bits({1})},
     {"MaxPool", "MaxPool"},
     {"AvgPool", "AveragePool"},
@@ -132,6 +149,7 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"Tile", "Tile", Bits({1})},
     {"Pad", "Pad", Bits({1, 2, 3})},
     {"Interpolate", "Resize", Bits({1, 2, 3})},
+    {"GridSample", "GridSample"},
     {"DepthToSpace", "DepthToSpace"},
     {"SpaceToDepth", "SpaceToDepth"},
     {"ReverseSequence", "ReverseSequence"},
@@ -143,6 +161,7 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"Squeeze", "Squeeze", Bits({1})},
     {"Unsqueeze", "Unsqueeze", Bits({1})},
     {"ShapeOf", "Shape"},
+    {"Identity", "Identity"},
     {"ReadValue", "Identity"},
     {"Assign", "Identity"},
 });
@@ -361,6 +380,8 @@ void IrWork::CountLayer(const IrLayer& l, const OpRule& rule, OpWork& work) cons
   }
   if (const auto size = l.attributes.find("size"); size != l.attributes.end())
     attributes.Set("size", IntsOf(size->second));
+  if (const auto ratio = l.attributes.find("sampling_ratio"); ratio != l.attributes.end())
+    attributes.Set("sampling_ratio", IntsOf(ratio->second));
   if (const auto mode = l.attributes.find("mode"); mode != l.attributes.end()) {
     attributes.Set("mode", mode->second.starts_with("linear") ? std::string("linear") : mode->second);
   }

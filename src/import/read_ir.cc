@@ -279,7 +279,8 @@ class IrReader {
         if (std::string_view(side) == "output" || size == 0) return size / part;
         // From `start` to `end`, both belonging to it, and counted from the end of the axis where they are negative.
         const auto at = [&](const char* name, int64_t otherwise) {
-          const int64_t value = Attribute(entry, name, otherwise, -kFarAway, kFarAway);
+          const int64_t value =
+              std::clamp(Attribute(entry, name, otherwise, INT64_MIN, INT64_MAX), -kFarAway, kFarAway);
           return value < 0 ? value + size : value;
         };
         return std::min(size, std::abs(at("end", -1) - at("start", 0)) + 1) / part;

@@ -198,6 +198,7 @@ TEST(ReadIr, CountsSlicesAsOpenVinoDoes) {
   for (const auto& [slice, rounds] : std::vector<std::pair<const char*, int>>{{"", 7},
                                                                               {"start='-1' end='0' stride='-1'", 7},
                                                                               {"start='1' end='-2'", 5},
+                                                                              {"end='9223372036854775807'", 7},
                                                                               {"start='2' end='5' part_size='2'", 2}}) {
     EXPECT_EQ(ReadIr(Iterator(slice), "net.xml", IrView::kFolded).total_flops(), rounds * once) << slice;
   }
@@ -264,7 +265,7 @@ class ReadIrLoop : public ::testing::Test {
 
   const std::string folder_ = ::testing::TempDir() + "/berth_ir_loop";
   // Conditions: a constant whose content is not read, or is what the loop's own begins with; what only a run tells.
-  const std::string always_ = Layer(2, "Const", {}, {{}}), maybe_ = Layer(2, "RandomUniform", {}, {{}}),
+  const std::string always_ = Layer(2, "Const", {}, {{}}), maybe_ = Layer(2, "Bucketize", {}, {{}}),
                     as_begun_ = Layer(2, "Const", {}, {{}}, "<data element_type='boolean' offset='0' size='1'/>");
 };
 

@@ -171,6 +171,28 @@ TEST(Export, TheIrForOpenVinoGivesTheOutputsOfTheWholeModel) {
   if (!python) GTEST_SKIP() << "/usr/bin/python3 has no openvino and numpy: ./dev wheel onnxruntime fetches numpy";
 }
 
+// OpenVINO turns ONNX's Scan into a TensorIterator; the files are those of tests/data/make_loops.py.
+TEST(Export, LoopsAndBranchesCostAsMuchInTheIrAsInOnnx) {
+  if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built";
+  for (const auto& [name, type] :
+       {std::pair("loop", "Loop"), std::pair("scan", "TensorIterator"), std::pair("branch", "If")}) {
+    SCOPED_TRACE(name);
+    const Folder folder;
+    const std::string model = fmt::format("{}/tests/data/loops/{}.onnx", BERTH_SOURCE_DIR, name);
+    Plan(folder, model);
+    ExpectFine(RunBerth({"export", folder / "plan.json", "--to", "openvino", "-o", folder / "ir"}));
+    const Outcome onnx = RunBerth({"inspect", model, "--json"}),
+                  ir = RunBerth({"inspect", folder / "ir/model.xml", "--json"});
+    ExpectFine(onnx);
+    ExpectFine(ir);
+    EXPECT_GT(onnx.json()["flops"], 0);
+    for (const char* what : {"flops", "parameter_bytes", "ops"}) EXPECT_EQ(ir.json()[what], onnx.json()[what]) << what;
+    EXPECT_EQ(ir.json()["op_type_details"][0]["type"], type);
+    EXPECT_EQ(ir.json()["op_type_details"][0]["bytes_moved"], onnx.json()["op_type_details"][0]["bytes_moved"]);
+    EXPECT_EQ(ir.json()["estimated_shapes"].is_null(), onnx.json()["estimated_shapes"].is_null());
+  }
+}
+
 TEST(Export, TheCppProgramForOpenVinoCompilesAndRuns) {
   const std::string openvino = std::string(BERTH_OPENVINO_WHEEL) + "/openvino";
   if (!HasOpenVino() || !fs::exists(openvino)) GTEST_SKIP() << "OpenVINO's wheel is not here";
