@@ -32,6 +32,7 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"GroupConvolutionBackpropData", "ConvTranspose", Bits({2})},
     {"DeformableConvolution", "DeformConv"},
     {"MatMul", "MatMul"},
+    {"Einsum", "Einsum"},
     {"LSTMSequence", "LSTM", Bits({3})},
     {"GRUSequence", "GRU", Bits({2})},
     {"RNNSequence", "RNN", Bits({2})},
@@ -382,6 +383,8 @@ void IrWork::CountLayer(const IrLayer& l, const OpRule& rule, OpWork& work) cons
     attributes.Set("size", IntsOf(size->second));
   if (const auto ratio = l.attributes.find("sampling_ratio"); ratio != l.attributes.end())
     attributes.Set("sampling_ratio", IntsOf(ratio->second));
+  if (const auto equation = l.attributes.find("equation"); equation != l.attributes.end())
+    attributes.Set("equation", equation->second);
   if (const auto mode = l.attributes.find("mode"); mode != l.attributes.end()) {
     attributes.Set("mode", mode->second.starts_with("linear") ? std::string("linear") : mode->second);
   }

@@ -122,6 +122,14 @@ TEST(ReadIr, OfASequenceTheBatchComesFirst) {
   EXPECT_EQ(graph.work(OpId{0}).flops, 3.0 * 5 * 2 * 16 * (6 * (8 + 16) + 23));
 }
 
+TEST(ReadIr, AnEinsumCountsItsEquation) {
+  const std::vector<Dims> inputs = {{2, 3, 8}, {8, 4, 5}};
+  const std::string layer = Layer(1, "Einsum", inputs, {{2, 3, 4, 5}}, "<data equation='bid,dhk->bihk'/>");
+  const Graph graph = ReadIr(Alone(layer, inputs, {2, 3, 4, 5}, 2), "net.xml", IrView::kFolded);
+  EXPECT_EQ(graph.work(OpId{0}).flops, 2 * 2 * 3 * 8 * 4 * 5);
+  EXPECT_EQ(graph.work(OpId{0}).op_class, OpClass::kMatMul);
+}
+
 TEST(ReadIr, ACellIsOneStepOfASequence) {
   const std::vector<Dims> lstm = {{3, 8}, {3, 16}, {3, 16}, {64, 8}, {64, 16}, {64}};
   const Graph cell =

@@ -166,6 +166,10 @@ TEST(Export, TheIrForOpenVinoGivesTheOutputsOfTheWholeModel) {
     EXPECT_THAT(files, UnorderedElementsAre("model.xml", "model.bin", "run.py", "run.cpp"));
     // Weights are the file's, not those that a run would fill in.
     EXPECT_GT(fs::file_size(folder / "ir/model.bin"), fs::file_size(model) * 9 / 10);
+    // Batch normalizations and the like are several ops there.
+    const double onnx = RunBerth({"inspect", model, "--json"}).json()["flops"],
+                 ir = RunBerth({"inspect", folder / "ir/model.xml", "--json"}).json()["flops"];
+    EXPECT_NEAR(ir / onnx, 1, 1e-4);
     if (python) ExpectSameOutputs("openvino", kOpenVino, model, folder / "ir");
   }
   if (!python) GTEST_SKIP() << "/usr/bin/python3 has no openvino and numpy: ./dev wheel onnxruntime fetches numpy";
