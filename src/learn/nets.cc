@@ -111,8 +111,8 @@ struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
     const auto width = static_cast<size_t>(x.size(1));
     const auto fill = [&]<typename T>(const T* values, T* to) {
       int32_t* const columns = largest.data_ptr<int32_t>();
-      EachBlock(NumBlocks(x.size(0), kWhole), threads, [&](size_t, int64_t block) {
-        const int64_t first = block * kWhole, end = std::min(first + kWhole, x.size(0));
+      EachBlock(NumBlocks(x.size(0), kWholeRows), threads, [&](size_t, int64_t block) {
+        const int64_t first = block * kWholeRows, end = std::min(first + kWholeRows, x.size(0));
         MaxRows(values, to, columns, static_cast<size_t>(first), static_cast<size_t>(end), width, rows->forward());
       });
     };
@@ -130,7 +130,7 @@ struct GatherMaxFunction : torch::autograd::Function<GatherMaxFunction> {
     const at::Tensor largest = context->get_saved_variables()[0], from = gradient[0].contiguous();
     at::Tensor to_x = torch::zeros_like(from);
     // In blocks of channels, so that each sum has one thread; as many as a line of the cache holds.
-    const int64_t width = from.size(1), size = from.size(0) <= kWhole ? std::max<int64_t>(width, 1) : 16;
+    const int64_t width = from.size(1), size = from.size(0) <= kWholeRows ? std::max<int64_t>(width, 1) : 16;
     const auto fill = [&]<typename T>(const T* values, T* to) {
       const int32_t* const columns = largest.const_data_ptr<int32_t>();
       EachBlock(NumBlocks(width, size), context->saved_data["threads"].toInt(), [&](size_t, int64_t block) {

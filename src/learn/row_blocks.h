@@ -11,7 +11,7 @@
 namespace berth {
 
 // Up to so many rows are worth no second thread for one layer, and are taken as one block.
-inline constexpr int64_t kWhole = 4096;
+inline constexpr int64_t kWholeRows = 4096;
 
 // The rows of block `block`, of `size` rows each but the last.
 at::Tensor RowsOf(const at::Tensor& x, int64_t block, int64_t size);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBlock = 2048;  // its values stay in the cache of a core
 
-int64_t BlockSize(int64_t rows) { return rows <= kWhole ? kWhole : kBlock; }
+int64_t BlockSize(int64_t rows) { return rows <= kWholeRows ? kWholeRows : kBlock; }
 
 at::Tensor Joined(const std::vector<at::Tensor>& x, int64_t block, int64_t size) {
   if (x.size() == 1) return RowsOf(x[0], block, size);

@@ -13,7 +13,7 @@ namespace berth {
 enum class Activation { kNone, kSigmoid, kRelu };
 
 // activation(weight [x_1, x_2, ...] + bias) of each row: the x are rows x width_i, weight is outputs x (sum of the
-// widths). Up to kWhole rows the bytes are those of torch's functions; from there on rows are taken in blocks, and
+// widths). Up to kWholeRows rows the bytes are those of torch's functions; from there on rows are taken in blocks, and
 // gradients of weight and bias are sums over these. The same bytes on any number of threads. For the backward pass the
 // x and the result are kept. O(rows outputs (sum of the widths)).
 at::Tensor RowLayer(const std::vector<at::Tensor>& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -43,7 +43,7 @@ constexpr Activation kAll[] = {Activation::kNone, Activation::kSigmoid, Activati
 
 TEST(RowLayer, HasTheBytesOfTorchsFunctionsOnAFewRows) {
   Random random(5);
-  for (const int64_t rows : {int64_t{1}, int64_t{7}, kWhole}) {
+  for (const int64_t rows : {int64_t{1}, int64_t{7}, kWholeRows}) {
     const Layer layer(random, rows, torch::kFloat32);
     for (const Activation activation : kAll) {
       const auto fast = layer.All(RowLayer(layer.x, layer.weight, layer.bias, activation, 2));
@@ -55,7 +55,7 @@ TEST(RowLayer, HasTheBytesOfTorchsFunctionsOnAFewRows) {
 
 TEST(RowLayer, IsTheSameLayerOnManyRowsWithItsGradients) {
   Random random(6);
-  for (const int64_t rows : {kWhole + 1, 10 * kWhole + 123}) {
+  for (const int64_t rows : {kWholeRows + 1, 10 * kWholeRows + 123}) {
     const Layer layer(random, rows, torch::kFloat64);
     for (const Activation activation : kAll) {
       const auto fast = layer.All(RowLayer(layer.x, layer.weight, layer.bias, activation, 2));
@@ -69,7 +69,7 @@ TEST(RowLayer, IsTheSameLayerOnManyRowsWithItsGradients) {
 
 TEST(RowLayer, GivesTheSameBytesOnAnyNumberOfThreads) {
   Random random(7);
-  const Layer layer(random, 5 * kWhole, torch::kFloat32);
+  const Layer layer(random, 5 * kWholeRows, torch::kFloat32);
   std::vector<at::Tensor> first;
   for (const int64_t threads : {1, 2, 5}) {
     const auto all = layer.All(RowLayer(layer.x, layer.weight, layer.bias, Activation::kSigmoid, threads));
@@ -88,7 +88,7 @@ TEST(RowLayer, TakesNoRows) {
 
 TEST(RowLayer, WithoutGradientsGivesTheSame) {
   Random random(8);
-  const Layer layer(random, 2 * kWhole, torch::kFloat32);
+  const Layer layer(random, 2 * kWholeRows, torch::kFloat32);
   const at::Tensor with = RowLayer(layer.x, layer.weight, layer.bias, Activation::kRelu, 2).detach();
   const torch::NoGradGuard no_gradient;
   EXPECT_TRUE(torch::equal(RowLayer(layer.x, layer.weight, layer.bias, Activation::kRelu, 2), with));
