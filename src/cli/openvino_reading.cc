@@ -13,7 +13,10 @@ std::string Called(const std::string& version) { return "OpenVINO " + version.su
 
 OtherReader::Ir OpenVinoReading::ReadAsIr(const std::string& path, const ImportOptions& options) const {
   IrReading reading = berth::ReadAsIr(path, options.shapes, options.batch);
-  return {.reader = Called(reading.version), .xml = std::move(reading.xml), .batches = std::move(reading.batches)};
+  return {.reader = Called(reading.version),
+          .xml = std::move(reading.xml),
+          .batches = std::move(reading.batches),
+          .numbers = std::move(reading.numbers)};
 }
 
 OtherReader::Sizes OpenVinoReading::TensorSizes(const std::string& path, const NamedSizes& inputs) const {

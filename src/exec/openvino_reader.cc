@@ -29,7 +29,13 @@ IrReading ReadAsIr(const std::string& path, const SizesByName& inputs, std::opti
   nlohmann::json question = {{"do", "read_ir"}, {"inputs", Json(inputs)}, {"batch", nullptr}};
   if (batch) question["batch"] = *batch;
   const nlohmann::json answer = Ask(path, question);
-  return {.xml = answer.at("xml"), .batches = answer.at("batches"), .version = answer.at("version")};
+  IrReading reading{
+      .xml = answer.at("xml"), .batches = answer.at("batches"), .numbers = {}, .version = answer.at("version")};
+  for (const auto& [offset, bytes] :
+       answer.at("numbers").get<std::vector<std::pair<int64_t, std::vector<uint8_t>>>>()) {
+    reading.numbers.emplace(offset, std::string(bytes.begin(), bytes.end()));
+  }
+  return reading;
 }
 
 SizesReading ReadTensorSizes(const std::string& path, const SizesByName& inputs) {

@@ -12,9 +12,10 @@ namespace berth {
 using SizesByName = std::map<std::string, std::vector<int64_t>, std::less<>>;
 
 struct IrReading {
-  std::string xml{};                   // the IR, without weights
-  std::vector<std::string> batches{};  // inputs whose first axis the file leaves open, taken as 1
-  std::string version{};               // of OpenVINO
+  std::string xml{};                         // the IR, without weights
+  std::vector<std::string> batches{};        // inputs whose first axis the file leaves open, taken as 1
+  std::map<int64_t, std::string> numbers{};  // of the weights what is as small as a number, by offset, as bytes
+  std::string version{};                     // of OpenVINO
 };
 // A model of any format that OpenVINO knows, its inputs at the sizes that are asked for; `batch` is the first axis of
 // every input of which it is plain that this is the batch. Throws Error where this build lacks OpenVINO, where OpenVINO

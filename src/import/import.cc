@@ -64,7 +64,13 @@ Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::s
                       "sizes that the file leaves open, taken as 1 (set them with --shape): the first axis of {}",
                       fmt::join(ir.batches, ", ")));
                 }
-                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, "", std::move(notes)));
+                const IrWeights weights = [&ir](int64_t offset, std::span<char> bytes) {
+                  const auto found = ir.numbers.find(offset);
+                  if (found == ir.numbers.end() || found->second.size() < bytes.size()) return false;
+                  std::ranges::copy_n(found->second.begin(), static_cast<ptrdiff_t>(bytes.size()), bytes.begin());
+                  return true;
+                };
+                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
               },
           .takes_shapes = true,
           .runs = true};
@@ -144,7 +150,7 @@ std::vector<Format> Formats() {
        .looks_like = LooksLikeIr,
        .read =
            [](std::string_view content, const std::string& path, const Params& params, const ImportOptions&) {
-             const std::string weights = std::filesystem::path(path).replace_extension(".bin");
+             const IrWeights weights = WeightsBeside(path);
              if (params.Text("view") == "raw") return OfGraph(ReadIr(content, path, IrView::kRaw, weights));
              return OfGraph(ReadIr(content, path, IrView::kFolded, weights,
                                    {"--format 'ir(view=raw)' makes every layer of the IR an op"}));

@@ -21,6 +21,8 @@ class OtherReader {
     std::string reader{};                // who read it: "OpenVINO 2026.3"
     std::string xml{};                   // OpenVINO's intermediate representation, without weights
     std::vector<std::string> batches{};  // inputs whose first axis the file leaves open, taken as 1
+    // Of the weights those pieces that are as small as a number, by their offset: as bytes.
+    std::map<int64_t, std::string> numbers{};
   };
   // A model of any format that it knows, at the sizes of `options`. Throws Error where it does not take the file, for
   // sizes that the model's inputs cannot have, and where there is no such program.

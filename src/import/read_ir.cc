@@ -3,15 +3,19 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <pugixml.hpp>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "import/ir_net.h"
+#include "import/ir_rounds.h"
 #include "import/note_list.h"
 #include "import/readers.h"
 
@@ -22,12 +26,12 @@ constexpr size_t kMostAxes = 64;
 constexpr int kMostNested = 32;  // bodies within bodies
 constexpr int64_t kFarAway = int64_t{1} << 60;
 
-// By which a loop goes on after a round.
-enum class Condition : uint8_t { kTrue, kFalse, kOfARun };
+// By what a loop goes on after a round: always, never, or by what its body makes.
+enum class Condition : uint8_t { kTrue, kFalse, kMade };
 
 class IrReader {
  public:
-  IrReader(std::string_view content, const std::string& path, const std::string& weights)
+  IrReader(std::string_view content, const std::string& path, const IrWeights& weights)
       : content_(content), path_(path), weights_(weights) {}
 
   IrNet Read() {
@@ -51,7 +55,11 @@ class IrReader {
     std::vector<bool> connected{};  // by input
     std::vector<IrLayer::Source> sources{};
     pugi::xml_node node{};
-    Condition condition = Condition::kTrue;  // of a loop
+    // Of a loop.
+    Condition condition = Condition::kTrue;
+    size_t made_by = 0;                      // the Result of its body that is the condition
+    std::map<size_t, IrCounter> counters{};  // the Parameters of its body
+    std::map<size_t, int64_t> fed_by{};      // of these the ports of the loop that they begin with
   };
   // The whole, or a body.
   struct Scope {
@@ -162,7 +170,10 @@ class IrReader {
   void ReadBodies(pugi::xml_node node, int depth, IrLayer& layer, Ports& ports) {
     const auto read = [&](const char* name) {
       Scope body = ReadScope(node.child(name), depth + 1);
-      ports.condition = ConditionOf(node, body);
+      if (std::string_view(name) == "body") {
+        ports.condition = ConditionOf(node, body, ports.made_by);
+        ReadCounters(node, body, ports);
+      }
       layer.bodies.push_back(std::make_shared<const IrNet>(std::move(body.net)));
     };
     const bool loop = !node.child("body").empty();
@@ -175,12 +186,29 @@ class IrReader {
     if (branches > 0) read("then_body"), read("else_body");
   }
 
-  // Whether a loop goes on is true where its body makes a constant of its condition that says so, or hands on that by
-  // which the round began. A constant whose content was not read counts as true.
-  Condition ConditionOf(pugi::xml_node loop, const Scope& body) const {
+  // What each Parameter of a loop's body is in the first round, and in the next one.
+  void ReadCounters(pugi::xml_node loop, const Scope& body, Ports& ports) const {
+    for (const pugi::xml_node entry : loop.child("port_map").children("input")) {
+      if (entry.attribute("axis")) continue;
+      const size_t parameter = LayerOf(entry, "internal_layer_id", body);
+      IrCounter& counter = ports.counters[parameter];
+      if (std::string_view(entry.attribute("purpose").value()) == "current_iteration") {
+        counter = {.first = 0, .step = 1};
+      } else {
+        ports.fed_by[parameter] = NumberOf(entry, "external_port_id");
+      }
+    }
+    for (const pugi::xml_node edge : loop.child("back_edges").children("edge")) {
+      ports.counters[LayerOf(edge, "to-layer", body)].next = LayerOf(edge, "from-layer", body);
+    }
+  }
+
+  // A loop goes on where its body makes a constant of its condition that says so, or hands on that by which the round
+  // began. A constant whose content was not read counts as true.
+  Condition ConditionOf(pugi::xml_node loop, const Scope& body, size_t& result) const {
     for (const pugi::xml_node entry : loop.child("port_map").children("output")) {
       if (std::string_view(entry.attribute("purpose").value()) != "execution_condition") continue;
-      const size_t result = LayerOf(entry, "internal_layer_id", body);
+      result = LayerOf(entry, "internal_layer_id", body);
       const std::vector<IrLayer::Source>& inputs = body.net.layers[result].inputs;
       if (inputs.size() != 1) {
         throw Mistake(entry, "layer {} of the body is no Result; correct internal_layer_id",
@@ -194,7 +222,7 @@ class IrReader {
         if (LayerOf(edge, "from-layer", body) == result && LayerOf(edge, "to-layer", body) == maker)
           return Condition::kTrue;
       }
-      return Condition::kOfARun;
+      return Condition::kMade;
     }
     return Condition::kTrue;
   }
@@ -202,14 +230,21 @@ class IrReader {
   void CountRounds(Scope& scope, size_t i) {
     IrLayer& layer = scope.net.layers[i];
     if (layer.bodies.size() == 2) return notes_.Add("If layers, counted as the branch that computes more", layer.name);
-    const Condition condition = scope.ports[i].condition;
+    Condition condition = scope.ports[i].condition;
     const IrLayer *const count = LoopConstant(scope, layer, 0), *const begins = LoopConstant(scope, layer, 1);
     std::optional<int64_t> rounds = count != nullptr ? ReadInteger(*count) : std::nullopt;
-    const bool unread = count != nullptr && !rounds && !weights_.empty();
+    const bool unread = count != nullptr && !rounds && weights_;
     // The largest number and those below 0 are ways to say "until the condition ends it".
     if (rounds && (*rounds < 0 || *rounds >= INT32_MAX)) rounds.reset();
     if (!rounds) rounds = Slices(scope.ports[i].node, layer);
     if (condition == Condition::kFalse) rounds = std::min<int64_t>(rounds.value_or(1), 1);
+    if (condition == Condition::kMade) {
+      const std::optional<int64_t> counted = CountedRounds(scope, i);
+      if (counted) {
+        rounds = std::min(rounds.value_or(*counted), *counted);
+        condition = Condition::kTrue;
+      }
+    }
     if (begins != nullptr && ReadInteger(*begins) == 0) rounds = 0;
     if (!rounds) {
       layer.rounds_certainty = Certainty::kUnknown;
@@ -219,9 +254,27 @@ class IrReader {
       return;
     }
     layer.rounds = *rounds;
-    if (layer.rounds <= 1 || condition != Condition::kOfARun) return;
+    if (layer.rounds <= 1 || condition != Condition::kMade) return;
     layer.rounds_certainty = Certainty::kEstimated;
     notes_.Add("loops that a run may leave early, counted with all their rounds", layer.name);
+  }
+
+  // Where whole numbers that the loop counts make its condition.
+  std::optional<int64_t> CountedRounds(const Scope& scope, size_t i) const {
+    const Ports& ports = scope.ports[i];
+    std::map<size_t, IrCounter> counters = ports.counters;
+    for (const auto& [parameter, port] : ports.fed_by) {
+      const auto input = std::ranges::find(ports.inputs, port);
+      if (input == ports.inputs.end()) {
+        throw Mistake(ports.node, "layer {} has no input port {}; correct external_port_id", scope.net.layers[i].name,
+                      port);
+      }
+      const auto at = static_cast<size_t>(input - ports.inputs.begin());
+      const IrLayer& maker = scope.net.layers[scope.net.layers[i].inputs[at].layer];
+      if (maker.type == "Const") counters[parameter].first = ReadInteger(maker);
+    }
+    return RoundsUntilFalse(*scope.net.layers[i].bodies.front(), ports.made_by, counters,
+                            [this](const IrLayer& constant) { return ReadInteger(constant); });
   }
 
   // What comes in at port 0 (how many rounds at most) or 1 (whether to begin) of a Loop, where it is a constant.
@@ -231,23 +284,21 @@ class IrReader {
     return maker.type == "Const" ? &maker : nullptr;
   }
 
-  // A constant's content; none where the file of the weights is not there or is cut.
+  // The content of a constant of one integer; none where the weights do not tell it.
   std::optional<int64_t> ReadInteger(const IrLayer& constant) const {
     const auto attribute = [&](const char* name) {
       const auto found = constant.attributes.find(name);
       return found == constant.attributes.end() ? std::string() : found->second;
     };
     const std::string type = attribute("element_type"), offset = attribute("offset");
-    const std::streamsize size = type == "i64" ? 8 : type == "i32" ? 4 : type == "boolean" ? 1 : 0;
+    const size_t size = type == "i64" ? 8 : type == "i32" ? 4 : type == "boolean" ? 1 : 0;
     uint64_t at = 0;
     if (std::from_chars(offset.data(), offset.data() + offset.size(), at).ec != std::errc() || at > INT64_MAX ||
-        size == 0 || weights_.empty()) {
+        size == 0 || !weights_ || constant.outputs.size() != 1 || Elements(constant.outputs.front().dims) != 1) {
       return std::nullopt;
     }
-    std::ifstream weights(weights_, std::ios::binary);
-    weights.seekg(static_cast<std::streamoff>(at));
     char bytes[8] = {};
-    if (!weights.read(bytes, size)) return std::nullopt;
+    if (!weights_(static_cast<int64_t>(at), {bytes, size})) return std::nullopt;
     int32_t narrow = 0;
     int64_t wide = 0;
     std::memcpy(&narrow, bytes, sizeof narrow);
@@ -343,7 +394,8 @@ class IrReader {
   }
 
   const std::string_view content_;
-  const std::string &path_, &weights_;
+  const std::string& path_;
+  const IrWeights& weights_;
   pugi::xml_document document_;
   NoteList notes_;
   size_t dynamic_ = 0;
@@ -356,7 +408,15 @@ bool LooksLikeIr(std::string_view content) {
   return start.find("<net ") != start.npos && content.find("<layers") != content.npos;
 }
 
-Graph ReadIr(std::string_view content, const std::string& path, IrView view, const std::string& weights,
+IrWeights WeightsBeside(const std::string& path) {
+  return [file = std::filesystem::path(path).replace_extension(".bin")](int64_t offset, std::span<char> bytes) {
+    std::ifstream weights(file, std::ios::binary);
+    weights.seekg(offset);
+    return static_cast<bool>(weights.read(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+  };
+}
+
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, const IrWeights& weights,
              std::vector<std::string> notes) {
   IrNet net = IrReader(content, path, weights).Read();
   net.notes.insert(net.notes.begin(), notes.begin(), notes.end());

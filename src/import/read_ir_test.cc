@@ -260,7 +260,7 @@ class ReadIrLoop : public ::testing::Test {
 
   Graph Read(const std::string& text, const std::string& weights) const {
     std::ofstream(folder_ + "/net.bin", std::ios::binary) << weights;
-    return ReadIr(text, folder_ + "/net.xml", IrView::kFolded, folder_ + "/net.bin");
+    return ReadIr(text, folder_ + "/net.xml", IrView::kFolded, WeightsBeside(folder_ + "/net.xml"));
   }
   // The condition to begin, then the trip count.
   static std::string Weights(int64_t trips, char begins = 1) {
@@ -324,6 +324,67 @@ TEST_F(ReadIrLoop, OfUnknownLengthCountsOneRoundAndSaysSo) {
   const Graph foreign = ReadIr(Loop(always_), folder_ + "/net.pb", IrView::kFolded);
   EXPECT_EQ(foreign.total_flops(), kRound);
   EXPECT_THAT(foreign.notes().front(), HasSubstr("only a run can tell, counted as 1: Loop1"));
+}
+
+// As TensorFlow writes `while i < limit: x = tanh(x R); i += step`, the condition made of the next i. In the weights
+// the condition to begin stands at byte 0, the trip count (-1), the first i, the limit and the step at 8, 16, 24
+// and 32.
+std::string CountingLoop(std::string_view compare, std::string_view of_body = "i64") {
+  const auto number = [](int id, int offset, std::string_view type = "i64") {
+    return Layer(id, "Const", {}, {{}}, fmt::format("<data element_type='{}' offset='{}'/>", type, offset));
+  };
+  std::string body = "<layers>" + Layer(0, "Parameter", {}, {{3, 16}}) + Layer(1, "Const", {}, {{16, 16}}) +
+                     Layer(2, "Parameter", {}, {{}}) + Layer(3, "MatMul", {{3, 16}, {16, 16}}, {{3, 16}}) +
+                     Layer(4, "Tanh", {{3, 16}}, {{3, 16}}) + Layer(5, "Result", {{3, 16}}, {}) +
+                     Layer(6, "Result", {{}}, {}) + Layer(7, "Result", {{}}, {}) + Layer(8, "Add", {{}, {}}, {{}}) +
+                     Layer(9, compare, {{}, {}}, {{}}) + number(10, 24) + number(11, 32) + "</layers><edges>" +
+                     Edge(0, 0, 3, 0) + Edge(1, 0, 3, 1) + Edge(3, 2, 4, 0) + Edge(4, 1, 5, 0) + Edge(2, 0, 8, 0) +
+                     Edge(11, 0, 8, 1) + Edge(8, 2, 9, 0) + Edge(10, 0, 9, 1) + Edge(8, 2, 7, 0) + Edge(9, 2, 6, 0) +
+                     "</edges>";
+  for (const int id : {2, 8, 9, 10, 11}) {
+    const size_t at = body.find("<port", body.find("<output>", body.find(fmt::format("<layer id='{}'", id))));
+    body.replace(body.find("FP32", at), 4, id == 9 ? "BOOL" : of_body);
+  }
+  const std::string inside =
+      "<port_map><input external_port_id='2' internal_layer_id='0'/><input external_port_id='3' "
+      "internal_layer_id='2'/><output external_port_id='4' internal_layer_id='5'/><output external_port_id='-1' "
+      "internal_layer_id='6' purpose='execution_condition'/></port_map><back_edges><edge from-layer='5' "
+      "to-layer='0'/><edge from-layer='7' to-layer='2'/></back_edges><body>" +
+      body + "</body>";
+  return Net("<layers>" + Layer(0, "Parameter", {}, {{3, 16}}) +
+             Layer(1, "Loop", {{}, {}, {3, 16}, {}}, {{3, 16}}, inside) + Layer(2, "Result", {{3, 16}}, {}) +
+             number(3, 8) + number(4, 0, "boolean") + number(5, 16) + "</layers><edges>" + Edge(0, 0, 1, 2) +
+             Edge(3, 0, 1, 0) + Edge(4, 0, 1, 1) + Edge(5, 0, 1, 3) + Edge(1, 4, 2, 0) + "</edges>");
+}
+
+TEST_F(ReadIrLoop, ThatCountsItselfHasTheRoundsThatItCounts) {
+  const auto weights = [](int64_t first, int64_t limit, int64_t step) {
+    std::string bytes = Weights(-1);
+    for (const int64_t each : {first, limit, step}) bytes += Weights(each).substr(8);
+    return bytes;
+  };
+  struct Case {
+    const char* compare;
+    int64_t first, limit, step;
+    int rounds;
+  };
+  for (const Case& one :
+       {Case{"Less", 0, 10, 1, 10}, Case{"Less", 0, 10, 3, 4}, Case{"Less", 20, 10, 1, 1},
+        Case{"LessEqual", 0, 10, 1, 11}, Case{"Greater", 5, 0, -1, 5}, Case{"NotEqual", 0, 6, 2, 3}}) {
+    const Graph graph = Read(CountingLoop(one.compare), weights(one.first, one.limit, one.step));
+    EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kKnown) << one.compare;
+    // A round adds and compares, too.
+    EXPECT_EQ(graph.total_flops(), one.rounds * (kRound + 2)) << one.compare;
+  }
+  // It never ends; it overflows; it does not count in whole numbers; it does not begin with a constant.
+  const auto unknown = [&](const std::string& text, const std::string& bytes) {
+    EXPECT_EQ(Read(text, bytes).work(OpId{0}).sizes, Certainty::kUnknown) << text;
+  };
+  unknown(CountingLoop("Less"), weights(0, 10, 0));
+  unknown(CountingLoop("NotEqual"), weights(1, 0, INT64_MAX));
+  unknown(CountingLoop("Less", "FP32"), weights(0, 10, 1));
+  unknown(CountingLoop("Less"), weights(0, 10, 1).substr(0, 20));
+  unknown(CountingLoop("Divide"), weights(0, 10, 1));
 }
 
 TEST_F(ReadIrLoop, WithinALoopMultipliesItsRounds) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,11 +55,14 @@ Instance ReadMoirai(std::string_view content, const std::string& path);
 bool LooksLikePlanted(std::string_view content);
 Instance ReadPlanted(std::string_view content, const std::string& path);
 
-// OpenVINO's intermediate representation, the .xml of a model. Dynamic dimensions count as 1. `weights`: the file of
-// the weights, of which nothing is read but how many rounds loops have; it need not be there, and may be none ("").
-// `notes`: what else there is to say of the graph.
+// Reads as many bytes of an IR's weights as there is room for; false where they are not there.
+using IrWeights = std::function<bool(int64_t offset, std::span<char> bytes)>;
+// Of the file of that name with the ending .bin.
+IrWeights WeightsBeside(const std::string& path);
+// OpenVINO's intermediate representation, the .xml of a model. Dynamic dimensions count as 1. Of `weights`, which may
+// be empty, nothing is read but what says how many rounds loops have. `notes`: what else there is to say of the graph.
 bool LooksLikeIr(std::string_view content);
-Graph ReadIr(std::string_view content, const std::string& path, IrView view, const std::string& weights = {},
+Graph ReadIr(std::string_view content, const std::string& path, IrView view, const IrWeights& weights = {},
              std::vector<std::string> notes = {});
 
 // Formats that another program reads (import/other_reader.h): TensorFlow's frozen graphs, binary or as text, TensorFlow

@@ -59,6 +59,14 @@ TEST_F(ForeignModels, HaveTheWorkThatTheirLayersHave) {
   EXPECT_EQ(Inspect({kFiles + "saved"}), Inspect({kFiles + "saved/saved_model.pb"}));
 }
 
+// tanh(y W) for y of 4 x 8, and two counters of which one is compared, ten times.
+TEST_F(ForeignModels, HaveTheRoundsThatTheirLoopsCount) {
+  const json model = Inspect({kFiles + "counted.pb"});
+  EXPECT_EQ(model.at("flops"), 10 * (2 * 4 * 8 * 8 + 4 * 8 + 3));
+  EXPECT_TRUE(model.at("unknown_shapes").is_null());
+  EXPECT_TRUE(model.at("estimated_shapes").is_null());
+}
+
 TEST_F(ForeignModels, TakeTheSizesThatAreAskedFor) {
   const double one = Inspect({kFiles + "branches.pb"}).at("flops");
   EXPECT_NEAR(Inspect({kFiles + "branches.pb", "--batch", "4"}).at("flops"), 4 * one, one * 1e-3);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/data/foreign: one small network of two branches as TensorFlow, TensorFlow Lite and Paddle store it.
+"""Writes tests/data/foreign: one small network of two branches as TensorFlow, TensorFlow Lite and Paddle store it, and
+a loop of TensorFlow's.
 
 Made with tensorflow-cpu 2.21 and paddlepaddle 3.3; the tests need neither. Run in tests/data/foreign.
 """
@@ -31,6 +32,17 @@ def tensorflow_files():
     tf.saved_model.save(module, "saved", signatures=module.call)
     with open("branches.tflite", "wb") as file:
         file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+
+    # Ten rounds, which nothing says but a counter.
+    weight = tf.Variable(tf.random.normal((8, 8)))
+
+    def counted(x):
+        return tf.while_loop(lambda i, y: i < 10, lambda i, y: (i + 1, tf.tanh(y @ weight)), (0, x))[1]
+
+    function = tf.function(counted).get_concrete_function(tf.TensorSpec((4, 8)))
+    with open("counted.pb", "wb") as file:
+        graph = convert_variables_to_constants_v2(function, lower_control_flow=False).graph
+        file.write(graph.as_graph_def().SerializeToString())
 
 
 def paddle_files():
