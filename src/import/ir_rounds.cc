@@ -10,7 +10,8 @@ namespace berth {
 namespace {
 
 constexpr int64_t kMostRounds = 100'000;
-constexpr int kMostDeep = 100;  // ops from the condition back to a Parameter
+constexpr size_t kMostSteps = 20'000'000;  // in all rounds
+constexpr int kMostDeep = 100;             // ops from the condition back to a Parameter
 
 struct Binary {
   std::string_view type;
@@ -49,7 +50,12 @@ bool PassesOn(std::string_view type) {
 class Program {
  public:
   Program(const IrNet& body, const std::map<size_t, IrCounter>& counters, const ReadInteger& read)
-      : body_(body), counters_(counters), read_(read), value_(body.layers.size()), state_(body.layers.size()) {}
+      : body_(body),
+        counters_(counters),
+        read_(read),
+        value_(body.layers.size()),
+        slot_(body.layers.size()),
+        state_(body.layers.size()) {}
 
   std::optional<int64_t> Rounds(size_t condition) {
     if (!Need(condition, 0)) return std::nullopt;
@@ -58,16 +64,20 @@ class Program {
       const std::optional<size_t> next = counters_.at(counted_[i]).next;
       if (next && !Need(*next, 0)) return std::nullopt;
     }
-    for (int64_t round = 1; round <= kMostRounds; ++round) {
+    const auto most = static_cast<int64_t>(kMostSteps / (steps_.size() + counted_.size() + 1));
+    std::vector<int64_t> next(counted_.size());
+    for (int64_t round = 1; round <= std::min(kMostRounds, most); ++round) {
       for (const Step& step : steps_) {
         if (!step.binary->apply(value_[step.a], value_[step.b], value_[step.result])) return std::nullopt;
+        if (value_[step.result] < step.least || value_[step.result] > step.most) return std::nullopt;
       }
-      if (value_[Slot(condition)] == 0) return round;
-      std::vector<int64_t> next;
-      for (const size_t parameter : counted_) {
-        const IrCounter& counter = counters_.at(parameter);
-        next.push_back(counter.next ? value_[Slot(*counter.next)] : value_[parameter] + counter.step);
+      if (value_[slot_[condition]] == 0) return round;
+      for (size_t i = 0; i < counted_.size(); ++i) {
+        const IrCounter& counter = counters_.at(counted_[i]);
+        next[i] = counter.next ? value_[slot_[*counter.next]] : value_[counted_[i]] + counter.step;
       }
+      if (std::ranges::equal(next, counted_, {}, {}, [this](size_t parameter) { return value_[parameter]; }))
+        return std::nullopt;  // it never ends
       for (size_t i = 0; i < counted_.size(); ++i) value_[counted_[i]] = next[i];
     }
     return std::nullopt;
@@ -78,18 +88,14 @@ class Program {
   struct Step {
     const Binary* binary;
     size_t a, b, result;  // layers
+    int64_t least, most;  // of the result's type
   };
 
-  // The layer that makes the value, past those that hand it on.
-  size_t Slot(size_t layer) const {
-    while (PassesOn(body_.layers[layer].type)) layer = body_.layers[layer].inputs.front().layer;
-    return layer;
-  }
-
   static bool IsOneInteger(const IrPort& port) {
-    return Elements(port.dims) == 1 && port.certainty == Certainty::kKnown &&
-           (port.type.starts_with("bool") || port.type.starts_with("i") || port.type.starts_with("u"));
+    constexpr std::array<std::string_view, 4> kTypes = {"bool", "boolean", "i32", "i64"};
+    return Elements(port.dims) == 1 && port.certainty == Certainty::kKnown && std::ranges::count(kTypes, port.type) > 0;
   }
+  static bool IsTruth(const IrPort& port) { return port.type.starts_with("bool"); }
 
   bool Need(size_t layer, int depth) {
     if (state_[layer] != State::kNew) return state_[layer] == State::kKnown;
@@ -102,7 +108,20 @@ class Program {
   // Sets the value, or adds the step that makes it.
   bool Know(const IrLayer& layer, size_t i, int depth) {
     if (layer.type != "Result" && (layer.outputs.size() != 1 || !IsOneInteger(layer.outputs.front()))) return false;
-    if (PassesOn(layer.type)) return !layer.inputs.empty() && Need(layer.inputs.front().layer, depth + 1);
+    slot_[i] = i;
+    if (PassesOn(layer.type)) {
+      if (layer.inputs.empty()) return false;
+      const auto [source, output] = layer.inputs.front();
+      if (!Need(source, depth + 1)) return false;
+      // No number is changed on its way.
+      const IrPort& from = body_.layers[source].outputs[output];
+      if (layer.type != "Result" && from.type != layer.outputs.front().type &&
+          (layer.outputs.front().type != "i64" || IsTruth(from))) {
+        return false;
+      }
+      slot_[i] = slot_[source];
+      return true;
+    }
     if (layer.type == "Const") return SetFirst(i, read_(layer));
     if (layer.type == "Parameter") {
       const auto counter = counters_.find(i);
@@ -114,7 +133,13 @@ class Program {
     if (binary == kBinary.end() || layer.inputs.size() != 2) return false;
     const size_t a = layer.inputs[0].layer, b = layer.inputs[1].layer;
     if (!Need(a, depth + 1) || !Need(b, depth + 1)) return false;
-    steps_.push_back({.binary = &*binary, .a = Slot(a), .b = Slot(b), .result = i});
+    const bool narrow = layer.outputs.front().type != "i64";
+    steps_.push_back({.binary = &*binary,
+                      .a = slot_[a],
+                      .b = slot_[b],
+                      .result = i,
+                      .least = narrow ? INT32_MIN : INT64_MIN,
+                      .most = narrow ? INT32_MAX : INT64_MAX});
     return true;
   }
 
@@ -127,6 +152,7 @@ class Program {
   const std::map<size_t, IrCounter>& counters_;
   const ReadInteger& read_;
   std::vector<int64_t> value_;   // by layer
+  std::vector<size_t> slot_;     // by layer: the one that makes the value, which others hand on
   std::vector<State> state_;     // by layer
   std::vector<size_t> counted_;  // Parameters
   std::vector<Step> steps_;

@@ -128,7 +128,6 @@ constexpr auto kOps = std::to_array<IrOpName>({
     {"ReduceLogicalOr", "ReduceMax", Bits({1})},
     {"CumSum", "CumSum", Bits({1})},
     {"Multinomial", "Multinomial", Bits({1})},
-    {"NonMaxSuppression", "NonMaxSuppression", Bits({2, 3, 4, 5})},
     {"ROIAlign", "RoiAlign"},
     {"Col2Im", "Col2Im", Bits({1, 2})},
     {"TopK", "TopK", Bits({1})},

@@ -189,11 +189,14 @@ class IrReader {
   // What each Parameter of a loop's body is in the first round, and in the next one.
   void ReadCounters(pugi::xml_node loop, const Scope& body, Ports& ports) const {
     for (const pugi::xml_node entry : loop.child("port_map").children("input")) {
-      if (entry.attribute("axis")) continue;
+      if (entry.attribute("axis") || !entry.attribute("internal_layer_id")) continue;
       const size_t parameter = LayerOf(entry, "internal_layer_id", body);
-      IrCounter& counter = ports.counters[parameter];
+      if (!ports.counters.try_emplace(parameter).second) {
+        throw Mistake(entry, "layer {} of the body is fed twice; correct internal_layer_id",
+                      body.net.layers[parameter].name);
+      }
       if (std::string_view(entry.attribute("purpose").value()) == "current_iteration") {
-        counter = {.first = 0, .step = 1};
+        ports.counters[parameter] = {.first = 0, .step = 1};
       } else {
         ports.fed_by[parameter] = NumberOf(entry, "external_port_id");
       }
@@ -242,7 +245,10 @@ class IrReader {
       const std::optional<int64_t> counted = CountedRounds(scope, i);
       if (counted) {
         rounds = std::min(rounds.value_or(*counted), *counted);
-        condition = Condition::kTrue;
+        // Unless what else may end it, or not begin it, was not read.
+        const bool all_read = layer.type != "Loop" ||
+                              (count != nullptr && ReadInteger(*count) && begins != nullptr && ReadInteger(*begins));
+        if (all_read) condition = Condition::kTrue;
       }
     }
     if (begins != nullptr && ReadInteger(*begins) == 0) rounds = 0;

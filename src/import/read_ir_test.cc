@@ -319,7 +319,7 @@ TEST_F(ReadIrLoop, OfUnknownLengthCountsOneRoundAndSaysSo) {
     EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kUnknown);
     EXPECT_THAT(graph.notes().front(), HasSubstr("stands among weights that could not be read, counted as 1: Loop1"));
   }
-  // What another program read has no weights, whatever lies beside the file.
+  // Without weights nothing is read, whatever lies beside the file.
   Read(Loop(always_), Weights(5));
   const Graph foreign = ReadIr(Loop(always_), folder_ + "/net.pb", IrView::kFolded);
   EXPECT_EQ(foreign.total_flops(), kRound);
@@ -376,7 +376,17 @@ TEST_F(ReadIrLoop, ThatCountsItselfHasTheRoundsThatItCounts) {
     // A round adds and compares, too.
     EXPECT_EQ(graph.total_flops(), one.rounds * (kRound + 2)) << one.compare;
   }
-  // It never ends; it overflows; it does not count in whole numbers; it does not begin with a constant.
+  // The trip count is an upper bound; where it is not read the loop may end earlier.
+  for (const auto& [trips, rounds] : {std::pair(5, 5), std::pair(20, 10)}) {
+    const std::string bytes = weights(0, 10, 1).replace(8, 8, Weights(trips).substr(8));
+    const Graph graph = Read(CountingLoop("Less"), bytes);
+    EXPECT_EQ(graph.total_flops(), rounds * (kRound + 2));
+    EXPECT_EQ(graph.work(OpId{0}).sizes, Certainty::kKnown);
+  }
+  const std::string unread = Replaced(CountingLoop("Less"), "<data element_type='i64' offset='8'/>", "");
+  EXPECT_EQ(Read(unread, weights(0, 10, 1)).total_flops(), 10 * (kRound + 2));
+  EXPECT_EQ(Read(unread, weights(0, 10, 1)).work(OpId{0}).sizes, Certainty::kEstimated);
+  // It never ends; it overflows; it does not count in whole numbers; its first number cannot be read; it divides.
   const auto unknown = [&](const std::string& text, const std::string& bytes) {
     EXPECT_EQ(Read(text, bytes).work(OpId{0}).sizes, Certainty::kUnknown) << text;
   };

@@ -26,7 +26,8 @@ class Numbers : public std::streambuf {
     return traits_type::not_eof(c);
   }
   std::streamsize xsputn(const char* bytes, std::streamsize count) override {
-    if (count <= static_cast<std::streamsize>(sizeof(int64_t))) kept.push_back({written_, {bytes, bytes + count}});
+    if (count > 0 && count <= static_cast<std::streamsize>(sizeof(int64_t)))
+      kept.push_back({written_, {bytes, bytes + count}});
     written_ += count;
     return count;
   }
