@@ -9,9 +9,6 @@
 
 namespace berth {
 
-// A number of rounds above this is how exporters write "until the condition says stop".
-inline constexpr int64_t kEndlessRounds = int64_t{1} << 31;
-
 // Adds up; throws Error that begins with `where` beyond 2^63.
 void AddBytes(int64_t& total, int64_t bytes, std::string_view where);
 

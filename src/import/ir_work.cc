@@ -375,13 +375,11 @@ void IrWork::CountLayer(const IrLayer& l, const OpRule& rule, OpWork& work) cons
   Attributes attributes;
   // A sequence of OpenVINO's has the batch first.
   if (l.type.ends_with("Sequence")) attributes.Set("layout", std::vector<int64_t>{1});
-  if (const auto kernel = l.attributes.find("kernel"); kernel != l.attributes.end()) {
-    attributes.Set("kernel_shape", IntsOf(kernel->second));
+  for (const auto& [ir, onnx] : {std::pair("kernel", "kernel_shape"), std::pair("size", "size"),
+                                 std::pair("sampling_ratio", "sampling_ratio")}) {
+    if (const auto found = l.attributes.find(ir); found != l.attributes.end())
+      attributes.Set(onnx, IntsOf(found->second));
   }
-  if (const auto size = l.attributes.find("size"); size != l.attributes.end())
-    attributes.Set("size", IntsOf(size->second));
-  if (const auto ratio = l.attributes.find("sampling_ratio"); ratio != l.attributes.end())
-    attributes.Set("sampling_ratio", IntsOf(ratio->second));
   if (const auto equation = l.attributes.find("equation"); equation != l.attributes.end())
     attributes.Set("equation", equation->second);
   if (const auto mode = l.attributes.find("mode"); mode != l.attributes.end()) {

@@ -10,6 +10,9 @@
 namespace berth {
 namespace {
 
+// A trip count above this is how exporters write "until the condition says stop".
+constexpr int64_t kEndless = int64_t{1} << 31;
+
 const onnx::GraphProto& BodyOf(const OnnxNode& node, std::string_view name) {
   for (const onnx::AttributeProto& attribute : node.proto.attribute()) {
     if (attribute.name() == name && attribute.has_g()) return attribute.g();
@@ -154,8 +157,7 @@ void OnnxScope::RunLoop(const OnnxNode& node) {
   const Content* count = node.InputContent(0);
   int64_t trips = 1;
   Certainty certainty = Certainty::kKnown;
-  if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 &&
-      (*count)[0] <= static_cast<long double>(kEndlessRounds)) {
+  if (count != nullptr && count->size() == 1 && (*count)[0] >= 0 && (*count)[0] <= static_cast<long double>(kEndless)) {
     trips = ToInt((*count)[0]);
   } else {
     certainty = Certainty::kUnknown;

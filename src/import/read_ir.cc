@@ -109,12 +109,17 @@ class IrReader {
     return text;
   }
 
+  // Of a <dim>; -1 where it is open.
+  int64_t SizeOf(pugi::xml_node dim) const {
+    return Trim(dim.child_value()) == "?" ? -1 : IntOf(dim, dim.child_value(), "<dim>", -1, INT32_MAX);
+  }
+
   IrPort ReadPort(pugi::xml_node node, const IrLayer& layer) {
     IrPort port;
     for (const pugi::xml_node dim : node.children("dim")) {
       if (port.dims.size() == kMostAxes)
         throw Mistake(node, "layer {} has a tensor of more than {} axes", layer.name, kMostAxes);
-      int64_t size = Trim(dim.child_value()) == "?" ? -1 : IntOf(dim, dim.child_value(), "<dim>", -1, INT32_MAX);
+      int64_t size = SizeOf(dim);
       if (size < 0) {
         size = 1;
         ++dynamic_;
@@ -235,8 +240,10 @@ class IrReader {
     if (layer.bodies.size() == 2) return notes_.Add("If layers, counted as the branch that computes more", layer.name);
     Condition condition = scope.ports[i].condition;
     const IrLayer *const count = LoopConstant(scope, layer, 0), *const begins = LoopConstant(scope, layer, 1);
-    std::optional<int64_t> rounds = count != nullptr ? ReadInteger(*count) : std::nullopt;
-    const bool unread = count != nullptr && !rounds && weights_;
+    const std::optional<int64_t> trips = count != nullptr ? ReadInteger(*count) : std::nullopt,
+                                 begin = begins != nullptr ? ReadInteger(*begins) : std::nullopt;
+    const bool unread = count != nullptr && !trips && weights_;
+    std::optional<int64_t> rounds = trips;
     // The largest number and those below 0 are ways to say "until the condition ends it".
     if (rounds && (*rounds < 0 || *rounds >= INT32_MAX)) rounds.reset();
     if (!rounds) rounds = Slices(scope.ports[i].node, layer);
@@ -246,12 +253,11 @@ class IrReader {
       if (counted) {
         rounds = std::min(rounds.value_or(*counted), *counted);
         // Unless what else may end it, or not begin it, was not read.
-        const bool all_read = layer.type != "Loop" ||
-                              (count != nullptr && ReadInteger(*count) && begins != nullptr && ReadInteger(*begins));
+        const bool all_read = layer.type != "Loop" || (trips && begin);
         if (all_read) condition = Condition::kTrue;
       }
     }
-    if (begins != nullptr && ReadInteger(*begins) == 0) rounds = 0;
+    if (begin == 0) rounds = 0;
     if (!rounds) {
       layer.rounds_certainty = Certainty::kUnknown;
       notes_.Add(unread ? "loops whose number of rounds stands among weights that could not be read, counted as 1"
@@ -328,9 +334,7 @@ class IrReader {
         if (rank == 0) continue;
         int64_t axis = Attribute(entry, "axis", 0, -rank, rank - 1);
         if (axis < 0) axis += rank;
-        const pugi::xml_node dim = *std::next(dims.begin(), axis);
-        const int64_t size =
-            Trim(dim.child_value()) == "?" ? -1 : IntOf(dim, dim.child_value(), "<dim>", -1, INT32_MAX);
+        const int64_t size = SizeOf(*std::next(dims.begin(), axis));
         if (size < 0) continue;
         const int64_t part = Attribute(entry, "part_size", 1, 1, INT32_MAX);
         if (std::string_view(side) == "output" || size == 0) return size / part;

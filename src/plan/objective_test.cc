@@ -14,29 +14,13 @@
 #include "placement/energy.h"
 #include "placement/testing.h"
 #include "plan/planners.h"
+#include "plan/testing.h"
 #include "sim/simulators.h"
 
 namespace berth {
 namespace {
 
 using ::testing::HasSubstr;
-
-const PlannerCatalog& Planners() {
-  static const PlannerCatalog catalog = [] {
-    PlannerCatalog all;
-    RegisterSingle(all);
-    RegisterHeft(all);
-    RegisterOneCut(all);
-    RegisterLocalSearch(all);
-    RegisterAnnealing(all);
-    RegisterExhaustive(all);
-    RegisterMinCut(all);
-    RegisterRoundRobin(all);
-    RegisterBestOf(all);
-    return all;
-  }();
-  return catalog;
-}
 
 std::unique_ptr<const Evaluator> MakeEvaluator(const Problem& problem, const std::string& name,
                                                const std::string& objective) {
@@ -98,7 +82,8 @@ Problem WithWatts(const Problem& problem, Random& random, const std::string& eva
 PlanResult PlanWith(const Evaluator& evaluator, const std::string& planner, int64_t evaluations = 0) {
   Budget budget;
   if (evaluations > 0) budget.evaluations = evaluations;
-  return Planners().MakePlanner(planner)->MakePlan({.evaluator = evaluator, .budget = budget, .random = Random(5)});
+  return testing::SimplePlanners().MakePlanner(planner)->MakePlan(
+      {.evaluator = evaluator, .budget = budget, .random = Random(5)});
 }
 
 std::vector<DeviceId> RandomPlacement(const Problem& problem, Random& random) {
@@ -336,7 +321,7 @@ TEST(Objective, OptimaAreClaimedOnlyWhereTheyHold) {
         for (const std::string planner :
              {"exhaustive", "exhaustive(space=order)", "mincut", "best_of(heft,local_search)", "annealing", "heft",
               "one_cut", "local_search"}) {
-          if (Planners().MakePlanner(planner)->Refuses(problem, *evaluator)) continue;
+          if (testing::SimplePlanners().MakePlanner(planner)->Refuses(problem, *evaluator)) continue;
           const PlanResult result = PlanWith(*evaluator, planner, 500);
           EXPECT_EQ(result.score.objective.has_value(), true);
           if (!result.optimal) continue;

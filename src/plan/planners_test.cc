@@ -14,7 +14,6 @@
 #include "placement/testing.h"
 #include "placement/units.h"
 #include "plan/testing.h"
-#include "sim/simulators.h"
 
 namespace berth {
 namespace {
