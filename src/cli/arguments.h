@@ -74,7 +74,8 @@ struct CompareArguments {
 struct TrainArguments {
   ProblemArguments problem;  // its model: the list of models to learn on
   std::string planner;
-  std::string tests;  // models that the trained policy is tried on
+  std::string validation;  // models by whose answers the policy that is kept is chosen
+  std::string tests;       // models that the trained policy is tried on
   std::string budget, updates, seed, checkpoint_every;
   std::string output;  // the folder
   std::string threads;

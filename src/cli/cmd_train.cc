@@ -30,6 +30,7 @@ std::vector<Option> Options(TrainArguments& arguments) {
   const TrainingRequest usual;
   return {{"planner", &arguments.planner},
           {"on", &problem.model},
+          {"validate", &arguments.validation},
           {"test", &arguments.tests},
           {"batch", &problem.batch},
           {"format", &problem.format},
@@ -174,12 +175,16 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
   }
   text += "\n" + TrainingTable(rows, false);
   if (!tests.empty()) text += "\n" + TrainingTable(tests, true);
-  text += "\n" + Wrap(fmt::format("first: the first placement drawn; best: the best of all placements scored; greedy: "
-                                  "the likeliest placement of {}.{}",
-                                  result.best_update > 0 ? fmt::format("the policy of update {}, in {}/best",
-                                                                       result.best_update, request.folder)
-                                                         : fmt::format("{}/last", request.folder),
-                                  result.finished ? " The other planners had as many evaluations on each model." : ""));
+  text +=
+      "\n" +
+      Wrap(fmt::format(
+          "first: the first placement drawn; best: the best of all placements scored; greedy: "
+          "the likeliest placement of {}.{}",
+          result.best_update > 0
+              ? fmt::format("the policy of update {}, in {}/best{}", result.best_update, request.folder,
+                            request.validation.empty() ? "" : ", whose answers to the models of --validate cost least")
+              : fmt::format("{}/last", request.folder),
+          result.finished ? " The other planners had as many evaluations on each model." : ""));
   return text + "\n" +
          Wrap(fmt::format("Written to {}: curve.csv, curve.svg, results.txt and the policies. To use one:",
                           Printable(request.folder))) +
@@ -200,8 +205,10 @@ int TrainOn(const TrainArguments& given, const Catalogs& catalogs, Ranks& ranks)
   TrainingRequest request = RequestOf(arguments, catalogs);
   CheckLearns(arguments.planner, catalogs.planners);
   const std::vector<Setup> cases = MakeSetups(arguments.problem.strings.model, arguments, catalogs);
+  const std::vector<Setup> validation = MakeSetups(arguments.validation, arguments, catalogs);
   const std::vector<Setup> tests = MakeSetups(arguments.tests, arguments, catalogs);
   request.cases = TrainingCases(cases);
+  request.validation = TrainingCases(validation);
   request.tests = TrainingCases(tests);
   for (const std::vector<Setup>* list : {&cases, &tests}) {
     for (const Setup& each : *list) {
@@ -248,6 +255,7 @@ int TrainOn(const TrainArguments& given, const Catalogs& catalogs, Ranks& ranks)
                      {"updates", result.updates},
                      {"planned_updates", result.planned_updates},
                      {"evaluations", result.evaluations},
+                     {"validation_evaluations", result.validation_evaluations},
                      {"best_update", result.best_update},
                      {"collapsed_in_update", OrNull(collapsed)},
                      {"cases", TrainingJson(rows)},

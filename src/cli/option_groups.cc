@@ -130,6 +130,11 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
       .add_option("--on", train.problem.strings.model,
                   "Models to train on, separated by commas; family(name=enas_conv) names many: berth list models")
       ->type_name("MODELS");
+  command
+      .add_option("--validate", train.validation,
+                  "Models that the policy does not learn from: the checkpoint that answers them best is kept (default: "
+                  "the one that answers best what it is trained on)")
+      ->type_name("MODELS");
   command.add_option("--test", train.tests, "Models to test the trained policy on")->type_name("MODELS");
   AddReading(command, train.problem.strings);
   AddMachines(command, train.problem.strings);

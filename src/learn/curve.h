@@ -25,7 +25,8 @@ struct CurvePoint {
   // fastest devices (where another objective than time is given, over the graph's first cost): comparable over graphs
   // of any size. NaN where all failed.
   double relative_cost = 0;
-  // The same of the likeliest placement of each graph after this update; NaN where no checkpoint was due.
+  // The same of the policy's answer to each graph, or to each that it is validated on, after this update; NaN where no
+  // checkpoint was due.
   double greedy_cost = std::numeric_limits<double>::quiet_NaN();
   double entropy = 0;  // mean per decision, nats
   double groups = 0;   // mean decisions per step

@@ -14,6 +14,7 @@
 #include "learn/gdp_answer.h"
 #include "learn/gdp_neighbours.h"
 #include "learn/gdp_network.h"
+#include "learn/gdp_reply.h"
 #include "learn/gdp_task.h"
 #include "learn/memory.h"
 #include "learn/method_parameters.h"
@@ -130,7 +131,7 @@ class GdpPolicy : public Policy {
     };
     std::optional<Neighbours> neighbours;
     size_t near = 0;
-    if (task.moves != nullptr && memory != nullptr && !memory->parents().empty()) {
+    if (task.moves() && memory != nullptr && !memory->parents().empty()) {
       neighbours.emplace(task, *memory, options_.shape.levels);
       near = static_cast<size_t>(options_.near * static_cast<double>(randoms.size()));
     }
@@ -211,9 +212,6 @@ class GdpPolicy : public Policy {
     return odds;
   }
 
-  // Of its answers, how many are tried before memory is minded, where none of them fits.
-  static constexpr size_t kUnminded = 6;
-
   // The placements of GdpAnswers as episodes; what the odds were is not in them.
   static std::vector<std::unique_ptr<Episode>> Answers(const GdpAnswers& from, const OddsTable& odds, size_t most) {
     const std::vector<int64_t> levels =
@@ -227,58 +225,16 @@ class GdpPolicy : public Policy {
     return answers;
   }
 
-  // The best of these. Where neither the first of them nor the one that shares memory the most fits, what becomes of
-  // the best when groups leave the devices that are too full takes the place of the last ones, until something fits.
+  // The best of these, with what it costs.
   std::vector<std::unique_ptr<Episode>> Answer(const GdpTask& task, const OddsTable& odds, Search& search,
                                                const PlayOptions& options) const {
     const int64_t most = options.evaluations > 0 ? options.evaluations : greedy_evaluations(task);
     const GdpAnswers from(task, ValuesOf(odds.device));
-    std::vector<std::unique_ptr<Episode>> answers = Answers(from, odds, static_cast<size_t>(most));
-    std::vector<double> costs;
-    const auto score = [&](size_t end) {
-      const auto these = std::span(answers).subspan(costs.size(), end - costs.size());
-      const std::vector<double> some = task.CostsOf(task.order, these, search, options);
-      costs.insert(costs.end(), some.begin(), some.end());
-      return costs.size() == end;
-    };
-    const auto best = [&] { return static_cast<size_t>(std::ranges::min_element(costs) - costs.begin()); };
-    const auto too_big = [&] { return search.has_best() && search.best_score().outcome == Outcome::kTooBig; };
-    const auto at = [&](size_t index) { return answers.begin() + static_cast<std::ptrdiff_t>(index); };
-    const EvaluatorFacts& facts = search.evaluator().facts();
-    static_assert(kUnminded < GdpAnswers::kMemoryShared);
-    if (answers.size() == GdpAnswers::kMost && facts.tracks_memory && facts.deterministic && score(kUnminded) &&
-        too_big()) {
-      std::rotate(at(kUnminded), at(GdpAnswers::kMemoryShared), at(GdpAnswers::kMemoryShared + 1));
-      bool scored = score(kUnminded + 1);
-      for (size_t start = best(); scored && too_big() && costs.size() < answers.size(); start = costs.size() - 1) {
-        std::vector<int64_t> relieved = Relieve(from, task, *answers[start], search);
-        if (relieved.empty()) break;
-        auto answer = std::make_unique<Episode>();
-        answer->device = std::move(relieved);
-        answer->priority = answers[start]->priority;
-        answers.insert(at(costs.size()), std::move(answer));
-        answers.pop_back();
-        scored = score(costs.size() + 1);
-      }
-    }
-    score(answers.size());
+    GdpReply reply(task, search, options, Answers(from, odds, static_cast<size_t>(most)));
     std::vector<std::unique_ptr<Episode>> answer;
-    answer.push_back(std::move(answers[costs.empty() ? 0 : best()]));
+    answer.push_back(reply.Best(from));
     Remember(odds, *answer[0]);
-    if (!costs.empty()) answer[0]->cost.push_back(costs[best()]);
     return answer;
-  }
-
-  // By what a run of the episode's plan holds.
-  static std::vector<int64_t> Relieve(const GdpAnswers& from, const GdpTask& task, const Episode& episode,
-                                      const Search& search) {
-    std::vector<DeviceId> placement(task.problem.num_ops());
-    task.Place(task.order, episode.device, placement);
-    std::vector<double> priority;
-    if (!episode.priority.empty()) priority = task.Priorities(task.order, episode.priority);
-    const Timeline run = search.evaluator().Trace({.device = placement, .priority = priority});
-    if (run.memory.empty()) return {};
-    return from.Relieve(episode.device, placement, run.memory);
   }
 
   // Of each op its own.

@@ -14,7 +14,8 @@ constexpr double kCrossed = 0.5, kMovedToo = 0.5, kAnotherMove = 0.5, kMovesPrio
 Neighbours::Neighbours(const GdpTask& task, const Memory& memory, int64_t levels)
     : task_(task),
       memory_(memory),
-      moves_(task.moves->units(task.moves->num_levels() - 1), task.moves->structure(task.moves->num_levels() - 1)),
+      moves_(task.move_space().units(task.move_space().num_levels() - 1),
+             task.move_space().structure(task.move_space().num_levels() - 1)),
       placement_(task.problem.num_ops()),
       device_of_node_(task.coarse.size()),
       levels_(levels),

@@ -104,7 +104,10 @@ double BytesOf(const Graph& graph, const CoarseGraph& coarse, size_t node) {
 }  // namespace
 
 GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
-    : NodeTask(of, options.colocation), order(OrderOf(coarse, options.order)), mask(DeviceMask(coarse, order)) {
+    : NodeTask(of, options.colocation),
+      order(OrderOf(coarse, options.order)),
+      mask(DeviceMask(coarse, order)),
+      moves_wanted_(options.moves) {
   GroupingCatalog groupings("grouping");
   RegisterGroupings(groupings);
   const Grouping grouping = groupings.Make("layers", of, {});
@@ -115,10 +118,14 @@ GdpTask::GdpTask(const Problem& of, const GdpTaskOptions& options)
   }
   for (const int32_t node : order) bytes.push_back(BytesOf(of.graph(), coarse, static_cast<size_t>(node)));
   input = MakeInput(of, coarse, order, grouping, options.features, schedule);
-  if (options.moves) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   if (!options.coupled) return;
   layers = CouplingOf(grouping, coarse, order);
   colocated = CouplingOf(groupings.Make("colocation", of, {}), coarse, order);
+}
+
+const MoveSpace& GdpTask::move_space() const {
+  std::call_once(once_, [&] { move_space_ = std::make_unique<const MoveSpace>(problem, coarse.grouping); });
+  return *move_space_;
 }
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,15 @@ struct GdpTask : NodeTask {
   // ops are drawn by themselves.
   Coupling layers{}, colocated{};  // empty where nothing is
   bool coupled() const { return !layers.empty(); }
-  std::vector<int64_t> scheduled{};          // the list schedule's devices, in this order; empty where it is not read
-  std::unique_ptr<const MoveSpace> moves{};  // null where none was asked for
+  std::vector<int64_t> scheduled{};  // the list schedule's devices, in this order; empty where it is not read
+  bool moves() const { return moves_wanted_; }
+  // Made when it is first asked for, which an answer alone does not; by any thread.
+  const MoveSpace& move_space() const;
+
+ private:
+  bool moves_wanted_;
+  mutable std::once_flag once_{};
+  mutable std::unique_ptr<const MoveSpace> move_space_{};
 };
+
 }  // namespace berth

@@ -51,7 +51,7 @@ class LearnedPlanner : public Planner {
     const int64_t own = learner.own_evaluations();
     learner.set_planned_updates(bounded.budget.evaluations == std::numeric_limits<int64_t>::max()
                                     ? method_.default_evaluations / learner.evaluations_per_update()
-                                    : learner.UpdatesWithin(search.evaluations_left()));
+                                    : learner.UpdatesWithin(search.evaluations_left() - own));
     if (!method_.checkpoint.empty()) learner.Load(method_.checkpoint, true);
 
     std::string note;

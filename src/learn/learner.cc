@@ -292,7 +292,8 @@ bool Learner::Descend(std::span<const Play> plays, int64_t threads, Undo& undo, 
 
 double Learner::Scale(size_t index) const {
   const LearnCase& of = cases_[index];
-  return of.search->evaluator().facts().objective.is_time() ? of.work : state_.reference[index];
+  if (of.search->evaluator().facts().objective.is_time()) return of.work;
+  return state_.updates == 0 ? 1 : state_.reference[index];
 }
 
 at::Tensor Learner::Loss(const Play& play, size_t episode, const Likelihood& likelihood, double share,
@@ -338,7 +339,7 @@ int64_t Learner::own_evaluations() const {
 
 int64_t Learner::UpdatesWithin(int64_t evaluations) const {
   const int64_t per_update = evaluations_per_update();
-  return (std::max<int64_t>(evaluations - own_evaluations(), 1) + per_update - 1) / per_update;
+  return (std::max<int64_t>(evaluations, 1) + per_update - 1) / per_update;
 }
 
 double Learner::GreedyCost(int64_t threads) {
@@ -347,6 +348,18 @@ double Learner::GreedyCost(int64_t threads) {
     logarithms += std::log(Greedy(i, threads).cost / cases_[i].problem().seconds_per_unit() / Scale(i));
   }
   return std::exp(logarithms / static_cast<double>(cases_.size()));
+}
+
+void Learner::TakePolicy(const Learner& other) {
+  const torch::NoGradGuard no_gradient;
+  const std::vector<at::Tensor> from = other.state_.policy->parameters(), to = state_.policy->parameters();
+  BERTH_CHECK(from.size() == to.size());
+  for (size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    // Each of an answer's evaluations may be confirmed by another one.
+    const int64_t first = 2 * greedy_evaluations(i) * other.updates();
+    cases_[i].search->Lend(std::max<int64_t>(first - cases_[i].search->next_number(), 0));
+  }
 }
 
 void Learner::Save(const std::string& path) const {

@@ -61,10 +61,15 @@ class Learner {
                 const StopCheck& stop = {});
   int64_t greedy_evaluations(size_t index) const { return player_.greedy_evaluations(index); }
   int64_t own_evaluations() const;  // of Greedy on all cases, once each
-  // So many evaluations are enough for this many updates beside that, the last perhaps in part; at least 1.
+  // So many evaluations are enough for this many updates, the last perhaps in part; at least 1.
   int64_t UpdatesWithin(int64_t evaluations) const;
-  // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost.
+  // The geometric mean over the cases of what that answer costs, as CurvePoint::greedy_cost; where another objective
+  // than time is given and no update was made yet, of the costs themselves, in time units.
   double GreedyCost(int64_t threads);
+  // Its policy becomes that of another learner, whose policy_shape() is the same. Where scores vary from run to run,
+  // those of its next answers depend on how many updates the other has made, not on what was answered before, so that a
+  // training that is resumed has the scores of an unbroken one. It makes no updates itself.
+  void TakePolicy(const Learner& other);
 
   int64_t updates() const { return state_.updates; }
   int64_t evaluations() const { return state_.evaluations; }

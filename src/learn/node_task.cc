@@ -16,7 +16,7 @@ void NodeTask::Place(std::span<const int32_t> order, std::span<const int64_t> de
   KeepRules(placement);
 }
 
-std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
+std::vector<Score> NodeTask::ScoresOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
                                       const PlayOptions& options) const {
   if (options.stopped()) return {};
   std::vector<std::vector<DeviceId>> placements(decided.size());
@@ -30,17 +30,32 @@ std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<
   }
   std::vector<Score> scores(plans.size());
   scores.resize(search.EvaluateAll(plans, scores, options.cause));
+  return scores;
+}
+
+std::vector<Score> NodeTask::ScoresOf(std::span<const int32_t> order,
+                                      std::span<const std::unique_ptr<Episode>> episodes, Search& search,
+                                      const PlayOptions& options) const {
+  std::vector<Decided> decided;
+  for (const auto& episode : episodes) decided.push_back({.device = episode->device, .priority = episode->priority});
+  return ScoresOf(order, decided, search, options);
+}
+
+std::vector<double> NodeTask::Costs(std::span<const Score> scores, const PlayOptions& options) const {
   std::vector<double> costs;
   for (const Score& score : scores) costs.push_back(CostOf(problem, score, options.memory_penalty));
   return costs;
 }
 
+std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
+                                      const PlayOptions& options) const {
+  return Costs(ScoresOf(order, decided, search, options), options);
+}
+
 std::vector<double> NodeTask::CostsOf(std::span<const int32_t> order,
                                       std::span<const std::unique_ptr<Episode>> episodes, Search& search,
                                       const PlayOptions& options) const {
-  std::vector<Decided> decided;
-  for (const auto& episode : episodes) decided.push_back({.device = episode->device, .priority = episode->priority});
-  return CostsOf(order, decided, search, options);
+  return Costs(ScoresOf(order, episodes, search, options), options);
 }
 
 std::vector<double> NodeTask::Priorities(std::span<const int32_t> order, std::span<const int64_t> level) const {

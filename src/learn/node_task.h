@@ -22,11 +22,15 @@ struct NodeTask : Task {
   struct Decided {
     std::span<const int64_t> device, priority{};
   };
-  // The costs of such plans, in time units. Scored as one after another would be, on the search's threads; fewer where
-  // its budget or `options.stop` ended it.
+  // The scores of such plans, as one after another would get them, on the search's threads; fewer where its budget or
+  // `options.stop` ended it.
+  std::vector<Score> ScoresOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
+                              const PlayOptions& options) const;
+  std::vector<Score> ScoresOf(std::span<const int32_t> order, std::span<const std::unique_ptr<Episode>> episodes,
+                              Search& search, const PlayOptions& options) const;
+  // Their costs, in time units.
   std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const Decided> decided, Search& search,
                               const PlayOptions& options) const;
-  // The same of episodes.
   std::vector<double> CostsOf(std::span<const int32_t> order, std::span<const std::unique_ptr<Episode>> episodes,
                               Search& search, const PlayOptions& options) const;
 
@@ -35,6 +39,9 @@ struct NodeTask : Task {
 
   CoarseGraph coarse;
   NodePlacer placer;
+
+ private:
+  std::vector<double> Costs(std::span<const Score> scores, const PlayOptions& options) const;
 };
 
 }  // namespace berth

@@ -43,6 +43,7 @@ class FakeEvaluator : public Evaluator {
       : Evaluator(problem), score_(std::move(score)) {
     facts_.model = MeasuredFacts{};
     facts_.exclusive = true;
+    facts_.tracks_memory = false;  // no trace says what a run holds
   }
   const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override {

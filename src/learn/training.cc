@@ -56,16 +56,30 @@ class GroupedMethod {
   Method method_;
 };
 
-// Throws Error where a test would be of a model that was trained on.
-void CheckUnseen(const std::vector<TrainingCase>& cases, const std::vector<TrainingCase>& tests) {
-  std::map<uint64_t, std::string> seen;
-  for (const TrainingCase& each : cases) seen.emplace(each.evaluator.problem().fingerprint(), each.name);
-  for (const TrainingCase& test : tests) {
-    const auto found = seen.find(test.evaluator.problem().fingerprint());
-    if (found == seen.end()) continue;
-    throw Error("--test {}: the policy is trained on this model (--on){}; leave it out of one of the two", test.name,
-                found->second == test.name ? "" : fmt::format(", as {}", found->second));
-  }
+// Throws Error where the policy would be validated on a model that it is trained on, or tested on one that it is
+// trained on or chosen by.
+void CheckUnseen(const TrainingRequest& request) {
+  struct Seen {
+    std::string name;
+    const char* how;
+  };
+  std::map<uint64_t, Seen> seen;
+  const auto check = [&](const char* option, const std::vector<TrainingCase>& cases) {
+    for (const TrainingCase& each : cases) {
+      const auto found = seen.find(each.evaluator.problem().fingerprint());
+      if (found == seen.end()) continue;
+      const auto& [name, how] = found->second;
+      throw Error("{} {}: the policy is {}{}; leave it out of one of the two", option, each.name, how,
+                  name == each.name ? "" : fmt::format(", as {}", name));
+    }
+  };
+  const auto add = [&](const char* how, const std::vector<TrainingCase>& cases) {
+    for (const TrainingCase& each : cases) seen.emplace(each.evaluator.problem().fingerprint(), Seen{each.name, how});
+  };
+  add("trained on this model (--on)", request.cases);
+  check("--validate", request.validation);
+  add("chosen by this model (--validate)", request.validation);
+  check("--test", request.tests);
 }
 
 // The cases of a request as a learner takes them: a search for each, and the groups that it refers to.
@@ -92,15 +106,21 @@ struct Lessons {
   std::vector<Search*> searches{};
 };
 
-// The policy's own answers are asked for at each checkpoint, at the end too.
+// Of the budget, what the policy's own answers take at a checkpoint; those for validation are beside it.
+int64_t EvaluationsOfAnswers(const TrainingRequest& request, const Learner& learner) {
+  return request.validation.empty() ? learner.own_evaluations() : 0;
+}
+
+// There are checkpoints in between, and one at the end.
 int64_t PlannedUpdates(const TrainingRequest& request, const Method& method, const Learner& learner) {
   int64_t evaluations = request.budget.evaluations;
   if (evaluations == kNoEnd && !request.updates) evaluations = method.default_evaluations;
   if (evaluations == kNoEnd) return *request.updates;
-  int64_t fit = learner.UpdatesWithin(evaluations);
+  const int64_t own = EvaluationsOfAnswers(request, learner);
+  int64_t fit = learner.UpdatesWithin(evaluations - own);
   if (const int64_t between = request.checkpoint_every; fit > between) {
-    const double each = static_cast<double>(learner.evaluations_per_update()) +
-                        static_cast<double>(learner.own_evaluations()) / static_cast<double>(between);
+    const double each =
+        static_cast<double>(learner.evaluations_per_update()) + static_cast<double>(own) / static_cast<double>(between);
     fit = std::max(between, static_cast<int64_t>(std::ceil(static_cast<double>(evaluations) / each)));
   }
   return std::min(fit, request.updates.value_or(kNoEnd));
@@ -122,7 +142,7 @@ Json CasesJson(const std::vector<TrainingCase>& cases, const Lessons& lessons) {
 
 // `checkpoint`: a hash of what the policy begins with; empty where it begins anew.
 Json ConfigJson(const TrainingRequest& request, const Method& method, const std::string& checkpoint,
-                const Lessons& cases, const Lessons& tests) {
+                const Lessons& cases, const Lessons& validation, const Lessons& tests) {
   Json arguments = Json::object();
   for (const auto& [name, value] : request.arguments) arguments[name] = value;
   Json json = {{"berth_training", 1},
@@ -133,6 +153,7 @@ Json ConfigJson(const TrainingRequest& request, const Method& method, const std:
                {"checkpoint_every", request.checkpoint_every},
                {"arguments", std::move(arguments)},
                {"cases", CasesJson(request.cases, cases)},
+               {"validation", CasesJson(request.validation, validation)},
                {"tests", CasesJson(request.tests, tests)}};
   if (!checkpoint.empty()) json["checkpoint"] = checkpoint;
   return json;
@@ -253,7 +274,7 @@ class RunFolder {
   void Compare(const Json& there, const Json& asked) const {
     for (const auto& [key, value] : asked.items()) {
       if (there.contains(key) && there.at(key) == value) continue;
-      if (key == "cases" || key == "tests") {
+      if (key == "cases" || key == "validation" || key == "tests") {
         throw Error("{}: this run has other {}, or these have changed since; resume with those of config.json", folder_,
                     key);
       }
@@ -283,11 +304,13 @@ int64_t ThreadsFor(std::span<const TrainingCase> cases, int64_t threads) {
 // The training itself.
 class Run {
  public:
-  // `name`: of what learns.
-  Run(const TrainingRequest& request, std::string name, Learner& learner, const Json& config, Ranks& ranks)
+  // `name`: of what learns; `validator`: answers the cases for validation, null without any.
+  Run(const TrainingRequest& request, std::string name, Learner& learner, Learner* validator, const Json& config,
+      Ranks& ranks)
       : request_(request),
         name_(std::move(name)),
         learner_(learner),
+        validator_(validator),
         ranks_(ranks),
         threads_(ThreadsFor(request.cases, request.threads)) {
     std::optional<Bytes> left = MemoryLeft();
@@ -308,7 +331,7 @@ class Run {
       return budget.cancelled != nullptr && budget.cancelled->load(std::memory_order_relaxed);
     };
     const auto late = [&] { return watch.seconds() >= budget.seconds; };
-    const int64_t own = learner_.own_evaluations();
+    const int64_t own = EvaluationsOfAnswers(request_, learner_);
     const auto left = [&] {
       return budget.evaluations == kNoEnd ? kNoEnd : budget.evaluations - learner_.evaluations();
     };
@@ -327,7 +350,12 @@ class Run {
       CurvePoint point = *updated;
       ended = over();
       const bool due = ended || point.update % request_.checkpoint_every == 0;
-      if (due && left() >= own) point.greedy_cost = learner_.GreedyCost(threads_);
+      if (due && validator_ != nullptr) {
+        validator_->TakePolicy(learner_);
+        point.greedy_cost = validator_->GreedyCost(ThreadsFor(request_.validation, request_.threads));
+      } else if (due && left() >= own) {
+        point.greedy_cost = learner_.GreedyCost(threads_);
+      }
       // What is not due has asked nobody since; and where the clock ends it now, `last` is due.
       if (due) ended = ended || over();
       curve_.push_back(point);
@@ -344,6 +372,11 @@ class Run {
   // The policy that answers: that of the best checkpoint.
   std::string answer() const { return Path(best_update_ > 0 ? "best" : "last"); }
   int64_t best_update() const { return best_update_; }
+  int64_t validation_evaluations() const {
+    if (validator_ == nullptr) return 0;
+    return validator_->own_evaluations() *
+           std::ranges::count_if(curve_, [](const CurvePoint& point) { return !std::isnan(point.greedy_cost); });
+  }
   std::vector<CurvePoint> curve() && { return std::move(curve_); }
   std::shared_ptr<const FolderLock> lock() const { return folder_ ? folder_->lock() : nullptr; }
 
@@ -379,6 +412,7 @@ class Run {
   const TrainingRequest& request_;
   const std::string name_;
   Learner& learner_;
+  Learner* validator_;
   Ranks& ranks_;
   const int64_t threads_;
   std::optional<RunFolder> folder_{};  // of rank 0
@@ -421,7 +455,7 @@ void CheckRanks(const TrainingRequest& request, const Learner& learner, const st
   const std::string own = Dump(config), first = ranks.FromFirst([&] { return own; });
   if (own == first) return;
   const Json of_first = Json::parse(first), of_own = Json::parse(own);
-  for (const char* kind : {"cases", "tests"}) {
+  for (const char* kind : {"cases", "validation", "tests"}) {
     const Json &theirs = of_first.at(kind), &ours = of_own.at(kind);
     for (size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
       if (theirs[i] == ours[i]) continue;
@@ -440,33 +474,38 @@ TrainingResult Train(const TrainingRequest& request) {
   Ranks& ranks = request.ranks == nullptr ? alone : *request.ranks;
   const GroupedMethod planner(request.planner);
   const Method& method = planner.method();
-  CheckUnseen(request.cases, request.tests);
-  const Lessons cases(planner, request, request.cases), tests(planner, request, request.tests);
+  CheckUnseen(request);
+  const Lessons cases(planner, request, request.cases), validation(planner, request, request.validation),
+      tests(planner, request, request.tests);
   const Random random(request.seed);
   Learner learner(method, cases.searches, random, 1, &ranks);
   const int64_t planned = PlannedUpdates(request, method, learner);
   learner.set_planned_updates(planned);
   std::string begins_with;
   if (!method.checkpoint.empty()) begins_with = learner.Load(method.checkpoint, true);
-  std::optional<Learner> tester;
+  std::optional<Learner> validator, tester;
   // Before the work, because a policy may not be able to take them.
-  if (!tests.searches.empty()) {
-    tester.emplace(method, tests.searches, random, 1, &ranks);
-    if (tester->policy_shape() != learner.policy_shape()) {
-      throw Error(
-          "{}: a policy that {} trains on {} does not fit it, since it has parameters of that graph alone; choose a "
-          "planner or parameters for several graphs, or leave the test out",
-          request.tests.front().name, planner.name(), request.cases.front().name);
-    }
-  }
+  const auto prepare = [&](std::optional<Learner>& answers, const Lessons& of, const char* option,
+                           const std::vector<TrainingCase>& unseen) {
+    if (of.searches.empty()) return;
+    answers.emplace(method, of.searches, random, 1, &ranks);
+    if (answers->policy_shape() == learner.policy_shape()) return;
+    throw Error(
+        "{}: a policy that {} trains on {} does not fit it, since it has parameters of that graph alone; choose a "
+        "planner or parameters for several graphs, or leave {} out",
+        unseen.front().name, planner.name(), request.cases.front().name, option);
+  };
+  prepare(validator, validation, "--validate", request.validation);
+  prepare(tester, tests, "--test", request.tests);
 
-  const Json config = ConfigJson(request, method, begins_with, cases, tests);
+  const Json config = ConfigJson(request, method, begins_with, cases, validation, tests);
   CheckRanks(request, learner, planner.name(), config, ranks);
-  Run run(request, planner.name(), learner, config, ranks);
+  Run run(request, planner.name(), learner, validator ? &*validator : nullptr, config, ranks);
   TrainingResult result{.planner = planner.name(), .planned_updates = planned, .finished = run.Go()};
   result.answer = planner.NameWithPolicy(run.answer());
   result.updates = learner.updates();
   result.evaluations = learner.evaluations();
+  result.validation_evaluations = run.validation_evaluations();
   result.best_update = run.best_update();
   learner.Load(run.answer(), true);
   result.cases = Answers(learner, ThreadsFor(request.cases, request.threads));

@@ -30,7 +30,10 @@ struct TrainingRequest {
   std::string planner{};
   const GroupingCatalog* groupings = nullptr;  // for on(...) and the cases' own groups
   std::vector<TrainingCase> cases{};
-  // Unseen in training: the trained policy answers them at the end. Each must be another problem than all cases.
+  // The policy answers them at each checkpoint, and the one whose answers cost least is kept; without any, its answers
+  // to the cases decide. Each must be another problem than all cases. The budget does not count these evaluations.
+  std::vector<TrainingCase> validation{};
+  // Unseen in training: the trained policy answers them at the end. Each must be another problem than all of these.
   std::vector<TrainingCase> tests{};
   // Whichever ends first; the schedules run over what the first two allow. Seconds are this call's own. Without
   // evaluations and updates the method's own number of evaluations ends it.
@@ -61,8 +64,9 @@ struct TrainingResult {
   std::string planner{};  // what learned, canonical
   std::string answer{};   // the same with the policy that it has learned, as planning takes it
   int64_t updates = 0, planned_updates = 0, evaluations = 0;
-  int64_t best_update = 0;  // whose policy `best` is; 0: none, then `last` answers
-  bool finished = false;    // false: stopped by Ctrl-C or SIGTERM
+  int64_t validation_evaluations = 0;  // beside these
+  int64_t best_update = 0;             // whose policy `best` is; 0: none, then `last` answers
+  bool finished = false;               // false: stopped by Ctrl-C or SIGTERM
   std::vector<TrainedCase> cases{}, tests{};
   std::vector<CurvePoint> curve{};
   std::shared_ptr<const FolderLock> lock{};  // the folder is the caller's alone for as long as it keeps this
@@ -73,15 +77,14 @@ struct TrainingResult {
 //  curve.csv    a row per update, as they come
 //  curve.svg    its picture, with every checkpoint
 //  last         a checkpoint every `checkpoint_every` updates, and at the end
-//  best         the one of these whose likeliest placements cost least, on average over the cases; that takes an
-//               evaluation per case, which counts
+//  best         the one of these whose answers cost least, on average over the cases for validation, or where there are
+//               none, over the cases; that takes evaluations, which count there
 //  lock         held while somebody trains in the folder, and naming its process
 // An interrupted run that is resumed gives the same bytes as an unbroken one (where no clock ended either).
-// Throws Error where a case cannot be learned on, a test is among the cases, the folder is there already (or, to
-// resume, is not, or is of another run), when another process trains in it, and when the loss is not finite: the last
-// good checkpoint stays then.
-// Of ranks also where their problems differ, where there are more of them than an update has plays, and where several
-// would measure on one machine at once.
+// Throws Error where a case cannot be learned on, a test or a case for validation is among the cases, the folder is
+// there already (or, to resume, is not, or is of another run), when another process trains in it, and when the loss is
+// not finite: the last good checkpoint stays then. Of ranks also where their problems differ, where there are more of
+// them than an update has plays, and where several would measure on one machine at once.
 TrainingResult Train(const TrainingRequest& request);
 
 // The `arguments` of the run in a folder. Throws Error where there is none.

@@ -158,7 +158,12 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain(ops=5),chain(ops=8)"})),
                 "--test chain(ops=8): the policy is trained on this model (--on)");
   ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain( ops=8)"})), "(--on), as chain(ops=8); leave");
+  ExpectMistake(RunBerth(Train(planner, run, {"--validate", "chain(ops=8)"})),
+                "--validate chain(ops=8): the policy is trained on this model (--on)");
+  ExpectMistake(RunBerth(Train(planner, run, {"--validate", "chain(ops=5)", "--test", "chain( ops=5)"})),
+                "--test chain( ops=5): the policy is chosen by this model (--validate), as chain(ops=5); leave");
   ExpectMistake(RunBerth(Train("tabular", run, {"--test", "chain(ops=5)"})), "a row for each op of another graph");
+  ExpectMistake(RunBerth(Train("tabular", run, {"--validate", "chain(ops=5)"})), "a row for each op of another graph");
   ExpectMistake(RunBerth(Train(planner, run, {"--updates", "0"})), "--updates");
   ExpectMistake(RunBerth(Train(planner, run, {"--budget", "soon"})), "budget");
   ExpectMistake(RunBerth(Train(planner, run, {"--resume"})), "no training was begun");

@@ -33,15 +33,17 @@ Scratch::Scratch(const std::string& name)
 Scratch::~Scratch() { std::filesystem::remove_all(path_); }
 
 TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, const std::vector<TrainingCase>& cases,
-                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder) {
+                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder,
+                       const std::vector<TrainingCase>& validation) {
   return Learning().train({.planner = planner,
                            .groupings = &catalogs.groupings,
                            .cases = cases,
+                           .validation = validation,
                            .tests = tests,
                            .updates = updates,
                            .seed = seed,
                            .folder = folder.path(),
-                           .checkpoint_every = std::max<int64_t>(updates / 5, 1),
+                           .checkpoint_every = std::max<int64_t>(updates / (validation.empty() ? 5 : 10), 1),
                            .threads = 1});
 }
 

@@ -53,9 +53,10 @@ class Scratch {
   std::string path_;
 };
 
-// One policy on all cases, on one thread, as `berth train` does it.
+// One policy on all cases, on one thread, as `berth train` does it; with validation, of twice as many checkpoints.
 TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, const std::vector<TrainingCase>& cases,
-                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder);
+                       const std::vector<TrainingCase>& tests, int64_t updates, uint64_t seed, const Scratch& folder,
+                       const std::vector<TrainingCase>& validation = {});
 
 // Of a processor that this thread has used, however busy the machine is.
 double ProcessorSeconds();

@@ -41,7 +41,7 @@ struct FirstCaseEffort {
   int climbs, policies;   // seeds of the climbing; of the training, each of which has as many of those
   size_t lessons, tests;  // of a family
   int64_t updates, large_updates;
-  std::vector<const char*> shorter, longer;  // training steps of GNMT to train on, to answer
+  std::vector<const char*> shorter, validation, longer;  // GNMTs to train on, to choose by, to answer
 };
 
 // Wall time, since an answer was asked for.
@@ -53,7 +53,7 @@ struct Found {
 struct Climb {
   double first = 0;  // what the start takes, in seconds; infinite where it does not fit into memory
   double ready = 0;  // when it was there
-  // Plans that fit, each better than all before it; the first is the start, infinite as above.
+  // Plans, each better than all before it, from the first that the start's planners score; infinite where none fits.
   std::vector<Found> found;
 
   double After(double seconds) const {
@@ -70,27 +70,32 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
                 uint64_t seed) {
   const double unit = setup.problem->seconds_per_unit();
   const Stopwatch watch;
+  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
+  Climb climb;
+  const auto run = [&](const std::string& planner, const Budget& budget, const Plan* from) {
+    return catalogs.planners.MakePlanner(planner)->MakePlan({.evaluator = *setup.evaluator,
+                                                             .budget = budget,
+                                                             .random = Random(seed),
+                                                             .progress =
+                                                                 [&](const Progress& progress) {
+                                                                   const double time = time_of(progress.best);
+                                                                   if (climb.found.empty() ||
+                                                                       time < climb.found.back().time) {
+                                                                     climb.found.push_back({watch.seconds(), time});
+                                                                   }
+                                                                 },
+                                                             .start = from,
+                                                             .threads = 1,
+                                                             .causes = false});
+  };
   PlanResult start;
   for (const std::string& planner : planners) {
-    PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
-        {.evaluator = *setup.evaluator, .budget = {}, .random = Random(seed), .threads = 1, .causes = false});
+    PlanResult result = run(planner, {}, nullptr);
     if (start.plan.device.empty() || Better(result.score, start.score)) start = std::move(result);
   }
-  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
-  Climb climb{.first = time_of(start.score), .ready = watch.seconds(), .found = {}};
-  climb.found.push_back({.seconds = climb.ready, .time = climb.first});
-  catalogs.planners.MakePlanner(kClimbing)->MakePlan({.evaluator = *setup.evaluator,
-                                                      .budget = {.seconds = seconds - climb.ready},
-                                                      .random = Random(seed),
-                                                      .progress =
-                                                          [&](const Progress& progress) {
-                                                            const double time = time_of(progress.best);
-                                                            if (time < climb.found.back().time)
-                                                              climb.found.push_back({watch.seconds(), time});
-                                                          },
-                                                      .start = &start.plan,
-                                                      .threads = 1,
-                                                      .causes = false});
+  climb.first = time_of(start.score);
+  climb.ready = watch.seconds();
+  run(kClimbing, {.seconds = seconds - climb.ready}, &start.plan);
   return climb;
 }
 
@@ -223,32 +228,34 @@ void WriteTrialsWithoutRules(const std::deque<Trial>& trials, const FirstCaseEff
 
 void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   const FirstCaseEffort effort =
-      quick ? FirstCaseEffort{.times = {0.2, 0.5},
-                              .small = {.climbs = 0.5, .room = 1},
-                              .large = {.climbs = 0.5, .room = 1},
-                              .climbs = 1,
-                              .policies = 1,
-                              .lessons = 3,
-                              .tests = 1,
-                              .updates = 3,
-                              .large_updates = 2,
-                              .shorter = {"gnmt(layers=2,steps=2)"},
-                              .longer = {"gnmt(layers=8,steps=2)"}}
-            : FirstCaseEffort{.times = {1, 10, 60},
-                              .small = {.climbs = 10, .room = 60},
-                              .large = {.climbs = 60, .room = 600},
-                              .climbs = 6,
-                              .policies = 2,
-                              .lessons = 24,
-                              .tests = 1,
-                              .updates = 150,
-                              .large_updates = 63,
-                              .shorter = {"gnmt(layers=8,steps=4)", "gnmt(layers=8,steps=8)", "gnmt(layers=8,steps=12)",
-                                          "gnmt(layers=8,steps=20)"},
-                              .longer = {"gnmt(layers=8,steps=10)", "gnmt(layers=8,steps=40)",
-                                         "gnmt(layers=8,steps=80)", "gnmt(layers=8,steps=110)"}};
+      quick
+          ? FirstCaseEffort{.times = {0.2, 0.5},
+                            .small = {.climbs = 0.5, .room = 1},
+                            .large = {.climbs = 0.5, .room = 1},
+                            .climbs = 1,
+                            .policies = 1,
+                            .lessons = 3,
+                            .tests = 1,
+                            .updates = 3,
+                            .large_updates = 2,
+                            .shorter = {"gnmt(layers=2,steps=2)"},
+                            .validation = {"gnmt(layers=2,steps=3)"},
+                            .longer = {"gnmt(layers=8,steps=2)"}}
+          : FirstCaseEffort{.times = {1, 10, 60},
+                            .small = {.climbs = 10, .room = 60},
+                            .large = {.climbs = 60, .room = 600},
+                            .climbs = 6,
+                            .policies = 2,
+                            .lessons = 24,
+                            .tests = 1,
+                            .updates = 150,
+                            .large_updates = 63,
+                            .shorter = {"gnmt(layers=8,steps=4)", "gnmt(layers=8,steps=12)", "gnmt(layers=8,steps=28)"},
+                            .validation = {"gnmt(layers=8,steps=50)", "gnmt(layers=8,steps=100)"},
+                            .longer = {"gnmt(layers=8,steps=10)", "gnmt(layers=8,steps=40)", "gnmt(layers=8,steps=80)",
+                                       "gnmt(layers=8,steps=110)"}};
   std::deque<std::vector<Case>> lessons, tests;
-  std::deque<Table> eight, shorter, longer;
+  std::deque<Table> eight, shorter, between, longer;
   std::deque<Policy> policies;
   std::deque<Trial> trials;
   for (const Family& family : kFamilies) {
@@ -273,24 +280,27 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
     }
     return list;
   };
-  // On `tables`, which live as long as this.
-  const auto add_gdp = [&](const std::string& name, const char* planner, const std::vector<const Table*>& tables) {
+  // On `tables`, chosen by `validation`; they live as long as this.
+  const auto add_gdp = [&](const std::string& name, const char* planner, const std::vector<const Table*>& tables,
+                           const std::vector<const Table*>& validation) {
     return &policies.emplace_back(
         Policy{.name = name,
                .learn =
-                   [&, planner, tables, number = policies.size()](bool untrained, uint64_t seed) {
+                   [&, planner, tables, validation, number = policies.size()](bool untrained, uint64_t seed) {
                      return Learn(catalogs, untrained ? Untrained(planner) : planner, tables,
                                   untrained ? 1 : effort.large_updates, seed,
-                                  fmt::format("first-{}-{}-{}", number, untrained, seed));
+                                  fmt::format("first-{}-{}-{}", number, untrained, seed),
+                                  untrained ? std::vector<const Table*>() : validation);
                    },
                .form = "{}"});
   };
-  const std::vector<const Table*> others = make_tables(eight, kEight), family = make_tables(shorter, effort.shorter);
+  const std::vector<const Table*> others = make_tables(eight, kEight), family = make_tables(shorter, effort.shorter),
+                                  chosen_by = make_tables(between, effort.validation);
   const Policy* const strange =
-      add_gdp(fmt::format("`gdp`, {} training steps without GNMT", others.size()), "gdp", others);
-  const Policy* const own = add_gdp("`gdp`, shorter GNMTs", "gdp", family);
+      add_gdp(fmt::format("`gdp`, {} training steps without GNMT", others.size()), "gdp", others, {});
+  const Policy* const own = add_gdp("`gdp`, other GNMTs", "gdp", family, chosen_by);
   const Policy* const scheduled =
-      add_gdp("`gdp(features=scheduled)`, shorter GNMTs", "gdp(features=scheduled)", family);
+      add_gdp("`gdp(features=scheduled)`, other GNMTs", "gdp(features=scheduled)", family, chosen_by);
   for (const Table* table : make_tables(longer, effort.longer)) {
     Trial& trial = trials.emplace_back(
         Trial{.name = fmt::format("`{}`", table->title), .setup = table->setup.get(), .limits = effort.large});
@@ -345,19 +355,24 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
     }
   }
 
-  std::vector<std::string> names;
-  for (const Table* table : family) names.push_back(fmt::format("`{}`", table->title));
+  const auto names_of = [](const std::vector<const Table*>& tables) {
+    std::vector<std::string> names;
+    for (const Table* table : tables) names.push_back(fmt::format("`{}`", table->title));
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
-      "`heft`, or from the answer of a policy to a graph that it was not trained on; *seconds* are of the clock, the "
-      "start included (those of *pretraining* are of a processor); {} at a time. *Left to find*: the share by which the "
-      "best known plan is shorter than that of the climbing from the rules; the best known plan is that of `auto` in "
-      "{:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} of the climbing, as "
-      "many for each of {} of the training; the untrained policy with one. Only plans that fit into memory count; *none* "
-      "is a run that has none yet. Families on Placeto's simulator (`placeto(devices=2)`), the others as training "
-      "steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Shorter GNMTs* are {}.\n\n",
+      "`heft`, or from the answer of a policy to a graph that it was not trained on. *Seconds* are of the clock, the "
+      "start included, and {} at a time; a plan counts from when it was scored, also while a start is being made. Those "
+      "of *pretraining* are of a processor, and include the answers by which a checkpoint is chosen. *Left to find*: "
+      "the share by which the best known plan is shorter than that of the climbing from the rules; the best known plan "
+      "is that of `auto` in {:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} "
+      "of the climbing, as many for each of {} of the training; the untrained policy with one. Only plans that fit into "
+      "memory count; *none* is a run that has none yet. Families on Placeto's simulator (`placeto(devices=2)`), the "
+      "others as training steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Other GNMTs* are {}; of the "
+      "checkpoints of a training on them the one is kept that answers {} best, from which nothing is learned.\n\n",
       kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
-      Counted(effort.climbs, "seed"), effort.policies, fmt::join(names, ", "));
+      Counted(effort.climbs, "seed"), effort.policies, names_of(family), names_of(chosen_by));
   fmt::print(
       "| graph | ops | policy, trained on | pretraining, seconds | its answer after, seconds | its answer, ms | "
       "untrained, ms | the rules, ms | best known, ms |\n|---|---:|---|---:|---:|---:|---:|---:|---:|\n");
