@@ -113,26 +113,29 @@ std::vector<CurvePoint> ParseCurve(std::string_view csv, const std::string& path
   return points;
 }
 
-std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title) {
+std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title, std::string_view dots) {
   const auto [least_cost, most_cost] = Range(points, &CurvePoint::relative_cost);
   const auto [least_greedy, most_greedy] = Range(points, &CurvePoint::greedy_cost, {least_cost, most_cost});
   Chart chart{
       .title = std::string(title),
       .x_title = "update",
-      .left_title = "relative cost; dots: likeliest placements",
+      .left_title = dots.empty() ? "relative cost" : fmt::format("relative cost; dots: {}", dots),
       .left_colour = std::string(kCostColour),
       .right_title = "entropy per decision, nats",
       .right_colour = std::string(kEntropyColour),
       .x = {0, points.empty() ? 1.0 : static_cast<double>(points.back().update)},
-      .left = {std::min(least_cost, least_greedy), std::max(most_cost, most_greedy)},
+      .left = {least_cost, most_cost},
       .right = {0, std::max(Range(points, &CurvePoint::entropy).second, 1e-6)},
   };
   chart.lines = {LineOf(points, &CurvePoint::entropy, kEntropyColour, 1),
                  LineOf(points, &CurvePoint::relative_cost, kCostColour, 1),
-                 LineOf(points, &CurvePoint::relative_cost, kCostColour, std::max<size_t>(points.size() / 10, 2)),
-                 LineOf(points, &CurvePoint::greedy_cost, kCostColour, 1)};
+                 LineOf(points, &CurvePoint::relative_cost, kCostColour, std::max<size_t>(points.size() / 10, 2))};
   chart.lines[0].right = true;
-  chart.lines[3].dots = true;
+  if (!dots.empty()) {
+    chart.lines.push_back(LineOf(points, &CurvePoint::greedy_cost, kCostColour, 1));
+    chart.lines.back().dots = true;
+    chart.left = {std::min(least_cost, least_greedy), std::max(most_cost, most_greedy)};
+  }
   return chart.ToSvg();
 }
 

@@ -25,8 +25,8 @@ struct CurvePoint {
   // fastest devices (where another objective than time is given, over the graph's first cost): comparable over graphs
   // of any size. NaN where all failed.
   double relative_cost = 0;
-  // The same of the policy's answer to each graph, or to each that it is validated on, after this update; NaN where no
-  // checkpoint was due.
+  // The same of the policy's answer to each graph, or to each that it is validated on (where another objective than
+  // time is given, of the costs of these as they are), after this update; NaN where no checkpoint was due.
   double greedy_cost = std::numeric_limits<double>::quiet_NaN();
   double entropy = 0;  // mean per decision, nats
   double groups = 0;   // mean decisions per step
@@ -68,7 +68,7 @@ std::string CurveRow(const CurvePoint& point);
 std::vector<CurvePoint> ParseCurve(std::string_view csv, const std::string& path);
 
 // relative_cost, greedy_cost and entropy over updates, as an SVG picture; the cost's mean over a tenth of the updates
-// as a bold line.
-std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title);
+// as a bold line. `dots`: for readers, what greedy_cost is of; empty where it is not drawn, since it has another scale.
+std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title, std::string_view dots);
 
 }  // namespace berth

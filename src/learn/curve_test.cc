@@ -62,7 +62,7 @@ TEST(Curve, IsDrawnWhateverItsNumbersAre) {
   std::vector<CurvePoint> flat(5);
   for (size_t i = 0; i < flat.size(); ++i) flat[i] = {.update = static_cast<int64_t>(i) + 1, .relative_cost = 1};
   for (const auto& points : {SomePoints(0), SomePoints(1), SomePoints(2), SomePoints(40), flat}) {
-    const std::string svg = CurvePicture(points, "placeto(a<b)");
+    const std::string svg = CurvePicture(points, "placeto(a<b)", "likeliest placements");
     EXPECT_THAT(svg, StartsWith("<svg"));
     EXPECT_THAT(svg, HasSubstr("placeto(a&lt;b)"));
     EXPECT_THAT(svg, Not(HasSubstr("nan")));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::array<size_t, GdpAnswers::kMost> kInOrder = {0, 1, 2, 4, 6, GdpAnswers::kMemoryShared, 3, 5, 7, 9};
 static_assert(kInOrder.back() == GdpAnswers::kMost - 1);
 constexpr size_t kFirst = 6;
-// With so many evaluations left, the answers that lack the least memory are tried.
+// With so many evaluations left and nothing that fits, what lacks memory counts, too.
 constexpr size_t kLate = 2;
 
 }  // namespace
@@ -53,7 +54,7 @@ std::unique_ptr<Episode> GdpReply::Best(const GdpAnswers& from) {
   ScoreUpTo(answers_.size());
   if (scores_.empty()) return std::move(answers_[0]);
   size_t best = 0;
-  const auto value = [&](size_t i) { return std::pair(CostOf(scores_[i]), rank_[i]); };
+  const auto value = [&](size_t i) { return std::tuple(!scores_[i].fits(), CostOf(scores_[i]), rank_[i]); };
   for (size_t i = 1; i < scores_.size(); ++i) best = value(i) < value(best) ? i : best;
   answers_[best]->cost.push_back(CostOf(scores_[best]));
   return std::move(answers_[best]);

@@ -32,7 +32,7 @@ struct Replied {
 // What becomes of ten answers of which all but those in `answers` are on the slow device, which is unlikely; the one
 // between is less likely than the fast one by `loss`, by op.
 Replied Reply(const Problem& problem, const std::map<size_t, Devices>& answers,
-              const std::vector<float>& loss = {1, 1, 1, 1}, int64_t budget = 100) {
+              const std::vector<float>& loss = {1, 1, 1, 1}, int64_t budget = 100, double memory_penalty = 1e9) {
   const GdpTask task(problem, {.colocation = "none", .order = "topological", .coupled = false});
   std::vector<float> odds;
   for (size_t op = 0; op < problem.num_ops(); ++op) odds.insert(odds.end(), {0, -50, -loss[op]});
@@ -45,7 +45,7 @@ Replied Reply(const Problem& problem, const std::map<size_t, Devices>& answers,
     episodes.push_back(std::make_unique<Episode>());
     episodes.back()->device = found == answers.end() ? Devices(problem.num_ops(), 1) : found->second;
   }
-  const PlayOptions options{.greedy = true, .memory_penalty = 1e9};
+  const PlayOptions options{.greedy = true, .memory_penalty = memory_penalty};
   GdpReply reply(task, search, options, std::move(episodes));
   const std::unique_ptr<Episode> best = reply.Best(from);
   return {.cost = best->cost.at(0), .device = best->device, .evaluations = search.evaluations()};
@@ -81,11 +81,19 @@ TEST(GdpReply, MakesAFastOneFitThoughASlowOneFits) {
   EXPECT_THAT(reply.device, ::testing::UnorderedElementsAre(0, 0, 0, 2));
 }
 
-// Then the evaluations are for the other answers, of which the last one scored is the best.
+// Then the evaluations are for the other answers, of which the first is the best. What the slow one would become takes
+// 12: the odds are for the device between.
 TEST(GdpReply, MakesNoneFitThatIsSlowerThanWhatFits) {
-  const Replied reply = Reply(ThreeDevices({100, 5, 100}), {{2, {0, 0, 0, 2}}, {9, {0, 0, 0, 0}}});
+  const Replied reply =
+      Reply(ThreeDevices({100, 5, 100}), {{2, {0, 0, 0, 2}}, {3, {0, 0, 0, 0}}}, {-10, -10, -10, -10});
   EXPECT_EQ(reply.cost, 4);
   EXPECT_EQ(reply.evaluations, 10);
+}
+
+// Even if so small a penalty makes one that does not fit cost less.
+TEST(GdpReply, FitsWhereAnyDoes) {
+  const Replied reply = Reply(ThreeDevices({30, 100, 10}), {{2, {0, 0, 0, 0}}}, {1, 1, 1, 1}, 100, 0);
+  EXPECT_EQ(reply.cost, 6);
 }
 
 // To be relieved, the fastest, {0, 0, 0}, first gives up the op of 10 bytes, which takes the room of one of 20, so that

@@ -399,7 +399,11 @@ class Run {
   void SaveLast() {
     if (!folder_) return;
     learner_.Save(Path("last"));
-    WriteFile(Path("curve.svg"), CurvePicture(curve_, name_));
+    const bool comparable = validator_ == nullptr || request_.cases.front().evaluator.facts().objective.is_time();
+    WriteFile(Path("curve.svg"), CurvePicture(curve_, name_,
+                                              !comparable             ? ""
+                                              : validator_ == nullptr ? "likeliest placements"
+                                                                      : "likeliest placements, --validate"));
   }
 
   bool Judge(const CurvePoint& point) {

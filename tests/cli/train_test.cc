@@ -188,6 +188,24 @@ TEST(Train, ResumesWithTheDefaultsGivenAgain) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 
+TEST(Train, ChoosesByTheModelsForValidationAlsoWhenResumed) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  const std::string planner = "placeto(rounds=1,rollouts=1,epochs=1)";
+  ASSERT_EQ(
+      RunBerth(Train(planner, run, {"--updates", "4", "--checkpoint-every", "2", "--validate", "chain(ops=5)"})).code,
+      0);
+  const std::string whole = Content(folder / "run/results.json");
+  EXPECT_EQ(nlohmann::json::parse(whole)["validation_evaluations"], 2);
+  EXPECT_THAT(Content(folder / "run/results.txt"), HasSubstr("--validate"));
+  EXPECT_THAT(Content(folder / "run/curve.svg"), HasSubstr("likeliest placements, --validate"));
+  const Outcome resumed = RunBerth({"train", "--resume", "--out", run, "--json"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(Content(folder / "run/results.json"), whole);
+  ExpectMistake(RunBerth({"train", "--resume", "--out", run, "--validate", "chain(ops=6)"}),
+                "with --validate chain(ops=5), not with --validate chain(ops=6)");
+}
+
 TEST(Train, TellsARunFromAnotherFolder) {
   const Folder folder;
   const std::string other = folder / "other", planner = "placeto(rounds=1,rollouts=1,epochs=1)";

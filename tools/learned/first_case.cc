@@ -53,7 +53,7 @@ struct Found {
 struct Climb {
   double first = 0;  // what the start takes, in seconds; infinite where it does not fit into memory
   double ready = 0;  // when it was there
-  // Plans, each better than all before it, from the first that the start's planners score; infinite where none fits.
+  // Plans that fit, each better than all before it; the first is the start, infinite as above.
   std::vector<Found> found;
 
   double After(double seconds) const {
@@ -70,32 +70,27 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
                 uint64_t seed) {
   const double unit = setup.problem->seconds_per_unit();
   const Stopwatch watch;
-  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
-  Climb climb;
-  const auto run = [&](const std::string& planner, const Budget& budget, const Plan* from) {
-    return catalogs.planners.MakePlanner(planner)->MakePlan({.evaluator = *setup.evaluator,
-                                                             .budget = budget,
-                                                             .random = Random(seed),
-                                                             .progress =
-                                                                 [&](const Progress& progress) {
-                                                                   const double time = time_of(progress.best);
-                                                                   if (climb.found.empty() ||
-                                                                       time < climb.found.back().time) {
-                                                                     climb.found.push_back({watch.seconds(), time});
-                                                                   }
-                                                                 },
-                                                             .start = from,
-                                                             .threads = 1,
-                                                             .causes = false});
-  };
   PlanResult start;
   for (const std::string& planner : planners) {
-    PlanResult result = run(planner, {}, nullptr);
+    PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
+        {.evaluator = *setup.evaluator, .budget = {}, .random = Random(seed), .threads = 1, .causes = false});
     if (start.plan.device.empty() || Better(result.score, start.score)) start = std::move(result);
   }
-  climb.first = time_of(start.score);
-  climb.ready = watch.seconds();
-  run(kClimbing, {.seconds = seconds - climb.ready}, &start.plan);
+  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
+  Climb climb{.first = time_of(start.score), .ready = watch.seconds(), .found = {}};
+  climb.found.push_back({.seconds = climb.ready, .time = climb.first});
+  catalogs.planners.MakePlanner(kClimbing)->MakePlan({.evaluator = *setup.evaluator,
+                                                      .budget = {.seconds = seconds - climb.ready},
+                                                      .random = Random(seed),
+                                                      .progress =
+                                                          [&](const Progress& progress) {
+                                                            const double time = time_of(progress.best);
+                                                            if (time < climb.found.back().time)
+                                                              climb.found.push_back({watch.seconds(), time});
+                                                          },
+                                                      .start = &start.plan,
+                                                      .threads = 1,
+                                                      .causes = false});
   return climb;
 }
 
@@ -363,8 +358,8 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   fmt::print(
       "## A policy's answer as the start of hill climbing\n\n`{}` on one processor, from the better of `single` and "
       "`heft`, or from the answer of a policy to a graph that it was not trained on. *Seconds* are of the clock, the "
-      "start included, and {} at a time; a plan counts from when it was scored, also while a start is being made. Those "
-      "of *pretraining* are of a processor, and include the answers by which a checkpoint is chosen. *Left to find*: "
+      "start included, and {} at a time. Those of *pretraining* are of a processor, and include the answers by which a "
+      "checkpoint is chosen. *Left to find*: "
       "the share by which the best known plan is shorter than that of the climbing from the rules; the best known plan "
       "is that of `auto` in {:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} "
       "of the climbing, as many for each of {} of the training; the untrained policy with one. Only plans that fit into "
