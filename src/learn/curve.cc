@@ -115,7 +115,6 @@ std::vector<CurvePoint> ParseCurve(std::string_view csv, const std::string& path
 
 std::string CurvePicture(std::span<const CurvePoint> points, std::string_view title, std::string_view dots) {
   const auto [least_cost, most_cost] = Range(points, &CurvePoint::relative_cost);
-  const auto [least_greedy, most_greedy] = Range(points, &CurvePoint::greedy_cost, {least_cost, most_cost});
   Chart chart{
       .title = std::string(title),
       .x_title = "update",
@@ -132,6 +131,7 @@ std::string CurvePicture(std::span<const CurvePoint> points, std::string_view ti
                  LineOf(points, &CurvePoint::relative_cost, kCostColour, std::max<size_t>(points.size() / 10, 2))};
   chart.lines[0].right = true;
   if (!dots.empty()) {
+    const auto [least_greedy, most_greedy] = Range(points, &CurvePoint::greedy_cost, {least_cost, most_cost});
     chart.lines.push_back(LineOf(points, &CurvePoint::greedy_cost, kCostColour, 1));
     chart.lines.back().dots = true;
     chart.left = {std::min(least_cost, least_greedy), std::max(most_cost, most_greedy)};

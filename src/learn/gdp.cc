@@ -230,9 +230,9 @@ class GdpPolicy : public Policy {
                                                const PlayOptions& options) const {
     const int64_t most = options.evaluations > 0 ? options.evaluations : greedy_evaluations(task);
     const GdpAnswers from(task, ValuesOf(odds.device));
-    GdpReply reply(task, search, options, Answers(from, odds, static_cast<size_t>(most)));
+    GdpReply reply(task, from, search, options, Answers(from, odds, static_cast<size_t>(most)));
     std::vector<std::unique_ptr<Episode>> answer;
-    answer.push_back(reply.Best(from));
+    answer.push_back(reply.Best());
     Remember(odds, *answer[0]);
     return answer;
   }

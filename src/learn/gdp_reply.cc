@@ -24,9 +24,14 @@ constexpr size_t kLate = 2;
 
 }  // namespace
 
-GdpReply::GdpReply(const GdpTask& task, Search& search, const PlayOptions& options,
+GdpReply::GdpReply(const GdpTask& task, const GdpAnswers& from, Search& search, const PlayOptions& options,
                    std::vector<std::unique_ptr<Episode>> answers)
-    : task_(task), search_(search), options_(options), answers_(std::move(answers)), rank_(answers_.size()) {
+    : task_(task),
+      from_(from),
+      search_(search),
+      options_(options),
+      answers_(std::move(answers)),
+      rank_(answers_.size()) {
   BERTH_CHECK(!answers_.empty());
   std::iota(rank_.begin(), rank_.end(), 0);
 }
@@ -42,14 +47,14 @@ bool GdpReply::ScoreUpTo(size_t end) {
   return scores_.size() == end;
 }
 
-std::unique_ptr<Episode> GdpReply::Best(const GdpAnswers& from) {
+std::unique_ptr<Episode> GdpReply::Best() {
   const EvaluatorFacts& facts = search_.evaluator().facts();
   if (answers_.size() == GdpAnswers::kMost && facts.tracks_memory && facts.deterministic) {
     std::vector<std::unique_ptr<Episode>> in_order;
     for (const size_t i : kInOrder) in_order.push_back(std::move(answers_[i]));
     answers_ = std::move(in_order);
     rank_.assign(kInOrder.begin(), kInOrder.end());
-    if (ScoreUpTo(kFirst)) Relieve(from);
+    if (ScoreUpTo(kFirst)) Relieve();
   }
   ScoreUpTo(answers_.size());
   if (scores_.empty()) return std::move(answers_[0]);
@@ -60,7 +65,7 @@ std::unique_ptr<Episode> GdpReply::Best(const GdpAnswers& from) {
   return std::move(answers_[best]);
 }
 
-void GdpReply::Relieve(const GdpAnswers& from) {
+void GdpReply::Relieve() {
   std::vector<uint8_t> done(answers_.size(), 0);
   while (left() > 0 && !options_.stopped()) {
     const std::optional<size_t> start = NextToRelieve(done);
@@ -71,7 +76,7 @@ void GdpReply::Relieve(const GdpAnswers& from) {
     // Answers may be alike; priorities are alike in all.
     const auto scored = std::views::iota(size_t{0}, scores_.size());
     for (const size_t i : scored | std::views::filter(equals(answers_[*start]->device))) done[i] = 1;
-    std::vector<int64_t> relieved = Relieved(from, *answers_[*start]);
+    std::vector<int64_t> relieved = Relieved(*answers_[*start]);
     if (relieved.empty() || std::ranges::any_of(scored, equals(relieved))) continue;
     answers_[scores_.size()]->device = std::move(relieved);
     if (!ScoreUpTo(scores_.size() + 1)) return;
@@ -94,14 +99,14 @@ std::optional<size_t> GdpReply::NextToRelieve(std::span<const uint8_t> done) con
   return next;
 }
 
-std::vector<int64_t> GdpReply::Relieved(const GdpAnswers& from, const Episode& episode) const {
+std::vector<int64_t> GdpReply::Relieved(const Episode& episode) const {
   std::vector<DeviceId> placement(task_.problem.num_ops());
   task_.Place(task_.order, episode.device, placement);
   std::vector<double> priority;
   if (!episode.priority.empty()) priority = task_.Priorities(task_.order, episode.priority);
   const Timeline run = search_.evaluator().Trace({.device = placement, .priority = priority});
   if (run.memory.empty()) return {};
-  return from.Relieve(episode.device, placement, run.memory);
+  return from_.Relieve(episode.device, placement, run.memory);
 }
 
 }  // namespace berth

@@ -46,8 +46,8 @@ Replied Reply(const Problem& problem, const std::map<size_t, Devices>& answers,
     episodes.back()->device = found == answers.end() ? Devices(problem.num_ops(), 1) : found->second;
   }
   const PlayOptions options{.greedy = true, .memory_penalty = memory_penalty};
-  GdpReply reply(task, search, options, std::move(episodes));
-  const std::unique_ptr<Episode> best = reply.Best(from);
+  GdpReply reply(task, from, search, options, std::move(episodes));
+  const std::unique_ptr<Episode> best = reply.Best();
   return {.cost = best->cost.at(0), .device = best->device, .evaluations = search.evaluations()};
 }
 
