@@ -81,8 +81,9 @@ class BestOfPlanner : public NamedPlanner {
 void RegisterBestOf(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "best_of",
-       .sentence = "Runs the named planners one after another and takes the best plan; never worse than the best "
-                   "single device that the budget reaches.",
+       .sentence =
+           "Runs the named planners one after another, each from the best plan so far, and takes the best; never worse than "
+           "the best single device that the budget reaches.",
        .source = "-",
        .parameters = {{.name = "planners",
                        .type = ParameterType::kSpecs,
