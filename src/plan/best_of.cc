@@ -82,8 +82,8 @@ void RegisterBestOf(PlannerCatalog& catalog) {
   catalog.Add(
       {.name = "best_of",
        .sentence =
-           "Runs the named planners one after another, each from the best plan so far, and takes the best; never worse than "
-           "the best single device that the budget reaches.",
+           "Runs the named planners one after another and takes the best plan; a search begins with the best one so "
+           "far, where it takes one to begin with. Never worse than the best single device that the budget reaches.",
        .source = "-",
        .parameters = {{.name = "planners",
                        .type = ParameterType::kSpecs,
