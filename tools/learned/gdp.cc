@@ -33,6 +33,17 @@ std::string MeanWithInterval(const std::vector<double>& ratio) {
                      means[means.size() - 1 - means.size() / 40]);
 }
 
+// Of a straight line through the points, by least squares.
+double Slope(const std::vector<double>& x, const std::vector<double>& y) {
+  const double mean_x = Mean(x), mean_y = Mean(y);
+  double across = 0, along = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    across += (x[i] - mean_x) * (y[i] - mean_y);
+    along += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return across / along;
+}
+
 }  // namespace
 
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
@@ -125,33 +136,43 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
 }
 
 void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
+  const int runs = quick ? 1 : 5;
+  const std::vector<int64_t> steps =
+      quick ? std::vector<int64_t>{100, 400} : std::vector<int64_t>{625, 1250, 2500, 5000, 10000};
+  const std::string planner =
+      "gdp(hidden=128,sage=3,layers=3,heads=8,inner=512,segment=256,epochs=1,rollouts=16,coupled=false)";
+  std::vector<std::unique_ptr<Setup>> setup;
+  for (const int64_t each : steps) {
+    setup.push_back(MakePorts(catalogs, fmt::format("lstm_grid(layers=8,steps={})", each), "p100x8", false));
+  }
+  std::vector<std::vector<double>> update(steps.size()), answer(steps.size());
+  std::vector<double> slope;
+  // In turns, so that a change of the machine's speed falls on all sizes.
+  for (int run = 0; run < runs; ++run) {
+    std::vector<double> size, time;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const auto wall = [&](int64_t evaluations) {
+        return Play(catalogs, *setup[s], planner, evaluations, run + 1, 0).wall;
+      };
+      answer[s].push_back(wall(1));
+      update[s].push_back(wall(33) - wall(17));
+      size.push_back(std::log(static_cast<double>(setup[s]->problem->num_ops())));
+      time.push_back(std::log(update[s].back()));
+    }
+    slope.push_back(Slope(size, time));
+  }
   fmt::print(
       "## GDP on large graphs\n\n`lstm_grid` on eight GPUs (`p100x8`): one update, the second, which is 16 placements, "
-      "drawn or made of the best one by moves, and scored, and one epoch of PPO, with hidden=128, 3 layers of messages, 3 of attention with 8 heads, inner=512, "
-      "segment=256; and what a trained policy needs to answer, features included.\n\n"
-      "| ops | one update | an answer |\n|---:|---:|---:|\n");
-  std::vector<double> size, time;
-  for (const int64_t steps : quick ? std::vector<int64_t>{50} : std::vector<int64_t>{625, 1250, 2500, 5000, 10000}) {
-    const auto setup = MakePorts(catalogs, fmt::format("lstm_grid(layers=8,steps={})", steps), "p100x8", false);
-    const std::string planner =
-        "gdp(hidden=128,sage=3,layers=3,heads=8,inner=512,segment=256,epochs=1,rollouts=16,coupled=false)";
-    const auto wall = [&](int64_t evaluations) { return Play(catalogs, *setup, planner, evaluations, 1, 0).wall; };
-    const double answer = wall(1);
-    const double update = wall(33) - wall(17);
-    size.push_back(std::log(static_cast<double>(setup->problem->num_ops())));
-    time.push_back(std::log(update));
-    fmt::print("| {} | {:.2f} s | {:.2f} s |\n", setup->problem->num_ops(), update, answer);
+      "drawn or made of the best one by moves, and scored, and one epoch of PPO, with hidden=128, 3 layers of messages, "
+      "3 of attention with 8 heads, inner=512, segment=256; and what a trained policy needs to answer, features "
+      "included. {} of all sizes, one after another: medians, and in brackets the least and the most.\n\n"
+      "| ops | one update, s | an answer, s |\n|---:|---:|---:|\n",
+      Counted(runs, "run"));
+  for (size_t s = 0; s < steps.size(); ++s) {
+    fmt::print("| {} | {} | {} |\n", setup[s]->problem->num_ops(), WithInterval(update[s], 1, 2),
+               WithInterval(answer[s], 1, 2));
   }
-  if (size.size() > 1) {
-    const double mean_size = Mean(size), mean_time = Mean(time);
-    double across = 0, along = 0;
-    for (size_t i = 0; i < size.size(); ++i) {
-      across += (size[i] - mean_size) * (time[i] - mean_time);
-      along += (size[i] - mean_size) * (size[i] - mean_size);
-    }
-    fmt::print("\nSlope of the logarithm of an update's time over that of the ops: {:.2f}.\n", across / along);
-  }
-  fmt::print("\n");
+  fmt::print("\nSlope of the logarithm of an update's time over that of the ops: {}.\n\n", WithInterval(slope, 1, 2));
 }
 
 }  // namespace berth::learned
