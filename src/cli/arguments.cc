@@ -23,10 +23,35 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
       names.insert(names.end(), known->get_lnames().begin(), known->get_lnames().end());
     }
     // A single letter is like everything.
-    const std::string_view closest = option.size() - dashes < 2 ? "" : Closest(option.substr(dashes), names);
+    const std::string typed = option.substr(dashes);
+    std::string_view closest = typed.size() < 2 ? "" : Closest(typed, names);
+    // The beginning of a name, or a name with more behind it, is like that name.
+    const auto alike = std::ranges::find_if(names, [&](const std::string& name) {
+      return typed.size() > 2 && (name.starts_with(typed) || typed.starts_with(name));
+    });
+    if (closest.empty() && alike != names.end()) closest = *alike;
     if (!closest.empty()) throw Error("{}: there is no such option; did you mean --{}?", option, closest);
     throw Error("{}: there is no such option; see `{} --help`", option, command);
   }
+}
+
+// "--cluster" or "MODEL": as the help calls it.
+std::string NameInHelp(const CLI::Option& option) {
+  return option.get_positional() ? option.get_type_name() : option.get_name();
+}
+
+// An empty value is mostly a variable of a shell that is not set; what it would limit or choose must not be left out
+// without a word.
+void CheckValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->count() > 0 ? option->results() : std::vector<std::string>()) {
+      if (value.empty()) {
+        throw Error("{}: its value is empty; give one{}", NameInHelp(*option),
+                    option->get_required() ? "" : ", or leave it out");
+      }
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) CheckValues(*command);
 }
 
 // CLI11's messages, in one line and with a remedy.
@@ -58,8 +83,22 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
       if (option->get_required() && option->get_positional() && option->count() == 0) {
         what = fmt::format("{} is required", option->get_type_name());
       }
+      if (error.get_name() != "ArgumentMismatch" || !what.starts_with(option->get_name() + ":")) continue;
+      what = option->count() > 1
+                 ? fmt::format("{} is given {} times; once is enough", NameInHelp(*option), option->count())
+                 : fmt::format("{} needs a value, {}", NameInHelp(*option), option->get_type_name());
     }
-    if (const auto left = deeper->remaining(); !left.empty()) what = fmt::format("'{}' was not expected", left.front());
+    const auto left = deeper->remaining();
+    std::vector<std::string> deeper_names;
+    for (const CLI::App* one : deeper->get_subcommands({})) deeper_names.push_back(one->get_name());
+    if (!deeper_names.empty() && deeper->get_subcommands().empty()) {
+      const std::string_view closest = left.empty() ? "" : Closest(left.front(), deeper_names);
+      what = left.empty()      ? fmt::format("give one of {}", fmt::join(deeper_names, ", "))
+             : closest.empty() ? fmt::format("no '{}'; there are {}", left.front(), fmt::join(deeper_names, ", "))
+                               : fmt::format("no '{}'; did you mean '{}'?", left.front(), closest);
+    } else if (!left.empty()) {
+      what = fmt::format("'{}' was not expected", left.front());
+    }
   }
   throw Error("{}: {}; see `berth {} --help`", command, what, command);
 }
@@ -321,6 +360,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     ThrowMistake(app, error, static_cast<int>(words.size()), words.data());
   }
+  CheckValues(app);
   plan.search = compare.search = search.Parsed();
   if (inspect_command) return inspect;
   if (plan_command) return plan;

@@ -194,7 +194,6 @@ std::string PageOf(const TrainingRequest& request, const TrainingResult& result,
 int TrainOn(const TrainArguments& given, const Catalogs& catalogs, Ranks& ranks) {
   TrainArguments arguments = given;
   while (arguments.output.size() > 1 && arguments.output.back() == '/') arguments.output.pop_back();
-  if (arguments.output.empty()) throw Error("--out: name a folder, like --out run");
   if (arguments.output.find('"') != std::string::npos) {
     throw Error("--out {}: checkpoint=... cannot hold a quotation mark; name another folder", arguments.output);
   }

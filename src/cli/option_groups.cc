@@ -102,6 +102,8 @@ SearchArguments SearchTexts::Parsed() const {
   if (memory_limit.empty()) return search;
   try {
     search.memory_limit = ParseBytes(memory_limit);
+    if (search.memory_limit->value == 0)
+      throw Error("'{}' is no memory to work with; give some, like 8GiB", memory_limit);
   } catch (const Error& error) {
     throw Error("--memory-limit: {}", error.what());
   }
@@ -145,7 +147,9 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
       ->type_name("BUDGET");
   command.add_option("--updates", train.updates, "When training stops: updates of the policy")->type_name("N");
   command.add_option("--seed", train.seed, "Seed of the random numbers (default: 1)")->type_name("N");
-  command.add_option("-o,--out", train.output, "The folder of this run, which is made: curve, checkpoints, results")
+  command
+      .add_option("-o,--out,--output", train.output,
+                  "The folder of this run, which is made: curve, checkpoints, results")
       ->required()
       ->type_name("FOLDER");
   command.add_option("--checkpoint-every", train.checkpoint_every, "Updates between checkpoints (default: 10)")

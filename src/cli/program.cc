@@ -87,6 +87,10 @@ int RunProgram(int argc, const char* const* argv) {
     PrintError(fmt::format("berth: {}\n", Legible(error.what())));
   } catch (const std::bad_alloc&) {
     PrintError("berth: this problem does not fit into this computer's memory; try a smaller model or fewer devices\n");
+  } catch (const std::exception& exception) {
+    // As where a part of the installation is of another version.
+    PrintError(fmt::format("berth: stopped by what should not happen: {}; please report it with the command\n",
+                           Legible(exception.what())));
   }
   return kMistake;
 }

@@ -145,7 +145,8 @@ Checkpoint ParseCheckpoint(const std::string& bytes, const std::string& path, co
   if (const std::string shape = meta.Text("shape"); shape != policy.shape()) {
     const auto [theirs, ours] = Differing(shape, policy.shape());
     throw Error(
-        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the parameters of its training",
+        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; name the planner, its parameters and "
+        "the machines that it was trained for, and, of a policy that knows only its own graphs, one of these",
         path, theirs, ours);
   }
   return checkpoint;

@@ -51,6 +51,46 @@ TEST(Mistakes, InTheCommandLine) {
   ExpectMistake({"simulate", "--placement", "0,1"}, {"MODEL"});
 }
 
+TEST(Mistakes, InHowOftenAnOptionIsGivenAndInWhatIsDeeper) {
+  ExpectMistake({"check", "plan.json", "--max-latency", "5ms", "--max-latency", "50ms"},
+                {"berth: check: --max-latency is given 2 times; once is enough; see"});
+  ExpectMistake({"plan", kModel, "--cluster"}, {"berth: plan: --cluster needs a value, CLUSTER; see"});
+  ExpectMistake({"plan", kModel, "--out", "plan.json"}, {"there is no such option; did you mean --output?"});
+  ExpectMistake({"cluster"}, {"berth: cluster: give one of show, list, detect; see"});
+  ExpectMistake({"cluster", "shwo", "cpu_gpu"}, {"berth: cluster: no 'shwo'; did you mean 'show'?; see"});
+}
+
+TEST(Mistakes, AnEmptyValueIsNoChoice) {
+  ExpectMistake({"check", "plan.json", "--max-latency", ""},
+                {"berth: --max-latency: its value is empty; give one, or leave it out\n"});
+  ExpectMistake({"check", "plan.json", "--max-memory", ""}, {"--max-memory: its value is empty"});
+  ExpectMistake({"plan", kModel, "--cluster", ""}, {"--cluster: its value is empty"});
+  ExpectMistake({"plan", kModel, "--output", ""}, {"--output: its value is empty"});
+  ExpectMistake({"plan", ""}, {"berth: MODEL: its value is empty; give one\n"});
+  ExpectMistake({"cluster", "show", ""}, {"CLUSTER: its value is empty"});
+  ExpectMistake({"plan", kModel, "--memory-limit", "0GiB"}, {"--memory-limit: '0GiB' is no memory to work with"});
+}
+
+TEST(Mistakes, ADeviceThatTakesNoTime) {
+  ExpectMistake({"plan", kModel, "--costs", "calibrated(totals=0ms/7ms)"},
+                {"totals=0ms/7ms: a device that takes no time cannot be"});
+  ExpectMistake({"plan", kModel, "--costs", "calibrated(totals=16/7)"},
+                {"calibrated: totals=16/7: '16' is not a time", "like totals=16ms/7.81ms"});
+}
+
+TEST(Mistakes, FilesOfOtherProgramsAreCalledByTheirNames) {
+  const Folder folder;
+  const auto message = [&](const std::string& name, const std::string& content, const std::string& part) {
+    Write(folder / name, content);
+    ExpectMistake({"plan", folder / name}, {name + ": is " + part});
+  };
+  message("net.pt", std::string("PK\3\4") + std::string(200, 'x'), "a zip archive, as PyTorch's .pt");
+  message("net.onnx.gz", "\x1f\x8b" + std::string(200, 'x'), "compressed with gzip; unpack it first");
+  message("net.h5", "\x89HDF\r\n" + std::string(200, 'x'), "an HDF5 file");
+  message("net.safetensors", std::string("\x40\0\0\0\0\0\0\0", 8) + "{\"w\":{\"dtype\":\"F32\"}}",
+          "a safetensors file, which holds weights and no graph");
+}
+
 TEST(Mistakes, UnknownNamesPrintTheList) {
   ExpectMistake({"plan", kModel, "--planner", "heff"},
                 {"no planner 'heff'; did you mean 'heft'? There are: ", "mincut"});

@@ -153,7 +153,7 @@ TEST(Train, RefusesWhatCannotBeDoneInOneLine) {
   ExpectMistake(RunBerth(Train("on(planner=on(planner=placeto))", run)), "on(...) cannot stand inside on(...)");
   ExpectMistake(RunBerth(Train("placeto(train=false)", run)), "train=false");
   ExpectMistake(RunBerth(Train("on(planner=hsdag(train=false))", run)), "train=false");
-  ExpectMistake(RunBerth(Train(planner, "")), "--out: name a folder");
+  ExpectMistake(RunBerth(Train(planner, "")), "--out: its value is empty");
   ExpectMistake(RunBerth(Train(planner, folder / "a\"b")), "quotation mark");
   ExpectMistake(RunBerth(Train(planner, run, {"--test", "chain(ops=5),chain(ops=8)"})),
                 "--test chain(ops=8): the policy is trained on this model (--on)");
