@@ -115,6 +115,14 @@ std::string ToString(Bytes bytes) {
   return fmt::format("{} {}", unit == 0 ? fmt::format("{:.0f}", value) : ThreeDigits(value), kNames[unit]);
 }
 
+std::string ToBudget(Bytes bytes) {
+  constexpr int64_t kKi = 1024, kMi = 1024 * kKi;
+  const int64_t value = bytes.value;
+  if (value < 10 * kKi) return fmt::format("{}B", value);
+  if (value < 10 * kMi) return fmt::format("{}KiB", (value + kKi - 1) / kKi);
+  return fmt::format("{}MiB", (value + kMi - 1) / kMi);
+}
+
 std::string WithPrefix(double value, std::string_view unit) {
   static constexpr std::array kNames = {"", "k", "M", "G", "T", "P", "E"};
   size_t prefix = 0;

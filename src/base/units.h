@@ -85,6 +85,8 @@ constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
 std::string ToString(Seconds time);
 // "97.5 MiB", "512 B": binary prefixes.
 std::string ToString(Bytes bytes);
+// In whole units and rounded up, as an option takes it: a budget of so much is enough. "98MiB".
+std::string ToBudget(Bytes bytes);
 // "8.21 GFLOP": 1000-based prefix before `unit`.
 std::string WithPrefix(double value, std::string_view unit);
 std::string Count(int64_t count);                          // "6,125"

@@ -45,7 +45,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     if (by_clock != comparison.rows.end())
       text += Wrap(by_clock->report.planner + ": " + DescribeEnd(by_clock->report.ended));
     if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
-    text += HintLines(problem);
+    text += HintLines(*setup.evaluator);
     if (!arguments.output.empty())
       text += "\n" + Line(fmt::format("The fastest plan is in {}.", Printable(arguments.output)));
     Print(text);

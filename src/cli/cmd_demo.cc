@@ -115,7 +115,7 @@ std::string Curve(const Catalogs& catalogs, Conditions conditions, const Compari
 std::string ScenePage(const Scene& scene, const Setup& setup, const Comparison& comparison,
                       const std::string& more = {}) {
   return Wrap(DescribeProblem(*setup.problem) + ".") + "\n" + ComparisonTable(*setup.problem, comparison) + "\n" +
-         Verdict(*setup.problem, comparison) + more + HintLines(*setup.problem) + "\n  The same by hand:\n" +
+         Verdict(*setup.problem, comparison) + more + HintLines(*setup.evaluator) + "\n  The same by hand:\n" +
          Wrap(CommandOf(scene), "    ", 1000);
 }
 
@@ -182,7 +182,8 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
-  strings.costs = ProfileToFile(*runtime, kRuns, folder.Path("profile.json"));
+  strings.costs =
+      ProfileToFile(*runtime, kRuns, folder.Path("profile.json"), [cancelled] { return cancelled->load(); });
   const TunedModel tuned = TuneModel(
       catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
       [&](const std::string& text) { line.Show(text); }, runtime);

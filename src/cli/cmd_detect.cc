@@ -77,7 +77,7 @@ int DetectCluster(const DetectArguments& arguments) {
   if (!arguments.output.empty()) {
     text +=
         "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} -o plan.json, then berth run plan.json",
-                                Printable(arguments.output)));
+                                ShellWord(Printable(arguments.output))));
   }
   Print(text);
   return 0;

@@ -86,11 +86,11 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     }
     text += "\n" + Wrap(spent.ToString());
     if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
-    text += HintLines(*setup.problem);
+    text += HintLines(*setup.evaluator);
     if (!arguments.output.empty()) {
       text += "\n" + Line(fmt::format("Written to {0}: see `berth explain {0}` and `berth simulate {0} --trace "
                                       "trace.json`.",
-                                      Printable(arguments.output)));
+                                      ShellWord(Printable(arguments.output))));
     }
     Print(text);
   }

@@ -77,8 +77,9 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
     std::string text = ProfilePage(problem, table, measurements);
     if (!arguments.output.empty()) {
       text += "\n" +
-              Line(fmt::format("Written to {0}: berth plan {1} --cluster ... --costs {2}", Printable(arguments.output),
-                               ShellWord(strings.model), ShellWord(ProfileCosts(Printable(arguments.output)))));
+              Line(fmt::format("Written to {}: berth plan {} --cluster {} --costs {}", Printable(arguments.output),
+                               ShellWord(strings.model), strings.stored_cluster ? "FILE" : ShellWord(strings.cluster),
+                               ShellWord(ProfileCosts(Printable(arguments.output)))));
     }
     Print(text);
     return 0;

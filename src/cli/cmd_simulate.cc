@@ -33,7 +33,7 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Print(DumpJson(SimulationJson(*saved.setup.evaluator, report)));
   } else {
-    std::string text = PlanPage(*saved.setup.evaluator, report) + HintLines(problem);
+    std::string text = PlanPage(*saved.setup.evaluator, report) + HintLines(*saved.setup.evaluator);
     if (!arguments.trace.empty()) {
       text += "\n" + Line(fmt::format("The timeline is in {}: open it in https://ui.perfetto.dev or chrome://tracing.",
                                       Printable(arguments.trace)));

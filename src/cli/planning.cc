@@ -35,7 +35,7 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
   file.score_seconds = setup.problem->ToSeconds(report.timeline.score.time).value;
   file.lower_bound_seconds = setup.problem->ToSeconds(report.bound.time).value;
   file.feasible = report.timeline.score.fits();
-  file.optimal = report.result.optimal;
+  file.optimal = report.optimal();
   return file;
 }
 
@@ -45,7 +45,7 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
     if (report.timeline.memory.empty()) break;
     const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
     if (peak > problem.memory_limit(device))
-      enough.push_back(fmt::format("{} on {}", ToString(Bytes{peak}), LegibleName(problem.cluster(), device)));
+      enough.push_back(fmt::format("{} on {}", ToBudget(Bytes{peak}), LegibleName(problem.cluster(), device)));
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, though there may be one: give the search a larger --budget or another "
@@ -53,9 +53,9 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
          relax + ".";
 }
 
-std::string HintLines(const Problem& problem) {
+std::string HintLines(const Evaluator& evaluator) {
   std::string text;
-  for (const std::string& note : HonestyNotes(problem)) text += Item(note);
+  for (const std::string& note : HonestyNotes(evaluator)) text += Item(note);
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
 }
 

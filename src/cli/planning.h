@@ -20,7 +20,7 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 std::string HowToFit(const Problem& problem, const PlanReport& report);
 
 // Each hint on a line of its own, under a title; empty without hints.
-std::string HintLines(const Problem& problem);
+std::string HintLines(const Evaluator& evaluator);
 
 // Throws Error when no picture could be drawn at `path`, before the work; an empty path is fine. `other`: what else the
 // command writes, in another file.

@@ -12,13 +12,16 @@
 namespace berth {
 namespace {
 
-// Files that a plan names by a relative path are looked for from here, then from where the plan lies.
+// Files that a plan names by a relative path are looked for from here, then from where the plan lies, then beside it.
 std::string Located(const std::string& name, const std::string& plan_path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (name.empty() || fs::exists(name, ignored)) return name;
-  const fs::path beside = fs::path(plan_path).parent_path() / name;
-  return fs::is_regular_file(beside, ignored) ? beside.string() : name;
+  const fs::path folder = fs::path(plan_path).parent_path();
+  for (const fs::path& other : {folder / name, folder / fs::path(name).filename()}) {
+    if (fs::is_regular_file(other, ignored)) return other.string();
+  }
+  return name;
 }
 
 // The same of the files with op times that a cost model names.
@@ -153,7 +156,12 @@ ProblemStrings StringsOf(const PlanFile& file, const PlanOverrides& given) {
 
 SavedPlan OpenSplit(std::string_view content, const std::string& path, const PlanOverrides& overrides,
                     const Catalogs& catalogs) {
-  if (!overrides.model) throw Error("{}: a split does not name its model: give the instance with --model", path);
+  if (!overrides.model) {
+    throw Error(
+        "{0}: a split does not name its model: give its instance, as in `berth check {1} --model INSTANCE` or `berth "
+        "simulate INSTANCE --plan {1}`",
+        path, ShellWord(path));
+  }
   ProblemStrings strings = StringsOf(overrides);
   // Splits that were made for latency say so.
   if (strings.evaluator.empty() && content.find("\"totalLatency\"") != content.npos) strings.evaluator = "pieces";
@@ -216,13 +224,14 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   Setup setup = make_setup({});
   if (strings.stored_cluster) WarnOfChange(file, strings.cluster, *strings.stored_cluster, catalogs);
   std::vector<std::string> warnings;
+  const bool other_sizes = !overrides.batch.empty() || !overrides.shapes.empty();
   PlanResult result;
-  result.plan = BindPlan(file, *setup.problem, warnings);
+  result.plan = BindPlan(file, *setup.problem, warnings, other_sizes);
   if (SplitsKernels(*setup.problem, path, result.plan.device)) {
     instance = setup.instance;
     setup = make_setup(result.plan.device);
     warnings.clear();
-    result.plan = BindPlan(file, *setup.problem, warnings);
+    result.plan = BindPlan(file, *setup.problem, warnings, other_sizes);
   }
   CheckPlan(setup, path, result.plan);
   for (const std::string& warning : warnings) Warn(warning);

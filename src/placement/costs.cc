@@ -58,7 +58,9 @@ bool LaunchesEachStep(const Device& device) { return device.kind == "gpu" || dev
 Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster) {
   const auto f32 = device.peak.find("f32");
   const auto missing = [&](std::string_view what) {
-    return Error("cluster {}, device {}: no {}; the roofline needs it", cluster, device.name, what);
+    return Error(
+        "cluster {}, device {}: no {}; the roofline needs it: add it to the device file, or name other op times with --costs",
+        cluster, device.name, what);
   };
   if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");
   if (!(device.memory_bandwidth.value > 0)) throw missing("memory_bandwidth");

@@ -18,14 +18,6 @@ constexpr size_t kMostWork = 10'000'000;
 
 std::string Quoted(const ConstraintText& text) { return fmt::format("`{}`", text.ToString()); }
 
-// As a budget is written, rounded up.
-std::string AsBudget(int64_t bytes) {
-  constexpr int64_t kKi = 1024, kMi = 1024 * kKi;
-  if (bytes < 10 * kKi) return fmt::format("{}B", bytes);
-  if (bytes < 10 * kMi) return fmt::format("{}KiB", (bytes + kKi - 1) / kKi);
-  return fmt::format("{}MiB", (bytes + kMi - 1) / kMi);
-}
-
 std::string Names(const Graph& graph, std::span<const OpId> ops, size_t most) {
   std::vector<std::string_view> names;
   for (const OpId op : ops.first(std::min(most, ops.size()))) names.push_back(graph.op_name(op));
@@ -289,10 +281,10 @@ Diagnosis ConstraintCheck::DescribeMemory(std::span<const size_t> chosen, const 
     const std::string lift = share ? "keep less free than" : "raise";
     if (one) {
       diagnosis.remedies.push_back(
-          fmt::format("{} {}: {} needs at least {}", lift, Quoted(text), devices, AsBudget(gap.needed)));
+          fmt::format("{} {}: {} needs at least {}", lift, Quoted(text), devices, ToBudget(Bytes{gap.needed})));
     } else {
       diagnosis.remedies.push_back(fmt::format("{} {}: {} more {} needed", lift, Quoted(text),
-                                               AsBudget(gap.needed - gap.available),
+                                               ToBudget(Bytes{gap.needed - gap.available}),
                                                gap.one_unit ? "on one device is" : "in all is"));
     }
   }

@@ -167,12 +167,18 @@ TEST(Diagnosis, WeighsWhatAnOpReadsAndWritesUnderBerthsRuleOnly) {
 }
 
 TEST(Diagnosis, SaysWhatTheOpThatLacksTheMostNeeds) {
-  // Op b reads and writes, so it lacks more than a; nor do the weights alone fit.
-  const Case chain(3, 1, 1000, 500);
-  const auto diagnosis = chain.Diagnose({}, "berth");
+  // Op b reads and writes, so it lacks more than a; the weights alone fit.
+  const auto diagnosis = Case(3, 3, 1000, 1005).Diagnose({}, "berth");
   ASSERT_TRUE(diagnosis);
   EXPECT_EQ(diagnosis->needed_bytes, 1020);
   EXPECT_THAT(diagnosis->summary, HasSubstr("the weights, inputs and outputs of op b need"));
+}
+
+TEST(Diagnosis, SaysWhatAllWeightsNeedWhereTheyLackMoreThanAnyOp) {
+  const auto diagnosis = Case(3, 1, 1000, 500).Diagnose({}, "berth");
+  ASSERT_TRUE(diagnosis);
+  EXPECT_EQ(diagnosis->needed_bytes, 3000);
+  EXPECT_EQ(diagnosis->summary, "the weights of the model need 2.93 KiB; all devices together have 500 B");
 }
 
 // Every placement of a tiny problem.

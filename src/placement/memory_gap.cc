@@ -23,6 +23,8 @@ int64_t WorkingSet(const Graph& graph, OpId op) {
   return bytes;
 }
 
+int64_t Lacks(const MemoryGap& gap) { return gap.needed - gap.available; }
+
 class GapSearch {
  public:
   GapSearch(const ConstrainedModel& model, const ConstraintSubset& subset)
@@ -42,14 +44,14 @@ class GapSearch {
         }
       }
       auto gap = OfUnit(unit, weights, working_sets);
-      const auto lacks = [](const MemoryGap& of) { return of.needed - of.available; };
-      if (gap && (!widest || lacks(*gap) > lacks(*widest))) widest = std::move(gap);
+      if (gap && (!widest || Lacks(*gap) > Lacks(*widest))) widest = std::move(gap);
     }
     return widest;
   }
 
   // For sets of devices: the parameters of ops that may only be on these against their memory together. The sets looked
-  // at are those that ops are bound to, their unions, and all devices.
+  // at are those that ops are bound to, their unions, and all devices; the one that lacks the most, of equals the
+  // smallest.
   std::optional<MemoryGap> OfSets() const {
     std::set<DeviceSet> bound;
     for (const DeviceSet& set : devices_of_) {
@@ -68,10 +70,12 @@ class GapSearch {
     sets.emplace(all.begin(), all.end());
     std::vector<DeviceSet> fewest_first(sets.begin(), sets.end());
     std::ranges::stable_sort(fewest_first, {}, &DeviceSet::size);
+    std::optional<MemoryGap> widest;
     for (const DeviceSet& set : fewest_first) {
-      if (auto gap = OfSet(set)) return gap;
+      auto gap = OfSet(set);
+      if (gap && (!widest || Lacks(*gap) > Lacks(*widest))) widest = std::move(gap);
     }
-    return std::nullopt;
+    return widest;
   }
 
  private:
@@ -132,8 +136,10 @@ std::optional<MemoryGap> FindMemoryGap(const ConstrainedModel& model, const Cons
                                        std::string_view memory_rule) {
   if (memory_rule != "berth" && memory_rule != "msr") return std::nullopt;
   const GapSearch search(model, subset);
-  if (auto gap = search.OfUnits(memory_rule == "berth")) return gap;
-  return search.OfSets();
+  auto of_units = search.OfUnits(memory_rule == "berth"), of_sets = search.OfSets();
+  // What lacks the most says what has to be raised, and how far.
+  if (of_units && (!of_sets || Lacks(*of_units) >= Lacks(*of_sets))) return of_units;
+  return of_sets;
 }
 
 }  // namespace berth

@@ -142,6 +142,15 @@ std::vector<size_t> PositionsInFile(const PlanFile& file, const Graph& graph) {
   return all_named ? positions : by_position;
 }
 
+// Whether the file has the graph's ops, each by its name once.
+bool SameNames(const PlanFile& file, const Graph& graph) {
+  std::vector<std::string_view> theirs(file.ops.begin(), file.ops.end()), ours;
+  for (const OpId op : graph.ops()) ours.push_back(graph.op_name(op));
+  std::ranges::sort(theirs);
+  std::ranges::sort(ours);
+  return theirs == ours && std::ranges::adjacent_find(ours) == ours.end();
+}
+
 std::vector<DeviceId> DevicesInCluster(const PlanFile& file, const Cluster& cluster) {
   std::vector<DeviceId> devices;
   for (size_t i = 0; i < file.devices.size(); ++i) {
@@ -324,18 +333,21 @@ PlanFile ParsePlanFile(std::string_view text, const std::string& path) {
 
 PlanFile ReadPlanFile(const std::string& path) { return ParsePlanFile(ReadFile(path, kPlanKind), path); }
 
-Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings) {
+Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings, bool other_sizes) {
   const Graph& graph = problem.graph();
   if (file.ops.size() != graph.num_ops()) {
     throw Error("{}: is a plan for {} ops, but {} has {}; make a new plan with `berth plan`", file.path,
                 file.ops.size(), graph.name(), graph.num_ops());
   }
-  if (file.graph_fingerprint != graph.structural_fingerprint()) {
+  const bool changed = file.graph_fingerprint != graph.structural_fingerprint();
+  if (changed && !(other_sizes && SameNames(file, graph))) {
     throw Error(
         "{}: {} has changed since this plan was made (its structure or sizes); make a new plan with `berth plan`",
         file.path, graph.name());
   }
-  if (file.cluster_fingerprint != problem.cluster().fingerprint()) {
+  if (changed) {
+    warnings.push_back(fmt::format("{} was made for other sizes of {}: this is a what-if", file.path, graph.name()));
+  } else if (file.cluster_fingerprint != problem.cluster().fingerprint()) {
     warnings.push_back(
         fmt::format("{} was made for other machines ({}) than those of {}, which are used: this is a what-if",
                     file.path, file.cluster, problem.cluster().name()));

@@ -76,9 +76,11 @@ inline constexpr FileKind kPlanKind{.what = "plan"};  // to be read; of a millio
 PlanFile ReadPlanFile(const std::string& path);
 
 // The plan in the numbers of `problem`: by op names, or by position where the ops were renamed. Throws Error when the
-// graph has changed (its structural fingerprint), or when a device that the plan uses is not in the cluster. Whether
+// graph has changed (its structural fingerprint), or when a device that the plan uses is not in the cluster. With
+// `other_sizes` a graph of the same ops by name will do, whose tensors may have other sizes. Whether
 // `problem` allows the plan is for FindViolation to say. `warnings` receives what makes it a what-if: another cluster,
-// other costs.
-Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings);
+// other costs, other sizes.
+Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::string>& warnings,
+              bool other_sizes = false);
 
 }  // namespace berth

@@ -123,9 +123,15 @@ const ComparisonRow* Comparison::best_simple() const {
 Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow> rows,
                           std::vector<std::pair<std::string, std::string>> refusals) {
   BERTH_CHECK(!rows.empty());
-  std::stable_sort(rows.begin(), rows.end(), [](const ComparisonRow& a, const ComparisonRow& b) {
-    return Better(a.report.timeline.score, b.report.timeline.score);
-  });
+  // Of what is equal but for the last digits of a sum, the first that was asked wins.
+  const auto score = [](const ComparisonRow& row) {
+    Score rounded = row.report.timeline.score;
+    rounded.time = static_cast<float>(rounded.time);
+    if (rounded.objective) rounded.objective = static_cast<float>(*rounded.objective);
+    return rounded;
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const ComparisonRow& a, const ComparisonRow& b) { return Better(score(a), score(b)); });
   // One bound for all: the sharpest.
   Bound bound = rows.front().report.bound;
   for (const ComparisonRow& row : rows) {
@@ -171,7 +177,7 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
                     : &row == &comparison.winner()
                         ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? " (simple rule)" : "")
                     : &row == comparison.best_simple() ? "best simple rule"
-                    : report.result.optimal            ? "proven optimal"
+                    : report.optimal()                 ? "proven optimal"
                                                        : "");
     table.Add(std::move(cells));
   }

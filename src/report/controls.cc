@@ -44,7 +44,7 @@ Json ControlsJson(const Problem& problem, const Comparison& controls) {
                     {"score_seconds", problem.ToSeconds(score.time).value},
                     {"objective_value", ObjectiveNumber(problem, controls.objective, score.value())},
                     {"feasible", score.fits()},
-                    {"optimal", row.report.result.optimal},
+                    {"optimal", row.report.optimal()},
                     {"evaluations", row.report.result.evaluations}});
   }
   return list;

@@ -40,9 +40,9 @@ std::string DiagnosisPage(const Diagnosis& diagnosis) {
   if (diagnosis.ops.size() > named) {
     text += Block(fmt::format("The ops, {} in all:", diagnosis.ops.size()), diagnosis.ops, kShownOps);
   }
-  text +=
-      Block(diagnosis.remedies.size() > 1 ? "What to do (one of these is enough):" : "What to do:", diagnosis.remedies,
-            kShownConstraints);
+  text += Block(
+      diagnosis.remedies.size() > 1 ? "What to do (one of these; if more is wrong, it shows then):" : "What to do:",
+      diagnosis.remedies, kShownConstraints);
   return text;
 }
 

@@ -20,6 +20,8 @@ constexpr const char* kProfile = "berth profile";
 constexpr const char* kCalibrate = "berth calibrate";
 constexpr const char* kMeter = "a power meter";
 constexpr const char* kSizes = "tools/onnxruntime/measure.py";
+// OpenVINO drives GPUs of Intel alone.
+constexpr const char* kGpu = "tools/onnxruntime/measure.py (NVIDIA) or berth cluster detect (Intel)";
 
 // Where a number stands in a cluster.
 using Place = std::function<Quantity&(std::vector<Device>&, std::vector<Link>&)>;
@@ -109,14 +111,16 @@ bool Turns(const GuessEffect& effect, double gain) {
   return gain > 1 ? std::min(effect.low_gain, effect.high_gain) <= 1 : std::max(effect.low_gain, effect.high_gain) > 1;
 }
 
+const char* DetectOf(const Device& device) { return device.kind == "gpu" ? kGpu : kDetect; }
+
 // What measures a number of a device; null where it enters no score.
-const char* MeasureOf(std::string_view key, GuessScope scope) {
+const char* MeasureOf(const Device& device, std::string_view key, GuessScope scope) {
   if (key == "memory") return nullptr;
   if (key == "watts") return scope.energy ? kMeter : nullptr;
   if (key == "part_overhead" || key.starts_with("cut_")) return scope.cuts ? kCalibrate : nullptr;
   if (key == "efficiency") return kProfile;
   if (key == "half_rate_outputs") return kSizes;
-  return kDetect;
+  return DetectOf(device);
 }
 
 Quantity& NumberNamed(Device& device, std::string_view name) {
@@ -135,7 +139,7 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
   const size_t count = cluster.num_devices();
   for (const DeviceId id : cluster.ids()) {
     ForEachNumber(cluster.device(id), [&](std::string_view key, std::string_view entry, const Quantity& number) {
-      const char* measure = MeasureOf(key, scope);
+      const char* measure = MeasureOf(cluster.device(id), key, scope);
       if (measure == nullptr) return;
       const std::string name = NumberName(key, entry);
       finder.Add(name, LegibleName(cluster, id), Index(cluster.class_of(id)), number, measure,
@@ -147,10 +151,12 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
       if (from == to) continue;
       const size_t at = Index(from) * count + Index(to);
       const std::string name = fmt::format("{} -> {}", LegibleName(cluster, from), LegibleName(cluster, to));
+      const Device& source = cluster.device(from);
+      const char* measure = DetectOf(source.kind == "gpu" ? source : cluster.device(to));
       // What is guessed in the same words is one guess.
-      finder.Add("latency", name, 0, cluster.link(from, to).latency, kDetect,
+      finder.Add("latency", name, 0, cluster.link(from, to).latency, measure,
                  [at](auto&, auto& links) -> Quantity& { return links[at].latency; });
-      finder.Add("bandwidth", name, 0, cluster.link(from, to).bandwidth, kDetect,
+      finder.Add("bandwidth", name, 0, cluster.link(from, to).bandwidth, measure,
                  [at](auto&, auto& links) -> Quantity& { return links[at].bandwidth; });
     }
   }

@@ -106,7 +106,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"objective_bound", ObjectiveNumber(problem, objective, report.bound.value())},
           {"gap", FiniteOrNull(report.gap())},
           {"guesses", report.guesses ? GuessJson(*report.guesses) : Json()},
-          {"optimal", report.result.optimal},
+          {"optimal", report.optimal()},
           {"energy_joules", report.summary.joules > 0 ? Json(report.summary.joules) : Json()},
           {"evaluations", report.result.evaluations},
           {"failed_evaluations", report.result.failures},
@@ -119,6 +119,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"budget", report.budget},
           {"ended", kSearchEndNames[static_cast<size_t>(report.ended)]},
           {"constraints", report.constraints},
+          {"limited_by", DescribeLimit(problem, report.summary)},
           {"transfer_count", report.summary.transfers},
           {"transfer_bytes", report.summary.transfer_bytes},
           {"excess_bytes", score.excess_bytes},
@@ -127,7 +128,7 @@ Json PlanJson(const Evaluator& evaluator, const PlanReport& report) {
           {"devices", std::move(devices)},
           {"contributions", ContributionsJson(problem, objective, report.result.contributions)},
           {"note", report.result.note},
-          {"hints", HonestyNotes(problem)},
+          {"hints", HonestyNotes(evaluator)},
           {"assignment", Assignment(problem, report.result.plan)}};
 }
 

@@ -67,13 +67,21 @@ class Checker {
     return result;
   }
 
+  DeviceId DeviceOf(const Limits::Memory& limit) const {
+    try {
+      return problem_.cluster().Find(limit.device);
+    } catch (const Error& error) {
+      throw Error("--max-memory {}={}: {}", limit.device, ToBudget(Bytes{limit.bytes}), error.what());
+    }
+  }
+
   void Memory(const Limits::Memory& limit, std::vector<LimitResult>& results) const {
     if (report_.timeline.memory.empty()) {
       throw Error("--max-memory: {} does not count memory; name another evaluator, or leave the limit out",
                   evaluator_.name());
     }
     if (!limit.device.empty()) {
-      results.push_back(Memory(problem_.cluster().Find(limit.device), limit.bytes));
+      results.push_back(Memory(DeviceOf(limit), limit.bytes));
       return;
     }
     for (const DeviceId device : problem_.cluster().ids()) results.push_back(Memory(device, limit.bytes));

@@ -47,8 +47,9 @@ std::string DescribeDoubtful(const Graph& graph, const DoubtfulSizes& doubtful) 
                      Percent(doubtful.share_of_work));
 }
 
-std::vector<std::string> HonestyNotes(const Problem& problem) {
+std::vector<std::string> HonestyNotes(const Evaluator& evaluator) {
   std::vector<std::string> notes;
+  const Problem& problem = evaluator.problem();
   const Cluster& cluster = problem.cluster();
   const ProvenanceCount count = CountProvenance(cluster);
   if (count.guess > 0) {
@@ -80,6 +81,16 @@ std::vector<std::string> HonestyNotes(const Problem& problem) {
                           Count(static_cast<int64_t>(problem.split_kernels())));
     }
     notes.push_back(std::move(note));
+  }
+  const auto cuts_cost = [&](DeviceId id) {
+    const Device& device = cluster.device(id);
+    return device.part_overhead.value > 0 || !device.cut_read.empty() || !device.cut_write.empty();
+  };
+  if (evaluator.facts().Is<PartsFacts>() && std::ranges::none_of(cluster.ids(), cuts_cost)) {
+    notes.push_back(
+        fmt::format("{} says nothing of what a part costs, so that cuts cost no more than their transfers: `berth "
+                    "calibrate` measures it.",
+                    Legible(cluster.name())));
   }
   const auto types = BytesOnlyTypes(problem.graph());
   if (!types.empty()) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/doubtful_sizes.h"
-#include "placement/problem.h"
+#include "placement/evaluator.h"
 
 namespace berth {
 
@@ -22,7 +22,8 @@ std::vector<std::pair<std::string, size_t>> BytesOnlyTypes(const Graph& graph);
 // "12 of 300 ops (4 %) with 34 % of the work".
 std::string DescribeDoubtful(const Graph& graph, const DoubtfulSizes& doubtful);
 
-// One line each: guesses in the cluster, ops without a formula, times that were predicted, notes of the importer.
-std::vector<std::string> HonestyNotes(const Problem& problem);
+// One line each: guesses in the cluster, ops without a formula, times that were predicted, what the evaluator leaves
+// out, notes of the importer.
+std::vector<std::string> HonestyNotes(const Evaluator& evaluator);
 
 }  // namespace berth

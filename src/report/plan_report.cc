@@ -22,8 +22,14 @@ std::string Traffic(int64_t transfers, int64_t bytes) {
   return transfers == 0 ? "-" : fmt::format("{} ({})", Count(transfers), ToString(Bytes{bytes}));
 }
 
+// What runs on a device may be the constraints' decision, not the device's.
+std::string WithConstraints(const PlanReport& report) {
+  return report.constraints.empty() ? "" : " with these constraints";
+}
+
 // "gpu 8.10 ms, cpu 11.9 ms": the fastest first, of devices that take the same time the first.
-std::string DescribeSingles(const Problem& problem, const std::vector<double>& times) {
+std::string DescribeSingles(const Problem& problem, const PlanReport& report) {
+  const std::vector<double>& times = report.single_device_time;
   std::vector<DeviceId> sorted = DistinctDevices(times);
   std::erase_if(sorted, [&](DeviceId device) { return !std::isfinite(times[Index(device)]); });
   std::ranges::stable_sort(sorted, {}, [&](DeviceId device) { return times[Index(device)]; });
@@ -41,8 +47,9 @@ std::string DescribeSingles(const Problem& problem, const std::vector<double>& t
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
   if (!unable.empty()) {
     if (unable.size() > kShown) unable = {fmt::format("{} devices", unable.size())};
-    text += fmt::format("{}the whole model {} {}", text.empty() ? "" : "; ",
-                        unable.size() == 1 ? "does not run on" : "runs on none of", JoinAnd(unable));
+    text += fmt::format("{}the whole model {} {}{}", text.empty() ? "" : "; ",
+                        unable.size() == 1 ? "does not run on" : "runs on none of", JoinAnd(unable),
+                        WithConstraints(report));
   }
   return text;
 }
@@ -52,7 +59,8 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   const std::vector<double>& times = report.single_device_time;
   const auto best = std::ranges::min_element(times);
   const double time = report.timeline.score.time;
-  if (!std::isfinite(*best) || !(time > 0)) return "no single device runs the whole model";
+  if (!std::isfinite(*best)) return "no single device runs the whole model" + WithConstraints(report);
+  if (!(time > 0)) return "not known: this plan takes no time";
   const std::string name = LegibleName(problem.cluster(), MakeId<DeviceId>(static_cast<size_t>(best - times.begin())));
   const double bound = objective.is_time() ? report.bound.time : 0;
   const std::string most = bound > 0 ? fmt::format("; no plan has more than {}", Factor(*best / bound)) : "";
@@ -226,7 +234,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
                                     objective.name == "throughput" ? " per sample of a full pipeline" : "",
                                     score.fits() ? "" : " (DOES NOT FIT)"));
   if (!report.single_device_time.empty() && problem.num_devices() > 1) {
-    text += Field("one device", DescribeSingles(problem, report.single_device_time));
+    text += Field("one device", DescribeSingles(problem, report));
     text += Field("speed-up", DescribeSpeedUp(problem, objective, report));
   }
   if (report.guesses) text += GuessLines(*report.guesses);

@@ -33,6 +33,10 @@ struct PlanReport {
 
   // How far the objective is above its lower bound.
   double gap() const { return Gap(timeline.score.value(), bound.value()); }
+  // Whether no plan is better: its planner proved it, or it is as good as the bound.
+  bool optimal() const {
+    return result.optimal || (timeline.score.fits() && bound.value() > 0 && timeline.score.value() <= bound.value());
+  }
   double most_saved() const { return MostSaved(timeline.score.value(), bound.value()); }
 };
 

@@ -19,6 +19,7 @@
 namespace berth {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -27,6 +28,7 @@ EvaluatorCatalog Simulators() {
   EvaluatorCatalog catalog{"evaluator"};
   RegisterParallel(catalog);
   RegisterSerial(catalog);
+  RegisterParts(catalog);
   return catalog;
 }
 
@@ -269,7 +271,17 @@ TEST(Notes, CountGuesses) {
   const Problem problem = testing::Chain(2, 2);
   const ProvenanceCount count = CountProvenance(problem.cluster());
   EXPECT_EQ(count.guess, count.all());
-  EXPECT_THAT(HonestyNotes(problem).front(), HasSubstr(" guessed, "));
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel(io=everywhere)", problem);
+  EXPECT_THAT(HonestyNotes(*evaluator).front(), HasSubstr(" guessed, "));
+}
+
+TEST(Notes, SayThatCutsAreFreeWhereTheClusterSaysNothingOfThem) {
+  const Problem problem = testing::Chain(2, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  EXPECT_THAT(HonestyNotes(*catalog.Make("parts", problem)), Contains(HasSubstr("`berth calibrate` measures it")));
+  EXPECT_THAT(HonestyNotes(*catalog.Make("serial(io=everywhere)", problem)),
+              Not(Contains(HasSubstr("berth calibrate"))));
 }
 
 }  // namespace

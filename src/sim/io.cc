@@ -41,8 +41,8 @@ Io::Io(const Params& params, const Problem& problem) : text_(params.Text("io")) 
   }
   if (!has_cpu) {
     throw Error(
-        "io=host: cluster {} has no device of kind cpu; name the device where inputs start, like io={}, or "
-        "write io=everywhere",
+        "io=host: cluster {} has no device of kind cpu; name the device where inputs start among the "
+        "evaluator's parameters, like io={}, or write io=everywhere",
         cluster.name(), cluster.device(DeviceId{0}).name);
   }
   host_ = *cpu;

@@ -369,10 +369,9 @@ TEST(Io, RefusesWhatIsNotThere) {
     }
     return std::string();
   };
-  EXPECT_EQ(
-      message("parallel(io=host)", OneOpOn({"gpu", "gpu"})),
-      "io=host: cluster some has no device of kind cpu; name the device where inputs start, like io=gpu0, or write "
-      "io=everywhere");
+  EXPECT_EQ(message("parallel(io=host)", OneOpOn({"gpu", "gpu"})),
+            "io=host: cluster some has no device of kind cpu; name the device where inputs start among the evaluator's "
+            "parameters, like io=gpu0, or write io=everywhere");
   EXPECT_EQ(
       message("parallel(io=gpu9)", OneOpOn({"gpu", "cpu"})),
       "io=gpu9: cluster some has no device 'gpu9' (did you mean gpu0?); it has gpu0, cpu1; or write io=everywhere, "

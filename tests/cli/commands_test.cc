@@ -528,5 +528,28 @@ TEST(CtrlC, KeepsTheBestSoFar) {
   EXPECT_EQ(RunBerth({"simulate", "--plan", folder / "p.json"}).code, 0);
 }
 
+TEST(Plans, MayBeAskedAboutAnotherBatch) {
+  const Folder folder;
+  ASSERT_EQ(RunBerth({"plan", "resnet50", "--budget", "50evals", "-o", folder / "plan.json"}).code, 0);
+  const Outcome eight = RunBerth({"simulate", folder / "plan.json", "--batch", "8", "--json"});
+  EXPECT_EQ(eight.code, 0);
+  EXPECT_THAT(eight.err, HasSubstr("was made for other sizes of resnet50: this is a what-if"));
+  const Outcome one = RunBerth({"simulate", folder / "plan.json", "--json"});
+  EXPECT_GT(eight.json().at("score_seconds").get<double>(), one.json().at("score_seconds").get<double>());
+}
+
+TEST(Plans, AreFoundWithTheirModelBesideThem) {
+  const Folder folder;
+  const std::string model = std::string(BERTH_SOURCE_DIR) + "/models/squeezenet1_1.onnx";
+  std::filesystem::create_directory(folder / "made");
+  std::filesystem::copy_file(model, folder / "made/net.onnx");
+  ASSERT_EQ(RunBerth({"plan", "made/net.onnx", "--budget", "50evals", "-o", "made/plan.json"},
+                     {.directory = folder.path().string()})
+                .code,
+            0);
+  std::filesystem::rename(folder / "made", folder / "moved");
+  EXPECT_EQ(RunBerth({"check", "plan.json"}, {.directory = folder / "moved"}).code, 0);
+}
+
 }  // namespace
 }  // namespace berth::testing

@@ -155,6 +155,20 @@ TEST(Constraints, AMistakeInAPlanFileNamesIt) {
                              "'/layer1/*'?\n");
 }
 
+TEST(NoPlan, WhatToDoAboutMemoryIsEnough) {
+  const json lacks = Impossible(Plan({"--pin", "*=gpu", "--memory", "gpu=1MiB", "--json"}));
+  const std::string remedy = lacks.at("remedies").at(1);
+  const std::string needed = remedy.substr(remedy.rfind(' ') + 1);
+  EXPECT_THAT(remedy, HasSubstr("raise `memory gpu=1MiB`: gpu needs at least ")) << lacks;
+  // The weights have room then; what more is needed, a search says.
+  const Outcome outcome = Plan({"--pin", "*=gpu", "--memory", "gpu=" + needed, "--json"});
+  EXPECT_FALSE(outcome.json().contains("impossible")) << needed;
+}
+
+TEST(NoPlan, SaysThatConstraintsKeepAModelOffADevice) {
+  EXPECT_THAT(Plan({"--pin", "*=cpu"}).out, HasSubstr("the whole model does not run on gpu with these constraints"));
+}
+
 TEST(NoPlan, NamesTheSmallestConflict) {
   const std::vector<std::string> rules = {"--keep-free", "10%",           "--pin", "/layer1/*=gpu",
                                           "--pin",       "/layer2/*=cpu", "--pin", "*conv3*=gpu"};
@@ -165,7 +179,7 @@ TEST(NoPlan, NamesTheSmallestConflict) {
       page.out,
       AllOf(HasSubstr("No plan exists: op /layer2/layer2.0/conv3/Conv (Conv) may be on no device."),
             HasSubstr("The 2 constraints that together make it so:\n    - pin /layer2/*=cpu\n    - pin *conv3*=gpu\n"),
-            HasSubstr("What to do (one of these is enough):"), Not(HasSubstr("layer1"))));
+            HasSubstr("What to do (one of these; if more is wrong, it shows then):"), Not(HasSubstr("layer1"))));
   const json impossible = Impossible(Plan(With(rules, {"--json"})));
   EXPECT_EQ(impossible.at("kind"), "placement");
   EXPECT_THAT(Stated(impossible), ElementsAre("pin /layer2/*=cpu", "pin *conv3*=gpu"));
