@@ -134,7 +134,12 @@ OpTimes CalibratedTimes(const Params& params, const CostCatalog& catalog, const 
   std::vector<double> totals;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find('/', at), text.size());
-    totals.push_back(ParseSeconds(std::string_view(text).substr(at, end - at)).value);
+    try {
+      totals.push_back(ParseSeconds(std::string_view(text).substr(at, end - at)).value);
+    } catch (const Error& error) {
+      throw Error("calibrated: totals={}: {}; write one time per device, like totals=16ms/7.81ms", text, error.what());
+    }
+    if (!(totals.back() > 0)) throw Error("calibrated: totals={}: a device that takes no time cannot be", text);
     at = end + 1;
   }
   if (totals.size() != cluster.num_devices()) {

@@ -47,33 +47,34 @@ Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(s
 
 // Read by another program, as an IR.
 Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::string_view content)) {
-  return {.name = std::move(name),
-          .sentence = std::move(sentence),
-          .parameters = {},
-          .looks_like = looks_like,
-          .read =
-              [](std::string_view, const std::string& path, const Params&, const ImportOptions& options) {
-                if (options.other == nullptr) {
-                  throw Error(
-                      "{}: this kind of model is read by OpenVINO, and nothing here asks it; convert it to ONNX", path);
-                }
-                const OtherReader::Ir ir = options.other->ReadAsIr(path, options);
-                std::vector<std::string> notes{fmt::format("read by {}", ir.reader)};
-                if (!ir.batches.empty()) {
-                  notes.push_back(fmt::format(
-                      "sizes that the file leaves open, taken as 1 (set them with --shape): the first axis of {}",
-                      fmt::join(ir.batches, ", ")));
-                }
-                const IrWeights weights = [&ir](int64_t offset, std::span<char> bytes) {
-                  const auto found = ir.numbers.find(offset);
-                  if (found == ir.numbers.end() || found->second.size() < bytes.size()) return false;
-                  std::ranges::copy_n(found->second.begin(), static_cast<ptrdiff_t>(bytes.size()), bytes.begin());
-                  return true;
-                };
-                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
-              },
-          .takes_shapes = true,
-          .runs = true};
+  return {
+      .name = std::move(name),
+      .sentence = std::move(sentence),
+      .parameters = {},
+      .looks_like = looks_like,
+      .read =
+          [](std::string_view, const std::string& path, const Params&, const ImportOptions& options) {
+            if (options.other == nullptr) {
+              throw Error("{}: this kind of model is read by OpenVINO, and nothing here asks it; convert it to ONNX",
+                          path);
+            }
+            const OtherReader::Ir ir = options.other->ReadAsIr(path, options);
+            std::vector<std::string> notes{fmt::format("read by {}", ir.reader)};
+            if (!ir.batches.empty()) {
+              notes.push_back(fmt::format(
+                  "sizes that the file leaves open, taken as 1 (set them with --shape, the batch with --batch): the first axis of {}",
+                  fmt::join(ir.batches, ", ")));
+            }
+            const IrWeights weights = [&ir](int64_t offset, std::span<char> bytes) {
+              const auto found = ir.numbers.find(offset);
+              if (found == ir.numbers.end() || found->second.size() < bytes.size()) return false;
+              std::ranges::copy_n(found->second.begin(), static_cast<ptrdiff_t>(bytes.size()), bytes.begin());
+              return true;
+            };
+            return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
+          },
+      .takes_shapes = true,
+      .runs = true};
 }
 
 std::vector<Format> Formats() {
@@ -171,9 +172,37 @@ std::vector<Format> Formats() {
   return formats;
 }
 
+// Of what is often given for a model and is none; empty for everything else. By the first bytes.
+std::string_view NoModel(std::string_view content) {
+  using namespace std::string_view_literals;
+  struct Kind {
+    std::string_view start, sentence;
+  };
+  constexpr Kind kKinds[] = {
+      {"PK\3\4"sv, "a zip archive, as PyTorch's .pt and Keras's .keras are; export the model to ONNX, or unpack it"sv},
+      {"\x1f\x8b"sv, "compressed with gzip; unpack it first"sv},
+      {"\xfd"
+       "7zXZ"sv,
+       "compressed with xz; unpack it first"sv},
+      {"\x28\xb5\x2f\xfd"sv, "compressed with zstd; unpack it first"sv},
+      {"\x89HDF"sv, "an HDF5 file, as Keras's .h5 is; export the model to ONNX"sv},
+      {"GGUF"sv, "a GGUF file, which holds weights and no graph; export the model to ONNX"sv},
+  };
+  for (const Kind& kind : kKinds) {
+    if (content.starts_with(kind.start)) return kind.sentence;
+  }
+  // A length in eight bytes, then JSON.
+  if (content.size() > 10 && content.substr(8, 2) == "{\""sv && content.substr(4, 4) == "\0\0\0\0"sv) {
+    return "a safetensors file, which holds weights and no graph; export the model to ONNX";
+  }
+  return {};
+}
+
 const Format& FormatOf(const std::vector<Format>& formats, std::string_view content, const std::string& path,
                        const std::string& asked) {
   if (content.empty()) throw Error("{}: is empty; a model was expected", path);
+  const std::string_view none = asked.empty() ? NoModel(content) : "";
+  if (!none.empty()) throw Error("{}: is {}", path, none);
   const auto found = std::ranges::find_if(
       formats, [&](const Format& format) { return asked.empty() ? format.looks_like(content) : format.name == asked; });
   if (found != formats.end()) return *found;

@@ -205,7 +205,7 @@ class Inputs {
   int64_t SizeOf(const std::string& symbol, const std::string& input, int axis) {
     if (const auto bound = symbols_.find(symbol); !symbol.empty() && bound != symbols_.end()) return bound->second;
     walk_.notes.Add(
-        "sizes that the file leaves open, taken as 1 (set them with --shape)",
+        "sizes that the file leaves open, taken as 1 (set them with --shape, the batch with --batch)",
         symbol.empty() ? fmt::format("dimension {} of {}", axis, input) : fmt::format("{} of {}", symbol, input));
     return 1;
   }

@@ -437,7 +437,8 @@ TEST(OnnxCertainty, ASymbolThatNamesTheBatchSaysWhereItIs) {
   const Graph graph = model.Read({.batch = 8});
   EXPECT_THAT(ShapeOf(graph, "y"), ElementsAre(1, 8, 20));
   EXPECT_THAT(graph.notes(), Contains(HasSubstr("--batch leaves as they are (set them with --shape): mask")));
-  EXPECT_THAT(graph.notes(), Contains(HasSubstr("taken as 1 (set them with --shape): time of frames")));
+  EXPECT_THAT(graph.notes(),
+              Contains(HasSubstr("taken as 1 (set them with --shape, the batch with --batch): time of frames")));
 
   EXPECT_THAT(MessageFor(model, {.shapes = {{"frames", {50, 4, 20}}, {"mask", {1, 20}}}, .batch = 8}),
               HasSubstr("every input of test.onnx has a --shape of its own"));

@@ -9,8 +9,11 @@ import pathlib
 import sys
 import time
 
-import numpy as np
-import onnxruntime as ort
+try:
+    import numpy as np
+    import onnxruntime as ort
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is missing: python3 -m pip install numpy onnxruntime")
 
 CUDA = "CUDAExecutionProvider"
 

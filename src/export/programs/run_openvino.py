@@ -5,10 +5,14 @@ Needs the Python packages openvino and numpy.
 """
 import argparse
 import pathlib
+import sys
 import time
 
-import numpy as np
-import openvino as ov
+try:
+    import numpy as np
+    import openvino as ov
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is missing: python3 -m pip install numpy openvino")
 
 # The devices by the name under which the model's nodes ask for them, and how each computes.
 DEVICES = {
