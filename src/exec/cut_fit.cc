@@ -37,6 +37,10 @@ constexpr double kBytes = 1e6;
 
 void CutFit::Add(const Problem& problem, const Measurement& measurement, double speed) {
   if (!measurement.error.empty()) return;
+  // Time slices of other programs lengthen a whole run, by which `speed` is told, more than they lengthen most of its
+  // parts: cuts would come out free.
+  constexpr double kMostStolen = 0.05;
+  Sums& sums = measurement.stolen > kMostStolen ? disturbed_ : at_rest_;
   const Graph& graph = problem.graph();
   constexpr int32_t kNowhere = -1;
   std::vector<int32_t> part_of(graph.num_ops(), kNowhere);
@@ -73,20 +77,22 @@ void CutFit::Add(const Problem& problem, const Measurement& measurement, double 
     Row& row = rows[part];
     row[0] = 1;
     for (size_t i = 0; i < kUnknowns; ++i) {
-      for (size_t k = 0; k < kUnknowns; ++k) products_[i][k] += weight * row[i] * row[k];
-      targets_[i] += weight * row[i] * above;
+      for (size_t k = 0; k < kUnknowns; ++k) sums.products[i][k] += weight * row[i] * row[k];
+      sums.targets[i] += weight * row[i] * above;
     }
-    ++parts_;
+    ++sums.parts;
   }
 }
 
 CutCosts CutFit::Fit() const {
+  const Sums& sums = used();
   Row unknowns{};
-  Descend(products_, targets_, unknowns);
+  Descend(sums.products, sums.targets, unknowns);
   // The mean cost of a byte that is read, and of one that is written, over the classes that were seen.
   const auto mean_of = [&](size_t first) {
     double bytes = 0, cost = 0;
-    for (size_t i = first; i < first + kOpClasses; ++i) bytes += products_[0][i], cost += products_[0][i] * unknowns[i];
+    for (size_t i = first; i < first + kOpClasses; ++i)
+      bytes += sums.products[0][i], cost += sums.products[0][i] * unknowns[i];
     return bytes > 0 ? cost / bytes : 0;
   };
   const double read = mean_of(1), write = mean_of(1 + kOpClasses);
@@ -94,8 +100,8 @@ CutCosts CutFit::Fit() const {
     if (!known_) return i <= kOpClasses ? read : write;
     return kBytes * (i <= kOpClasses ? known_->read[i - 1] : known_->write[i - 1 - kOpClasses]);
   };
-  std::array<Row, kUnknowns> products = products_;
-  Row targets = targets_;
+  std::array<Row, kUnknowns> products = sums.products;
+  Row targets = sums.targets;
   const double prior = WeightOf(1e-3) * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
   for (size_t i = 1; i < kUnknowns; ++i) {
     products[i][i] += prior;

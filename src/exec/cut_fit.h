@@ -30,18 +30,26 @@ class CutFit {
   explicit CutFit(const CutCosts& known) : known_(known) {}
   // `speed`: how long the machine took for the same work in the run, as a multiple of what the problem's op times say
   // (other programs, clock frequency); op times are multiplied by it. A run that failed adds nothing.
+  // One during which other programs had the cores for more than a twentieth of the time counts only where the
+  // others have fewer than 20 parts.
   void Add(const Problem& problem, const Measurement& measurement, double speed);
   CutCosts Fit() const;
-  size_t num_parts() const { return parts_; }
+  size_t num_parts() const { return used().parts; }
 
  private:
-  static constexpr size_t kUnknowns = 1 + 2 * kOpClasses;
+  static constexpr size_t kUnknowns = 1 + 2 * kOpClasses, kLeastParts = 20;
   using Row = std::array<double, kUnknowns>;
 
+  // Of parts of runs.
+  struct Sums {
+    size_t parts = 0;
+    std::array<Row, kUnknowns> products{};  // of the rows with one another, weighted
+    Row targets{};
+  };
+  const Sums& used() const { return at_rest_.parts < kLeastParts && disturbed_.parts > 0 ? disturbed_ : at_rest_; }
+
   std::optional<CutCosts> known_;
-  size_t parts_ = 0;
-  std::array<Row, kUnknowns> products_{};  // of the rows with one another, weighted
-  Row targets_{};
+  Sums at_rest_, disturbed_;  // by whether other programs had the cores
 };
 
 // What a device file says of them, of the first device that says anything; nothing where none does.

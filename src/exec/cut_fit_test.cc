@@ -110,6 +110,24 @@ TEST(CutFit, FindsTheCostsThatMadeTheRuns) {
   }
 }
 
+// Other programs lengthen whole runs, by which the speed is told, and not their parts.
+TEST(CutFit, LeavesOutRunsDuringWhichOthersHadTheCoresWhereThereAreOthers) {
+  const Problem problem = Diamonds();
+  Random random(1);
+  const CutCosts truth = Truth();
+  CutFit fit;
+  for (int run = 0; run < 80; ++run) {
+    Measurement measured = Simulated(problem, testing::RandomPlacement(problem, random), truth, 0, random);
+    if (run % 2 == 0) measured.stolen = 0.4;
+    fit.Add(problem, measured, run % 2 == 0 ? 2 : 1);
+    if (run == 0) {
+      EXPECT_GT(fit.num_parts(), 0U) << "there is no other yet";
+      EXPECT_EQ(fit.Fit().part_overhead, 0);
+    }
+  }
+  EXPECT_NEAR(fit.Fit().part_overhead, truth.part_overhead, 4e-6);
+}
+
 // A machine that is slower for a while is slower at cuts, too; costs are of the speed at which op times were measured.
 TEST(CutFit, FindsTheSameCostsWhereTheMachineIsSlower) {
   const Problem problem = Diamonds();

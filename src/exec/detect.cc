@@ -38,6 +38,20 @@ Quantity Measured(const std::vector<double>& values, const std::string& how) {
   return {Rounded(median), Provenance::kMeasured, fmt::format("{}; {:.0f} % between the runs", how, percent)};
 }
 
+// Of the numbers that were measured several times, how far apart the runs of one were at most: a share of its median.
+double WidestSpread(const nlohmann::json& answer) {
+  if (!answer.is_structured() || answer.empty()) return 0;
+  double widest = 0;
+  if (!std::ranges::all_of(answer, [](const nlohmann::json& one) { return one.is_number(); })) {
+    for (const nlohmann::json& one : answer) widest = std::max(widest, WidestSpread(one));
+    return widest;
+  }
+  if (!answer.is_array()) return 0;
+  const auto values = answer.get<std::vector<double>>();
+  const auto [least, most] = std::ranges::minmax(values);
+  return (most - least) / Median(values);
+}
+
 std::vector<double> Numbers(const nlohmann::json& answer, const char* key) {
   return answer.at(key).get<std::vector<double>>();
 }
@@ -148,6 +162,13 @@ Cluster DetectMachine(const DetectOptions& options) {
   const double limit = kAskLimit + 10 * options.seconds + kPairLimit * static_cast<double>(list.size() * list.size());
   const nlohmann::json answer =
       AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
+  constexpr double kUnsteady = 1;
+  if (const double spread = WidestSpread(answer); spread > kUnsteady && options.warn) {
+    options.warn(fmt::format(
+        "runs of one number differ by up to {:.0f} %: other programs have the cores, or their clock changes; "
+        "detect again on a machine at rest",
+        100 * spread));
+  }
   const size_t all = devices.size();
   std::vector<size_t> measured;  // by number in the answer
   for (size_t i = 0; i < all; ++i) {
@@ -176,6 +197,11 @@ Cluster DetectMachine(const DetectOptions& options) {
       if (link.contains("error") && options.warn) {
         options.warn(fmt::format("the link from {} to {} is a guess, since it could not be measured: {}",
                                  kept[from].name, kept[to].name, link.at("error").get<std::string>()));
+      }
+      if (link.is_null() && options.warn) {
+        options.warn(
+            fmt::format("the link from {} to {} is a guess: only links between cores of processors are measured",
+                        kept[from].name, kept[to].name));
       }
       if (link.is_null() || link.contains("error")) {
         made.latency = {20e-6, Provenance::kGuess, "a usual bus"};

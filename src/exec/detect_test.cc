@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(OnePerPhysicalCore, LeavesOutTheFurtherThreadsOfEach) {
-  const std::filesystem::path folder = ::testing::TempDir() + "/berth_cores";
+  const std::filesystem::path folder = ::testing::TempDir() + fmt::format("/berth_cores_{}", ::getpid());
   std::filesystem::remove_all(folder);
   // Two cores of two threads each; of cpu4 nothing is said.
   for (int core = 0; core < 4; ++core) {
@@ -54,6 +55,19 @@ TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   EXPECT_EQ(cluster.device(DeviceId{1}).peak.at("f32").value, 2e9);
   EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{1}).latency.value, 5e-6);
   EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{0}).latency.provenance, Provenance::kGuess);
+}
+
+TEST(DetectMachine, SaysThatRunsOfANumberDiffer) {
+  const std::string rates =
+      R"({"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9, 9e9, 4e9], "op_overhead": [1e-6]})";
+  const Script program(fmt::format("read -r line; echo '{}'\nread -r line; echo '{}'\n",
+                                   R"({"devices": [{"runs_on": "CPU"}]})",
+                                   fmt::format(R"({{"devices": [{}], "links": [null]}})", rates)));
+  std::vector<std::string> warnings;
+  DetectMachine(
+      {.cores = {0}, .warn = [&](const std::string& text) { warnings.push_back(text); }, .program = program.path()});
+  EXPECT_THAT(warnings, ElementsAre("runs of one number differ by up to 150 %: other programs have the cores, or their "
+                                    "clock changes; detect again on a machine at rest"));
 }
 
 TEST(DetectMachine, SaysWhyWhereNoDeviceCanBeMeasured) {

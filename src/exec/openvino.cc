@@ -122,7 +122,7 @@ void OpenVino::Open(double limit, const StopCheck& stop) {
 }
 
 nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& options) {
-  if (!alive()) {
+  if (!alive() || worker_->DiedMeanwhile()) {
     try {
       Open(kOpenLimit, options.stop);
     } catch (const Error& error) {

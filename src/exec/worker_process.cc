@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -46,8 +47,12 @@ std::string LastLine(int file) {
 WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::string>& arguments) {
   std::array<int, 2> in{}, out{};
   errors_ = ::memfd_create("berth-worker", MFD_CLOEXEC);
-  if (errors_ < 0 || ::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
-    throw Error("{}: cannot be started: {}", program, std::strerror(errno));
+  const bool has_in = errors_ >= 0 && ::pipe2(in.data(), O_CLOEXEC) == 0;
+  if (!has_in || ::pipe2(out.data(), O_CLOEXEC) != 0) {
+    const int reason = errno;
+    if (errors_ >= 0) ::close(errors_);
+    for (const int end : has_in ? std::vector<int>{in[0], in[1]} : std::vector<int>()) ::close(end);
+    throw Error("{}: cannot be started: {}", program, std::strerror(reason));
   }
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -98,6 +103,12 @@ bool WorkerProcess::Send(const std::string& text, size_t& sent) {
   ::sigaction(SIGPIPE, &before, nullptr);
   if (count > 0) sent += static_cast<size_t>(count);
   return count > 0 || later;
+}
+
+bool WorkerProcess::DiedMeanwhile() {
+  if (child_ <= 0 || ::waitpid(child_, nullptr, WNOHANG) != child_) return false;
+  child_ = -1;
+  return true;
 }
 
 nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds, const StopCheck& stop) {

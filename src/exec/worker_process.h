@@ -26,6 +26,8 @@ class WorkerProcess {
   nlohmann::json Ask(const nlohmann::json& request, double seconds, const StopCheck& stop = {});
 
   bool alive() const { return child_ > 0; }
+  // Whether it died while it was asked nothing, which is no fault of the next question; it is not alive then.
+  bool DiedMeanwhile();
 
  private:
   // As much of it as the process takes now, after the first `sent` bytes; false where it takes no more.

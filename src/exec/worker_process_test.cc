@@ -1,6 +1,7 @@
 #include "exec/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -24,6 +25,16 @@ TEST(WorkerProcess, SaysWhatOneThatDiesWroteLast) {
   EXPECT_EQ(error, "the process that measures was ended by signal 11 (Segmentation fault): the device is gone");
   EXPECT_FALSE(worker.alive());
   EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], "the process that measures is gone");
+}
+
+TEST(WorkerProcess, KnowsThatItDiedWhileItWasAskedNothing) {
+  const Script once("read -r line; echo '{}'\n");
+  WorkerProcess worker(once.path());
+  EXPECT_FALSE(worker.Ask({{"a", 1}}, 10).contains("error"));
+  bool died = false;
+  for (const Stopwatch watch; !died && watch.seconds() < 30; ::usleep(1000)) died = worker.DiedMeanwhile();
+  EXPECT_TRUE(died);
+  EXPECT_FALSE(worker.alive());
 }
 
 TEST(WorkerProcess, IsEndedWhenItTakesTooLongOrSomebodyAsksForIt) {
