@@ -1,6 +1,7 @@
 // Running plans, profiles and this machine, as a user asks for them. What needs OpenVINO is skipped where it is not
 // built.
 #include <gmock/gmock.h>
+#include <onnx/onnx_pb.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -149,6 +150,64 @@ TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
   const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "1", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.json()["evaluator"], "parts");
+}
+
+// Two chains of products and tangents that begin and end together, which compile within milliseconds.
+void WriteTwoChains(const std::string& path) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("two_chains");
+  const auto declare = [](onnx::ValueInfoProto& value, const char* name) {
+    value.set_name(name);
+    value.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    auto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (int axis = 0; axis < 2; ++axis) shape.add_dim()->set_dim_value(16);
+  };
+  const auto add = [&](const std::string& type, const std::string& name, const std::vector<std::string>& inputs) {
+    onnx::NodeProto& node = *graph.add_node();
+    node.set_op_type(type);
+    node.set_name(name);
+    for (const std::string& input : inputs) node.add_input(input);
+    node.add_output(name);
+    return name;
+  };
+  declare(*graph.add_input(), "x");
+  std::vector<std::string> ends;
+  for (const std::string side : {"left", "right"}) {
+    std::string at = "x";
+    for (const std::string step : {"1", "2", "3"}) {
+      at = add("Tanh", side + "_tanh" + step, {add("MatMul", side + "_product" + step, {at, "x"})});
+    }
+    ends.push_back(at);
+  }
+  add("Add", "y", ends);
+  declare(*graph.add_output(), "y");
+  std::ofstream out(path, std::ios::binary);
+  model.SerializeToOstream(&out);
+}
+
+// As HSDAG was trained: the reward is what the machine takes.
+TEST(Run, IsWhatLearnedPlannersLearnFromWhereTheyAreAskedTo) {
+  NEEDS_OPENVINO();
+#if !BERTH_HAS_LEARN
+  GTEST_SKIP() << "the learned planners are not built";
+#endif
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  WriteTwoChains(folder / "chains.onnx");
+  for (const char* planner : {"hsdag(critic=blank)", "on(group=merge(size=10,balance=2),planner=placeto)"}) {
+    const Outcome plan =
+        RunBerth({"plan", folder / "chains.onnx", "--cluster", folder / "two.yaml", "--planner", planner, "--evaluator",
+                  "openvino_parallel(runs=2,keep=1)", "--budget", "50evals,15s", "--json", "-o", folder / "plan.json"});
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    const nlohmann::json answer = plan.json();
+    EXPECT_EQ(answer["failed_evaluations"], 0) << answer["last_failure"];
+    EXPECT_GT(answer["score_seconds"], 0);
+    if (answer["ended"] == "clock") continue;  // a machine that is as slow as that
+    EXPECT_EQ(answer["evaluations"].get<int>() + answer["set_up_evaluations"].get<int>(), 50) << planner;
+  }
 }
 
 TEST(Run, NamesWhatIsMissingInOneLine) {
