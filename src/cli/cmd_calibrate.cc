@@ -116,6 +116,16 @@ class Calibration {
     }
     return most;
   }
+  // Of the machine while the plans of one model were run, the largest of all models, a factor.
+  double speed_change() const {
+    double most = 1;
+    for (const CalibratedModel& one : models_) {
+      SpeedChange change;
+      for (const PlanRun& run : one.runs) change.Add(run);
+      most = std::max(most, change.factor());
+    }
+    return most;
+  }
 
  private:
   void Measure(const std::shared_ptr<const Setup>& setup) {
@@ -188,6 +198,7 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
     json["stopped"] = calibration.stopped();
     json["failed_plans"] = calibration.failures().first;
     json["stolen_share"] = calibration.stolen();
+    json["speed_change"] = calibration.speed_change();
     json["held_out"] = Json::array();
     for (const CalibratedModel& one : calibration.models()) {
       json["held_out"].push_back(
@@ -233,9 +244,9 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                               Counted(static_cast<int64_t>(count), "plan"), Legible(reason)));
   }
   if (!notes.empty()) text += "\n" + notes;
-  if (const std::string line = DisturbedLine(calibration.stolen(), "of a plan's time, at most"); !line.empty()) {
-    text += "\n" + line;
-  }
+  const std::string disturbed =
+      DisturbedLine(calibration.stolen(), "of a plan's time, at most") + UnsteadyLine(calibration.speed_change());
+  if (!disturbed.empty()) text += "\n" + disturbed;
   if (!arguments.output.empty()) {
     text +=
         "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} --evaluator parts, or berth tune MODEL "

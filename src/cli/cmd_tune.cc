@@ -62,6 +62,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     Json json = RunJson(saved, tuned.run);
     json["stopped"] = tuned.stopped;
     json["plans_stolen_share"] = tuned.tuning.stolen();
+    json["speed_change"] = tuned.tuning.speed_change();
     json["plans"] = Json::array();
     for (const auto& [one, round] : tuned.tuning.plans) {
       json["plans"].push_back({{"round", round},

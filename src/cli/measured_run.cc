@@ -212,6 +212,15 @@ std::string DisturbedLine(double stolen, const std::string& of_what) {
                           Percent(stolen), of_what));
 }
 
+std::string UnsteadyLine(double factor) {
+  constexpr double kUnsteady = 1.1;
+  if (factor <= kUnsteady) return "";
+  return Item(
+      fmt::format("The machine was {} slower at one time than at another while plans were run (its clock changed, or "
+                  "others shared the processor); times are told at one speed, which does not mend all of it.",
+                  Percent(factor - 1)));
+}
+
 std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   const Problem& problem = *saved.setup.problem;
   const Measurement& measured = run.plan.measured;

@@ -14,6 +14,8 @@ namespace berth {
 // A line for a page that says which share of some time other programs had the cores; empty where that is too little to
 // matter. `of_what`: "of the time".
 std::string DisturbedLine(double stolen, const std::string& of_what);
+// The same of a machine whose speed changed by this factor while plans were run.
+std::string UnsteadyLine(double factor);
 
 // "95 % interval", as MedianInterval gives it, or what it is of too few runs for one.
 std::string IntervalHeading(bool enough);

@@ -61,6 +61,12 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
 
+void SpeedChange::Add(const PlanRun& run) {
+  if (!run.ran() || !(run.speed > 0)) return;
+  least_ = most_ > 0 ? std::min(least_, run.speed) : run.speed;
+  most_ = std::max(most_, run.speed);
+}
+
 bool OnOneDevice(const std::vector<DeviceId>& device) {
   return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
 }

@@ -30,6 +30,16 @@ struct PlanRun {
 
 bool OnOneDevice(const std::vector<DeviceId>& device);
 
+// The largest speed of the machine in any of these runs over the smallest; 1 without runs.
+class SpeedChange {
+ public:
+  void Add(const PlanRun& run);
+  double factor() const { return most_ > 0 ? most_ / least_ : 1; }
+
+ private:
+  double least_ = 0, most_ = 0;
+};
+
 // Throws Error where there is nothing to divide a model over.
 void CheckHasTwoDevices(const Cluster& cluster);
 

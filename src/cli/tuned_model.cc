@@ -119,7 +119,8 @@ TunedModel TuneModel(const Catalogs& catalogs, const ProblemStrings& strings, co
 
 std::string TunedPage(const TunedModel& tuned) {
   const Tuning& tuning = tuned.tuning;
-  const std::string disturbed = DisturbedLine(tuning.stolen(), "of a plan's time, at most");
+  const std::string disturbed =
+      DisturbedLine(tuning.stolen(), "of a plan's time, at most") + UnsteadyLine(tuning.speed_change());
   return Line(fmt::format("{}; {} run{}", DescribeProblem(*tuned.saved.setup.problem),
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +

@@ -116,6 +116,15 @@ double Tuning::stolen() const {
   return most;
 }
 
+double Tuning::speed_change() const {
+  SpeedChange change;
+  for (const TunedPlan& plan : plans) change.Add(plan.run);
+  for (const Finalist& each : finals.finalists) {
+    for (const PlanRun& run : each.runs) change.Add(run);
+  }
+  return change.factor();
+}
+
 Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
                  const std::function<void(const std::string&)>& progress) {
   Tuning tuning;

@@ -25,7 +25,8 @@ struct Tuning {
   Finals finals{};
   bool stopped = false;
 
-  double stolen() const;  // the largest share of a plan's time in which other programs had the cores
+  double stolen() const;        // the largest share of a plan's time in which other programs had the cores
+  double speed_change() const;  // of the machine, a factor
 };
 
 struct TuneOptions {

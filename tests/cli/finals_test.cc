@@ -69,6 +69,20 @@ std::vector<size_t> TimesOf(const Finals& finals) {
   return times;
 }
 
+TEST(SpeedChange, IsOfTheRunsThatDidNotFail) {
+  SpeedChange change;
+  EXPECT_EQ(change.factor(), 1);
+  for (const double speed : {1.2, 0.8, 1.0}) {
+    PlanRun run = RunOf(kAlone, 1);
+    run.speed = speed;
+    change.Add(run);
+  }
+  PlanRun failed = RunOf(kSplit, -1);
+  failed.speed = 9;
+  change.Add(failed);
+  EXPECT_DOUBLE_EQ(change.factor(), 1.5);
+}
+
 TEST(Finalist, SaysItsFastestMedianAndSlowestCompilation) {
   const Finalist three = Of(kSplit, {7, 9, 6});
   EXPECT_DOUBLE_EQ(three.fastest(), 6e-3);
