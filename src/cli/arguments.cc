@@ -40,15 +40,16 @@ std::string NameInHelp(const CLI::Option& option) {
   return option.get_positional() ? option.get_type_name() : option.get_name();
 }
 
+[[noreturn]] void ThrowEmpty(std::string_view name, bool required) {
+  throw Error("{}: its value is empty; give one{}", name, required ? "" : ", or leave it out");
+}
+
 // An empty value is mostly a variable of a shell that is not set; what it would limit or choose must not be left out
 // without a word.
 void CheckValues(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->count() > 0 ? option->results() : std::vector<std::string>()) {
-      if (value.empty()) {
-        throw Error("{}: its value is empty; give one{}", NameInHelp(*option),
-                    option->get_required() ? "" : ", or leave it out");
-      }
+      if (value.empty()) ThrowEmpty(NameInHelp(*option), option->get_required());
     }
   }
   for (const CLI::App* command : app.get_subcommands()) CheckValues(*command);
@@ -84,7 +85,7 @@ void CheckValues(const CLI::App& app) {
         what = fmt::format("{} is required", option->get_type_name());
       }
       if (error.get_name() != "ArgumentMismatch" || !what.starts_with(option->get_name() + ":")) continue;
-      what = option->count() > 1
+      what = option->count() > 1 && option->get_items_expected_max() == 1
                  ? fmt::format("{} is given {} times; once is enough", NameInHelp(*option), option->count())
                  : fmt::format("{} needs a value, {}", NameInHelp(*option), option->get_type_name());
     }
@@ -348,6 +349,11 @@ Arguments ParseArguments(int argc, const char* const* argv) {
     if (argc == 2 || std::string_view(words.back()) != "--help") words.push_back("--help");
   }
 
+  // CLI11 takes the next word for the value of `--name=`.
+  for (const char* const word : words) {
+    const std::string_view text(word);
+    if (text.starts_with("--") && text.find('=') == text.size() - 1) ThrowEmpty(text.substr(0, text.size() - 1), false);
+  }
   try {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::CallForHelp& help) {

@@ -251,7 +251,7 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
     text +=
         "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} --evaluator parts, or berth tune MODEL "
                                 "--cluster {0}",
-                                Printable(arguments.output)));
+                                ShellWord(Printable(arguments.output))));
   }
   Print(text);
   return 0;

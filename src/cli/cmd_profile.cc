@@ -76,10 +76,10 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   if (!arguments.json) {
     std::string text = ProfilePage(problem, table, measurements);
     if (!arguments.output.empty()) {
-      text += "\n" +
-              Line(fmt::format("Written to {}: berth plan {} --cluster {} --costs {}", Printable(arguments.output),
-                               ShellWord(strings.model), strings.stored_cluster ? "FILE" : ShellWord(strings.cluster),
-                               ShellWord(ProfileCosts(Printable(arguments.output)))));
+      text +=
+          "\n" + Line(fmt::format("Written to {}: berth plan {} --cluster {} --costs {}", Printable(arguments.output),
+                                  ShellWord(strings.model), strings.stored_cluster ? "..." : ShellWord(strings.cluster),
+                                  ShellWord(ProfileCosts(Printable(arguments.output)))));
     }
     Print(text);
     return 0;

@@ -96,7 +96,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     if (!arguments.output.empty()) {
       text += "\n";
       if (!profile.empty()) text += Line(fmt::format("Op times are in {}.", Printable(profile)));
-      text += Line(fmt::format("Written to {0}: berth run {0}", Printable(arguments.output)));
+      text += Line(fmt::format("Written to {0}: berth run {0}", ShellWord(Printable(arguments.output))));
     }
     Print(text);
   }

@@ -147,9 +147,7 @@ void AddTraining(CLI::App& command, TrainArguments& train) {
       ->type_name("BUDGET");
   command.add_option("--updates", train.updates, "When training stops: updates of the policy")->type_name("N");
   command.add_option("--seed", train.seed, "Seed of the random numbers (default: 1)")->type_name("N");
-  command
-      .add_option("-o,--out,--output", train.output,
-                  "The folder of this run, which is made: curve, checkpoints, results")
+  command.add_option("-o,--out", train.output, "The folder of this run, which is made: curve, checkpoints, results")
       ->required()
       ->type_name("FOLDER");
   command.add_option("--checkpoint-every", train.checkpoint_every, "Updates between checkpoints (default: 10)")

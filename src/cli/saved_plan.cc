@@ -12,7 +12,8 @@
 namespace berth {
 namespace {
 
-// Files that a plan names by a relative path are looked for from here, then from where the plan lies, then beside it.
+// Files that a plan names by a relative path are looked for from here, then from where the plan lies, then by
+// their bare names beside the plan.
 std::string Located(const std::string& name, const std::string& plan_path) {
   namespace fs = std::filesystem;
   std::error_code ignored;

@@ -84,8 +84,19 @@ void CutFit::Add(const Problem& problem, const Measurement& measurement, double 
   }
 }
 
+CutFit::Sums CutFit::used() const {
+  Sums sums = at_rest_;
+  if (sums.parts >= kLeastParts) return sums;
+  sums.parts += disturbed_.parts;
+  for (size_t i = 0; i < kUnknowns; ++i) {
+    for (size_t k = 0; k < kUnknowns; ++k) sums.products[i][k] += disturbed_.products[i][k];
+    sums.targets[i] += disturbed_.targets[i];
+  }
+  return sums;
+}
+
 CutCosts CutFit::Fit() const {
-  const Sums& sums = used();
+  const Sums sums = used();
   Row unknowns{};
   Descend(sums.products, sums.targets, unknowns);
   // The mean cost of a byte that is read, and of one that is written, over the classes that were seen.

@@ -31,7 +31,7 @@ class CutFit {
   // `speed`: how long the machine took for the same work in the run, as a multiple of what the problem's op times say
   // (other programs, clock frequency); op times are multiplied by it. A run that failed adds nothing.
   // One during which other programs had the cores for more than a twentieth of the time counts only where the
-  // others have fewer than 20 parts.
+  // others have fewer than 20 parts, beside these.
   void Add(const Problem& problem, const Measurement& measurement, double speed);
   CutCosts Fit() const;
   size_t num_parts() const { return used().parts; }
@@ -46,7 +46,7 @@ class CutFit {
     std::array<Row, kUnknowns> products{};  // of the rows with one another, weighted
     Row targets{};
   };
-  const Sums& used() const { return at_rest_.parts < kLeastParts && disturbed_.parts > 0 ? disturbed_ : at_rest_; }
+  Sums used() const;
 
   std::optional<CutCosts> known_;
   Sums at_rest_, disturbed_;  // by whether other programs had the cores

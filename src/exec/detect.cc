@@ -30,27 +30,33 @@ double Rounded(double value) {
   return std::stod(fmt::format("{:.4g}", std::round(value / unit) * unit));
 }
 
-// How a number was found, and how far its repetitions were apart.
-Quantity Measured(const std::vector<double>& values, const std::string& how) {
-  const double median = Median(values);
-  const auto [least, most] = std::ranges::minmax(values);
-  const double percent = 100 * (most - least) / median;
-  return {Rounded(median), Provenance::kMeasured, fmt::format("{}; {:.0f} % between the runs", how, percent)};
-}
-
-// Of the numbers that were measured several times, how far apart the runs of one were at most: a share of its median.
-double WidestSpread(const nlohmann::json& answer) {
-  if (!answer.is_structured() || answer.empty()) return 0;
-  double widest = 0;
-  if (!std::ranges::all_of(answer, [](const nlohmann::json& one) { return one.is_number(); })) {
-    for (const nlohmann::json& one : answer) widest = std::max(widest, WidestSpread(one));
-    return widest;
+// Numbers with how they were found and how far their repetitions were apart; remembers where that was the most.
+class Measurer {
+ public:
+  Quantity operator()(const std::vector<double>& values, const std::string& how) {
+    const double median = Median(values);
+    const auto [least, most] = std::ranges::minmax(values);
+    const double percent = 100 * (most - least) / median;
+    if (percent > widest_) {
+      widest_ = percent;
+      by_ = how;
+    }
+    return {Rounded(median), Provenance::kMeasured, fmt::format("{}; {:.0f} % between the runs", how, percent)};
   }
-  if (!answer.is_array()) return 0;
-  const auto values = answer.get<std::vector<double>>();
-  const auto [least, most] = std::ranges::minmax(values);
-  return (most - least) / Median(values);
-}
+
+  void Warn(const std::function<void(const std::string&)>& warn) const {
+    constexpr double kUnsteady = 100;
+    if (widest_ <= kUnsteady || !warn) return;
+    warn(
+        fmt::format("runs of one number ({}) differ by up to {:.0f} %: other programs have the cores, or their "
+                    "clock changes; detect again on a machine at rest",
+                    by_, widest_));
+  }
+
+ private:
+  double widest_ = 0;
+  std::string by_;
+};
 
 std::vector<double> Numbers(const nlohmann::json& answer, const char* key) {
   return answer.at(key).get<std::vector<double>>();
@@ -103,12 +109,12 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
 }
 
 // The peak is the best that any op reached; efficiencies are what each class reached of it in the device's precision.
-void SetRates(const nlohmann::json& answer, Device& device) {
+void SetRates(const nlohmann::json& answer, Measurer& measure, Device& device) {
   for (const auto& [precision, rates] : answer.at("rates").items()) {
     const std::vector<double> products = Numbers(rates, "matmul_flops"), convolutions = Numbers(rates, "conv_flops");
     const bool product = Median(products) >= Median(convolutions);
     device.peak[precision] =
-        Measured(product ? products : convolutions, product ? "products of matrices" : "convolutions");
+        measure(product ? products : convolutions, product ? "products of matrices" : "convolutions");
   }
   const nlohmann::json& own = answer.at("rates").at(device.precision);
   const std::vector<double> matmul = Numbers(own, "matmul_flops"), conv = Numbers(own, "conv_flops");
@@ -117,15 +123,15 @@ void SetRates(const nlohmann::json& answer, Device& device) {
   const std::string copies = device.kind == "cpu" ? "" : ", its input and result copied over the bus";
   const auto share = [&](std::vector<double> rates, const char* how) {
     for (double& rate : rates) rate /= peak;
-    Quantity quantity = Measured(rates, how);
+    Quantity quantity = measure(rates, how);
     quantity.value = std::min(1.0, quantity.value);
     return quantity;
   };
   device.efficiency["matmul"] = share(matmul, "products of matrices");
   device.efficiency["conv"] = share(conv, "convolutions 3x3 of 64 channels");
   device.memory_bandwidth =
-      Measured(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold" + copies);
-  device.op_overhead = Measured(Numbers(answer, "op_overhead"), "a chain of tiny ops");
+      measure(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold" + copies);
+  device.op_overhead = measure(Numbers(answer, "op_overhead"), "a chain of tiny ops");
 }
 
 }  // namespace
@@ -162,19 +168,13 @@ Cluster DetectMachine(const DetectOptions& options) {
   const double limit = kAskLimit + 10 * options.seconds + kPairLimit * static_cast<double>(list.size() * list.size());
   const nlohmann::json answer =
       AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
-  constexpr double kUnsteady = 1;
-  if (const double spread = WidestSpread(answer); spread > kUnsteady && options.warn) {
-    options.warn(fmt::format(
-        "runs of one number differ by up to {:.0f} %: other programs have the cores, or their clock changes; "
-        "detect again on a machine at rest",
-        100 * spread));
-  }
   const size_t all = devices.size();
+  Measurer measure;
   std::vector<size_t> measured;  // by number in the answer
   for (size_t i = 0; i < all; ++i) {
     const nlohmann::json& one = answer.at("devices").at(i);
     if (!one.contains("error")) {
-      SetRates(one, devices[i]);
+      SetRates(one, measure, devices[i]);
       measured.push_back(i);
     } else if (options.warn) {
       options.warn(fmt::format("{} is left out, since it could not be measured: {}", devices[i].runs_on,
@@ -198,20 +198,16 @@ Cluster DetectMachine(const DetectOptions& options) {
         options.warn(fmt::format("the link from {} to {} is a guess, since it could not be measured: {}",
                                  kept[from].name, kept[to].name, link.at("error").get<std::string>()));
       }
-      if (link.is_null() && options.warn) {
-        options.warn(
-            fmt::format("the link from {} to {} is a guess: only links between cores of processors are measured",
-                        kept[from].name, kept[to].name));
-      }
       if (link.is_null() || link.contains("error")) {
         made.latency = {20e-6, Provenance::kGuess, "a usual bus"};
         made.bandwidth = {12e9, Provenance::kGuess, "a usual bus"};
         continue;
       }
-      made.latency = Measured(Numbers(link, "latency"), "to hand over a tensor and to begin a part of a model");
-      made.bandwidth = Measured(Numbers(link, "bandwidth"), "to read what another core wrote");
+      made.latency = measure(Numbers(link, "latency"), "to hand over a tensor and to begin a part of a model");
+      made.bandwidth = measure(Numbers(link, "bandwidth"), "to read what another core wrote");
     }
   }
+  measure.Warn(options.warn);
   return Cluster("here", std::move(kept), std::move(links));
 }
 

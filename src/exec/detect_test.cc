@@ -66,8 +66,10 @@ TEST(DetectMachine, SaysThatRunsOfANumberDiffer) {
   std::vector<std::string> warnings;
   DetectMachine(
       {.cores = {0}, .warn = [&](const std::string& text) { warnings.push_back(text); }, .program = program.path()});
-  EXPECT_THAT(warnings, ElementsAre("runs of one number differ by up to 150 %: other programs have the cores, or their "
-                                    "clock changes; detect again on a machine at rest"));
+  EXPECT_THAT(warnings,
+              ElementsAre("runs of one number (an elementwise op on more than the caches hold) differ by up to "
+                          "150 %: other programs have the cores, or their "
+                          "clock changes; detect again on a machine at rest"));
 }
 
 TEST(DetectMachine, SaysWhyWhereNoDeviceCanBeMeasured) {

@@ -51,7 +51,7 @@ WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::
   if (!has_in || ::pipe2(out.data(), O_CLOEXEC) != 0) {
     const int reason = errno;
     if (errors_ >= 0) ::close(errors_);
-    for (const int end : has_in ? std::vector<int>{in[0], in[1]} : std::vector<int>()) ::close(end);
+    if (has_in) ::close(in[0]), ::close(in[1]);
     throw Error("{}: cannot be started: {}", program, std::strerror(reason));
   }
   posix_spawn_file_actions_t actions;

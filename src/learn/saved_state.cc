@@ -145,8 +145,8 @@ Checkpoint ParseCheckpoint(const std::string& bytes, const std::string& path, co
   if (const std::string shape = meta.Text("shape"); shape != policy.shape()) {
     const auto [theirs, ours] = Differing(shape, policy.shape());
     throw Error(
-        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; name the planner, its parameters and "
-        "the machines that it was trained for, and, of a policy that knows only its own graphs, one of these",
+        "{}: the checkpoint is of another policy: it has '{}', this one '{}'; give the planner, the "
+        "parameters and the machines of its training (the policy of `tabular` also needs a graph of its training)",
         path, theirs, ours);
   }
   return checkpoint;

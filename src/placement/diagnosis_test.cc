@@ -174,6 +174,13 @@ TEST(Diagnosis, SaysWhatTheOpThatLacksTheMostNeeds) {
   EXPECT_THAT(diagnosis->summary, HasSubstr("the weights, inputs and outputs of op b need"));
 }
 
+TEST(Diagnosis, SaysWhatAnOpNeedsWhereThatIsMoreThanTheShareOfEachDeviceInWhatAllLack) {
+  // All lack 920 on four devices, 230 each; op b, with what it reads and writes, lacks 500.
+  const auto diagnosis = Case(3, 4, 1000, 520).Diagnose({}, "berth");
+  ASSERT_TRUE(diagnosis);
+  EXPECT_EQ(diagnosis->needed_bytes, 1020);
+}
+
 TEST(Diagnosis, SaysWhatAllWeightsNeedWhereTheyLackMoreThanAnyOp) {
   const auto diagnosis = Case(3, 1, 1000, 500).Diagnose({}, "berth");
   ASSERT_TRUE(diagnosis);

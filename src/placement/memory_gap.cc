@@ -23,7 +23,12 @@ int64_t WorkingSet(const Graph& graph, OpId op) {
   return bytes;
 }
 
-int64_t Lacks(const MemoryGap& gap) { return gap.needed - gap.available; }
+// By how much the limit of each of the devices is too small at least; of ops that share a device, that of one.
+int64_t Lacks(const MemoryGap& gap) {
+  const int64_t all = gap.needed - gap.available;
+  const auto devices = gap.one_unit ? 1 : static_cast<int64_t>(gap.devices.size());
+  return (all + devices - 1) / devices;
+}
 
 class GapSearch {
  public:
@@ -137,7 +142,7 @@ std::optional<MemoryGap> FindMemoryGap(const ConstrainedModel& model, const Cons
   if (memory_rule != "berth" && memory_rule != "msr") return std::nullopt;
   const GapSearch search(model, subset);
   auto of_units = search.OfUnits(memory_rule == "berth"), of_sets = search.OfSets();
-  // What lacks the most says what has to be raised, and how far.
+  // What lacks the most says how far limits have to be raised.
   if (of_units && (!of_sets || Lacks(*of_units) >= Lacks(*of_sets))) return of_units;
   return of_sets;
 }

@@ -346,12 +346,14 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
         file.path, graph.name());
   }
   if (changed) {
-    warnings.push_back(fmt::format("{} was made for other sizes of {}: this is a what-if", file.path, graph.name()));
-  } else if (file.cluster_fingerprint != problem.cluster().fingerprint()) {
+    warnings.push_back(fmt::format("{} was made for other sizes, or for another version, of {}: this is a what-if",
+                                   file.path, graph.name()));
+  }
+  if (file.cluster_fingerprint != problem.cluster().fingerprint()) {
     warnings.push_back(
         fmt::format("{} was made for other machines ({}) than those of {}, which are used: this is a what-if",
                     file.path, file.cluster, problem.cluster().name()));
-  } else if (file.problem_fingerprint != problem.fingerprint()) {
+  } else if (!changed && file.problem_fingerprint != problem.fingerprint()) {
     warnings.push_back(fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
                                    problem.cost_source()));
   }

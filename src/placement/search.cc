@@ -96,8 +96,9 @@ void Search::Tell() {
 void Search::Count(const Score& score) {
   ++evaluations_;
   if (!score.failed()) return;
-  ++failures_;
   last_failure_ = workspace_->failure;
+  // What the end of the search cut short is no fault of the plan.
+  if (!workspace_->stop || !workspace_->stop()) ++failures_;
 }
 
 Score Search::Ask(const PlanView& plan, std::span<double> starts) {

@@ -113,6 +113,14 @@ std::string DescribeGap(const Objective& objective, const PlanReport& report) {
                      objective.is_time() ? "time" : objective.name, report.bound.reason);
 }
 
+double Rounded(double value) {
+  if (!std::isfinite(value)) return value;
+  constexpr int kDigits = 30;
+  int exponent = 0;
+  const double share = std::frexp(value, &exponent);
+  return std::ldexp(std::round(std::ldexp(share, kDigits)), exponent - kDigits);
+}
+
 }  // namespace
 
 const ComparisonRow* Comparison::best_simple() const {
@@ -123,11 +131,11 @@ const ComparisonRow* Comparison::best_simple() const {
 Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow> rows,
                           std::vector<std::pair<std::string, std::string>> refusals) {
   BERTH_CHECK(!rows.empty());
-  // Of what is equal but for the last digits of a sum, the first that was asked wins.
+  // Of what is equal but for the last digits of a sum (to 30 binary digits), the first that was asked wins.
   const auto score = [](const ComparisonRow& row) {
     Score rounded = row.report.timeline.score;
-    rounded.time = static_cast<float>(rounded.time);
-    if (rounded.objective) rounded.objective = static_cast<float>(*rounded.objective);
+    rounded.time = Rounded(rounded.time);
+    if (rounded.objective) rounded.objective = Rounded(*rounded.objective);
     return rounded;
   };
   std::stable_sort(rows.begin(), rows.end(),

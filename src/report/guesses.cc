@@ -22,6 +22,7 @@ constexpr const char* kMeter = "a power meter";
 constexpr const char* kSizes = "tools/onnxruntime/measure.py";
 // OpenVINO drives GPUs of Intel alone.
 constexpr const char* kGpu = "tools/onnxruntime/measure.py (NVIDIA) or berth cluster detect (Intel)";
+constexpr const char* kBench = "a benchmark of the link";
 
 // Where a number stands in a cluster.
 using Place = std::function<Quantity&(std::vector<Device>&, std::vector<Link>&)>;
@@ -99,6 +100,7 @@ class Finder {
 
 // A command is a text to copy.
 std::string Named(const std::string& measure) {
+  if (measure == kGpu) return "tools/onnxruntime/measure.py (NVIDIA) or `berth cluster detect` (Intel)";
   return measure.starts_with("berth ") ? fmt::format("`{}`", measure) : measure;
 }
 
@@ -151,8 +153,9 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
       if (from == to) continue;
       const size_t at = Index(from) * count + Index(to);
       const std::string name = fmt::format("{} -> {}", LegibleName(cluster, from), LegibleName(cluster, to));
-      const Device& source = cluster.device(from);
-      const char* measure = DetectOf(source.kind == "gpu" ? source : cluster.device(to));
+      const bool from_cpu = cluster.device(from).kind == "cpu", to_cpu = cluster.device(to).kind == "cpu";
+      const bool gpu = cluster.device(from).kind == "gpu" || cluster.device(to).kind == "gpu";
+      const char* measure = from_cpu && to_cpu ? kDetect : gpu && (from_cpu || to_cpu) ? kSizes : kBench;
       // What is guessed in the same words is one guess.
       finder.Add("latency", name, 0, cluster.link(from, to).latency, measure,
                  [at](auto&, auto& links) -> Quantity& { return links[at].latency; });

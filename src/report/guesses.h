@@ -17,7 +17,7 @@ struct Guess {
   double value = 0;  // in the cluster's units: seconds, bytes per second, FLOP/s, a share
   double low = 0, high = 0;
   std::string low_text, value_text, high_text;  // "2.50 us"
-  std::string measure;                          // the command that measures it
+  std::string measure;                          // what measures it
   // The same machines with another number in its place.
   std::function<std::shared_ptr<const Cluster>(double value)> with;
 };

@@ -71,7 +71,7 @@ class Checker {
     try {
       return problem_.cluster().Find(limit.device);
     } catch (const Error& error) {
-      throw Error("--max-memory {}={}: {}", limit.device, ToBudget(Bytes{limit.bytes}), error.what());
+      throw Error("--max-memory: {}", error.what());
     }
   }
 

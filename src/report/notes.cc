@@ -84,7 +84,8 @@ std::vector<std::string> HonestyNotes(const Evaluator& evaluator) {
   }
   const auto cuts_cost = [&](DeviceId id) {
     const Device& device = cluster.device(id);
-    return device.part_overhead.value > 0 || !device.cut_read.empty() || !device.cut_write.empty();
+    return device.part_overhead.provenance == Provenance::kMeasured || device.part_overhead.value > 0 ||
+           !device.cut_read.empty() || !device.cut_write.empty();
   };
   if (evaluator.facts().Is<PartsFacts>() && std::ranges::none_of(cluster.ids(), cuts_cost)) {
     notes.push_back(

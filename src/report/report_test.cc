@@ -267,6 +267,21 @@ TEST(Json, NamesThatAreNotUtf8AreStillJson) {
   EXPECT_THAT(ModelPage(problem.graph()), HasSubstr("g\xEF\xBF\xBD\n"));
 }
 
+TEST(Comparison, OfWhatDiffersInTheLastDigitsAloneTheFirstWins) {
+  const Problem problem = testing::Chain(6, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel(io=everywhere)", problem);
+  const DeviceId a{0};
+  for (const double more : {1e-14, 1e-6}) {
+    std::vector<ComparisonRow> rows;
+    rows.push_back({.report = Report(*evaluator, "asked first", {a, a, a, a, a, a}), .simple = true});
+    rows.push_back({.report = Report(*evaluator, "asked later", {a, a, a, a, a, a}), .simple = true});
+    rows.front().report.timeline.score.time *= 1 + more;
+    EXPECT_EQ(MakeComparison(*evaluator, std::move(rows), {}).winner().report.planner,
+              more < 1e-9 ? "asked first" : "asked later");
+  }
+}
+
 TEST(Notes, CountGuesses) {
   const Problem problem = testing::Chain(2, 2);
   const ProvenanceCount count = CountProvenance(problem.cluster());

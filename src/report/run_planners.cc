@@ -58,8 +58,9 @@ PlanReport RunPlanner(const Conditions& conditions, Planner& planner, double sec
                         .random = Random(conditions.seed),
                         .progress = conditions.progress ? conditions.progress(planner.name()) : ProgressCallback()});
   if (result.score.failed()) {
-    throw Error("{}: none of {} could be scored by {}; the last one: {}", planner.name(),
-                Counted(result.evaluations, "plan"), evaluator.name(), result.failure);
+    throw NothingScored(planner.name(),
+                        fmt::format("none of {} could be scored by {}; the last one: {}",
+                                    Counted(result.evaluations, "plan"), evaluator.name(), result.failure));
   }
   const SearchEnd ended = HowItEnded(budget, result);
   PlanReport report = MakePlanReport(evaluator, planner.name(), std::move(result), conditions.bound);
@@ -98,7 +99,11 @@ Comparison ComparePlanners(const Conditions& conditions, const PlannerCatalog& c
       refusals.emplace_back(planner->name(), *reason);
     } else {
       const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
-      rows.push_back({.report = RunPlanner(conditions, *planner, share), .simple = planner->facts().simple});
+      try {
+        rows.push_back({.report = RunPlanner(conditions, *planner, share), .simple = planner->facts().simple});
+      } catch (const NothingScored& nothing) {
+        refusals.emplace_back(planner->name(), nothing.why);
+      }
     }
   }
   if (rows.empty()) {

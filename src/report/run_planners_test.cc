@@ -161,6 +161,32 @@ TEST(ComparePlanners, LeavesOutWhatComesAfterAnInterrupt) {
   EXPECT_EQ(comparison.refusals[1].second, "the comparison was stopped before it began");
 }
 
+// Gives up after some scores, as where the time is over.
+class Tiring : public Machine {
+ public:
+  Tiring(const Problem& problem, int64_t lasts) : Machine(problem), lasts_(lasts) {}
+  Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
+    Score score = Machine::ScorePlan(plan, workspace, starts);
+    if (asked <= lasts_) return score;
+    workspace.failure = "tired";
+    return Score::Failed();
+  }
+
+ private:
+  int64_t lasts_;
+};
+
+TEST(ComparePlanners, KeepsWhatOthersFoundWhereOneScoresNothing) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const Tiring evaluator(problem, 60);
+  const Comparison comparison =
+      ComparePlanners(Of(evaluator, {.evaluations = 30}), Planners(), {"random", "annealing"});
+  EXPECT_FALSE(comparison.rows.empty());
+  ASSERT_FALSE(comparison.refusals.empty());
+  EXPECT_THAT(comparison.refusals.back().first, HasSubstr("annealing"));
+  EXPECT_THAT(comparison.refusals.back().second, HasSubstr("could be scored by machine; the last one: tired"));
+}
+
 TEST(ComparePlanners, SaysWhyNobodyAnswers) {
   const Problem problem = testing::ForkJoin(4, 2);
   const auto evaluator = Machine::Simulator(problem);

@@ -533,7 +533,7 @@ TEST(Plans, MayBeAskedAboutAnotherBatch) {
   ASSERT_EQ(RunBerth({"plan", "resnet50", "--budget", "50evals", "-o", folder / "plan.json"}).code, 0);
   const Outcome eight = RunBerth({"simulate", folder / "plan.json", "--batch", "8", "--json"});
   EXPECT_EQ(eight.code, 0);
-  EXPECT_THAT(eight.err, HasSubstr("was made for other sizes of resnet50: this is a what-if"));
+  EXPECT_THAT(eight.err, HasSubstr("was made for other sizes, or for another version, of resnet50: this is a what-if"));
   const Outcome one = RunBerth({"simulate", folder / "plan.json", "--json"});
   EXPECT_GT(eight.json().at("score_seconds").get<double>(), one.json().at("score_seconds").get<double>());
 }

@@ -55,6 +55,7 @@ TEST(Mistakes, InHowOftenAnOptionIsGivenAndInWhatIsDeeper) {
   ExpectMistake({"check", "plan.json", "--max-latency", "5ms", "--max-latency", "50ms"},
                 {"berth: check: --max-latency is given 2 times; once is enough; see"});
   ExpectMistake({"plan", kModel, "--cluster"}, {"berth: plan: --cluster needs a value, CLUSTER; see"});
+  ExpectMistake({"plan", kModel, "--pin", "a=cpu", "--pin", "b=cpu", "--pin"}, {"berth: plan: --pin needs a value, "});
   ExpectMistake({"plan", kModel, "--out", "plan.json"}, {"there is no such option; did you mean --output?"});
   ExpectMistake({"cluster"}, {"berth: cluster: give one of show, list, detect; see"});
   ExpectMistake({"cluster", "shwo", "cpu_gpu"}, {"berth: cluster: no 'shwo'; did you mean 'show'?; see"});
@@ -64,6 +65,7 @@ TEST(Mistakes, AnEmptyValueIsNoChoice) {
   ExpectMistake({"check", "plan.json", "--max-latency", ""},
                 {"berth: --max-latency: its value is empty; give one, or leave it out\n"});
   ExpectMistake({"check", "plan.json", "--max-memory", ""}, {"--max-memory: its value is empty"});
+  ExpectMistake({"check", "plan.json", "--max-memory=", "--json"}, {"--max-memory: its value is empty"});
   ExpectMistake({"plan", kModel, "--cluster", ""}, {"--cluster: its value is empty"});
   ExpectMistake({"plan", kModel, "--output", ""}, {"--output: its value is empty"});
   ExpectMistake({"plan", ""}, {"berth: MODEL: its value is empty; give one\n"});
@@ -86,6 +88,8 @@ TEST(Mistakes, FilesOfOtherProgramsAreCalledByTheirNames) {
   };
   message("net.pt", std::string("PK\3\4") + std::string(200, 'x'), "a zip archive, as PyTorch's .pt");
   message("net.onnx.gz", "\x1f\x8b" + std::string(200, 'x'), "compressed with gzip; unpack it first");
+  message("net.onnx.xz", std::string("\xfd") + "7zXZ" + std::string(200, '\0'), "compressed with xz; unpack it first");
+  message("net.gguf", "GGUF" + std::string(200, 'x'), "a GGUF file, which holds weights and no graph");
   message("net.h5", "\x89HDF\r\n" + std::string(200, 'x'), "an HDF5 file");
   message("net.safetensors", std::string("\x40\0\0\0\0\0\0\0", 8) + "{\"w\":{\"dtype\":\"F32\"}}",
           "a safetensors file, which holds weights and no graph");
