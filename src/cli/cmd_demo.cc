@@ -174,6 +174,7 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
   if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
   if (!CanRunModels()) return Wrap("Left out: running models needs OpenVINO, which is not in this build.");
   cores.resize(2);
+  const StopCheck stop = [cancelled] { return cancelled->load(); };
   ProgressLine line;
   line.Show("measuring this machine");
   const ScratchFolder folder("berth_demo");
@@ -182,11 +183,9 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
-  strings.costs =
-      ProfileToFile(*runtime, kRuns, folder.Path("profile.json"), [cancelled] { return cancelled->load(); });
+  strings.costs = ProfileToFile(*runtime, kRuns, folder.Path("profile.json"), stop);
   const TunedModel tuned = TuneModel(
-      catalogs, strings, {.plans = kPlans, .stop = [cancelled] { return cancelled->load(); }},
-      [&](const std::string& text) { line.Show(text); }, runtime);
+      catalogs, strings, {.plans = kPlans, .stop = stop}, [&](const std::string& text) { line.Show(text); }, runtime);
   return TunedPage(tuned) +
          "\n  The same by hand:\n"
          "    berth cluster detect --split cpu:2 --quick -o here.yaml\n" +

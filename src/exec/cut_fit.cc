@@ -96,7 +96,7 @@ CutFit::Sums CutFit::used() const {
 }
 
 CutCosts CutFit::Fit() const {
-  const Sums sums = used();
+  Sums sums = used();
   Row unknowns{};
   Descend(sums.products, sums.targets, unknowns);
   // The mean cost of a byte that is read, and of one that is written, over the classes that were seen.
@@ -111,14 +111,12 @@ CutCosts CutFit::Fit() const {
     if (!known_) return i <= kOpClasses ? read : write;
     return kBytes * (i <= kOpClasses ? known_->read[i - 1] : known_->write[i - 1 - kOpClasses]);
   };
-  std::array<Row, kUnknowns> products = sums.products;
-  Row targets = sums.targets;
   const double prior = WeightOf(1e-3) * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
   for (size_t i = 1; i < kUnknowns; ++i) {
-    products[i][i] += prior;
-    targets[i] += prior * expected(i);
+    sums.products[i][i] += prior;
+    sums.targets[i] += prior * expected(i);
   }
-  Descend(products, targets, unknowns);
+  Descend(sums.products, sums.targets, unknowns);
   CutCosts costs{.part_overhead = unknowns[0]};
   for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
     costs.read[op_class] = unknowns[1 + op_class] / kBytes;

@@ -47,34 +47,34 @@ Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(s
 
 // Read by another program, as an IR.
 Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::string_view content)) {
-  return {
-      .name = std::move(name),
-      .sentence = std::move(sentence),
-      .parameters = {},
-      .looks_like = looks_like,
-      .read =
-          [](std::string_view, const std::string& path, const Params&, const ImportOptions& options) {
-            if (options.other == nullptr) {
-              throw Error("{}: this kind of model is read by OpenVINO, and nothing here asks it; convert it to ONNX",
-                          path);
-            }
-            const OtherReader::Ir ir = options.other->ReadAsIr(path, options);
-            std::vector<std::string> notes{fmt::format("read by {}", ir.reader)};
-            if (!ir.batches.empty()) {
-              notes.push_back(fmt::format(
-                  "sizes that the file leaves open, taken as 1 (set them with --shape, the batch with --batch): the first axis of {}",
-                  fmt::join(ir.batches, ", ")));
-            }
-            const IrWeights weights = [&ir](int64_t offset, std::span<char> bytes) {
-              const auto found = ir.numbers.find(offset);
-              if (found == ir.numbers.end() || found->second.size() < bytes.size()) return false;
-              std::ranges::copy_n(found->second.begin(), static_cast<ptrdiff_t>(bytes.size()), bytes.begin());
-              return true;
-            };
-            return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
-          },
-      .takes_shapes = true,
-      .runs = true};
+  return {.name = std::move(name),
+          .sentence = std::move(sentence),
+          .parameters = {},
+          .looks_like = looks_like,
+          .read =
+              [](std::string_view, const std::string& path, const Params&, const ImportOptions& options) {
+                if (options.other == nullptr) {
+                  throw Error(
+                      "{}: this kind of model is read by OpenVINO, and nothing here asks it; convert it to ONNX", path);
+                }
+                const OtherReader::Ir ir = options.other->ReadAsIr(path, options);
+                std::vector<std::string> notes{fmt::format("read by {}", ir.reader)};
+                if (!ir.batches.empty()) {
+                  notes.push_back(
+                      fmt::format("sizes that the file leaves open, taken as 1 (set them with --shape, the batch with "
+                                  "--batch): the first axis of {}",
+                                  fmt::join(ir.batches, ", ")));
+                }
+                const IrWeights weights = [&ir](int64_t offset, std::span<char> bytes) {
+                  const auto found = ir.numbers.find(offset);
+                  if (found == ir.numbers.end() || found->second.size() < bytes.size()) return false;
+                  std::ranges::copy_n(found->second.begin(), static_cast<ptrdiff_t>(bytes.size()), bytes.begin());
+                  return true;
+                };
+                return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
+              },
+          .takes_shapes = true,
+          .runs = true};
 }
 
 std::vector<Format> Formats() {

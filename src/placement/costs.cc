@@ -59,7 +59,8 @@ Roof RoofOf(const Device& device, const Graph& graph, const std::string& cluster
   const auto f32 = device.peak.find("f32");
   const auto missing = [&](std::string_view what) {
     return Error(
-        "cluster {}, device {}: no {}; the roofline needs it: add it to the device file, or name other op times with --costs",
+        "cluster {}, device {}: no {}; the roofline needs it: add it to the device file, or name other op "
+        "times with --costs",
         cluster, device.name, what);
   };
   if (f32 == device.peak.end() || !(f32->second.value > 0)) throw missing("peak f32 rate");

@@ -123,32 +123,19 @@ void ReadSequence(JsonObject sequence, const DeviceNumbers& devices, PlanFile& f
 // --- Binding
 // -------------------------------------------------------------------------------------------------------------
 
-// For each op of the graph its position in the file: by name where every name is there, else by position, which the
-// equal structure allows.
-std::vector<size_t> PositionsInFile(const PlanFile& file, const Graph& graph) {
+// For each op of the graph its position in the file by its name; nothing where the file has not each of these names
+// once.
+std::optional<std::vector<size_t>> PositionsByName(const PlanFile& file, const Graph& graph) {
   std::unordered_map<std::string_view, size_t> by_name;
   for (size_t i = 0; i < file.ops.size(); ++i) by_name.emplace(file.ops[i], i);
-  std::vector<size_t> by_position(graph.num_ops()), positions(graph.num_ops());
-  bool all_named = by_name.size() == file.ops.size();
+  std::vector<size_t> positions;
   for (const OpId op : graph.ops()) {
-    by_position[Index(op)] = Index(op);
     const auto found = by_name.find(graph.op_name(op));
-    if (found == by_name.end()) {
-      all_named = false;
-    } else {
-      positions[Index(op)] = found->second;
-    }
+    if (found == by_name.end()) return std::nullopt;
+    positions.push_back(found->second);
+    by_name.erase(found);
   }
-  return all_named ? positions : by_position;
-}
-
-// Whether the file has the graph's ops, each by its name once.
-bool SameNames(const PlanFile& file, const Graph& graph) {
-  std::vector<std::string_view> theirs(file.ops.begin(), file.ops.end()), ours;
-  for (const OpId op : graph.ops()) ours.push_back(graph.op_name(op));
-  std::ranges::sort(theirs);
-  std::ranges::sort(ours);
-  return theirs == ours && std::ranges::adjacent_find(ours) == ours.end();
+  return positions;
 }
 
 std::vector<DeviceId> DevicesInCluster(const PlanFile& file, const Cluster& cluster) {
@@ -340,7 +327,8 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
                 file.ops.size(), graph.name(), graph.num_ops());
   }
   const bool changed = file.graph_fingerprint != graph.structural_fingerprint();
-  if (changed && !(other_sizes && SameNames(file, graph))) {
+  const std::optional<std::vector<size_t>> position_of = PositionsByName(file, graph);
+  if (changed && !(other_sizes && position_of)) {
     throw Error(
         "{}: {} has changed since this plan was made (its structure or sizes); make a new plan with `berth plan`",
         file.path, graph.name());
@@ -358,13 +346,13 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
                                    problem.cost_source()));
   }
 
-  const std::vector<size_t> position_of = PositionsInFile(file, graph);
   const std::vector<DeviceId> device_of = DevicesInCluster(file, problem.cluster());
   Plan plan;
   plan.cause_texts = file.plan.cause_texts;
   std::vector<OpId> op_of(graph.num_ops());
   for (const OpId op : graph.ops()) {
-    const size_t i = position_of[Index(op)];
+    // Of ops that were renamed it is the same, which the equal structure allows.
+    const size_t i = position_of ? (*position_of)[Index(op)] : Index(op);
     op_of[i] = op;
     plan.device.push_back(device_of[Index(file.plan.device[i])]);
     if (!file.plan.cause.empty()) plan.cause.push_back(file.plan.cause[i]);

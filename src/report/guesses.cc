@@ -99,9 +99,12 @@ class Finder {
 };
 
 // A command is a text to copy.
-std::string Named(const std::string& measure) {
-  if (measure == kGpu) return "tools/onnxruntime/measure.py (NVIDIA) or `berth cluster detect` (Intel)";
-  return measure.starts_with("berth ") ? fmt::format("`{}`", measure) : measure;
+std::string Named(std::string measure) {
+  const size_t begin = measure.find("berth ");
+  if (begin == std::string::npos) return measure;
+  measure.insert(std::min(measure.find(" (", begin), measure.size()), "`");
+  measure.insert(begin, "`");
+  return measure;
 }
 
 // How far the gain moves, as a factor.
