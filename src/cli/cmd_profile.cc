@@ -7,6 +7,7 @@
 #include "cli/measured_run.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
+#include "exec/compilations.h"
 #include "exec/statistics.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -27,8 +28,17 @@ double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_t
   return all > 0 ? some / all : 0;
 }
 
-std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
-                        const std::vector<OpMeasurement>& measurements) {
+// Where no three compilations agree; else empty.
+std::string DisagreementLine(const DeviceProfiles& profiles) {
+  if (profiles.steady || profiles.compilations < kMostProfileCompilations) return "";
+  return Item(fmt::format(
+      "Compiled {} times, the model never took the same three times, within {}: the speed of the machine changes. The "
+      "times here are the mean of the three in the middle: profile again later.",
+      profiles.compilations, Percent(kSameButCompiled)));
+}
+
+std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) {
+  const auto& [table, measurements, compilations, steady] = profiles;
   using enum Table::Align;
   const auto enough = std::ranges::all_of(
       measurements, [](const OpMeasurement& one) { return one.seconds.size() >= kLeastForInterval; });
@@ -56,7 +66,7 @@ std::string ProfilePage(const Problem& problem, const OpTimeTable& table,
               "The last columns are shares of the time. A runtime runs several ops as one kernel: its time is divided "
               "among them by their FLOPs. Kernels are timed with counters, the whole model without.");
   const double stolen = std::ranges::max(measurements, {}, &OpMeasurement::stolen).stolen;
-  return text + DisturbedLine(stolen, "of a device's time, at most");
+  return text + DisagreementLine(profiles) + DisturbedLine(stolen, "of a device's time, at most");
 }
 
 }  // namespace
@@ -71,10 +81,11 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   }
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
   const Problem& problem = *runtime->setup->problem;
-  const auto [table, measurements] = ProfileDevices(*runtime, static_cast<size_t>(runs));
+  const DeviceProfiles profiles = ProfileDevices(*runtime, static_cast<size_t>(runs));
+  const auto& [table, measurements, compilations, steady] = profiles;
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
   if (!arguments.json) {
-    std::string text = ProfilePage(problem, table, measurements);
+    std::string text = ProfilePage(problem, profiles);
     if (!arguments.output.empty()) {
       text +=
           "\n" + Line(fmt::format("Written to {}: berth plan {} --cluster {} --costs {}", Printable(arguments.output),
@@ -85,6 +96,8 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
     return 0;
   }
   Json json = {{"model", table.model}, {"cluster", table.cluster}, {"machine", table.machine}, {"runs", table.runs}};
+  json["compilations"] = compilations;
+  json["steady"] = steady;
   json["devices"] = Json::array();
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const OpTimeTable::Column& column = table.columns[i];

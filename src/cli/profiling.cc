@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/file.h"
 #include "cli/console.h"
 #include "cli/machine.h"
+#include "exec/compilations.h"
 #include "exec/equal_devices.h"
 #include "exec/statistics.h"
 #include "placement/single_devices.h"
@@ -40,23 +40,6 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
   return column;
 }
 
-// Adds what another compilation of the same model took to the mean of so many before it.
-void Add(const OpMeasurement& other, size_t before, OpMeasurement& mean) {
-  if (!mean.error.empty()) return;
-  if (!other.error.empty() || other.op_seconds.size() != mean.op_seconds.size()) {
-    mean.error = other.error.empty() ? "it has other ops each time that it is compiled" : other.error;
-    return;
-  }
-  const auto count = static_cast<double>(before);
-  for (size_t op = 0; op < mean.op_seconds.size(); ++op) {
-    mean.op_seconds[op] = (mean.op_seconds[op] * count + other.op_seconds[op]) / (count + 1);
-  }
-  mean.unassigned = (mean.unassigned * count + other.unassigned) / (count + 1);
-  mean.stolen = (mean.stolen * count + other.stolen) / (count + 1);
-  std::ranges::copy(other.totals, std::back_inserter(mean.totals));
-  std::ranges::copy(other.seconds, std::back_inserter(mean.seconds));
-}
-
 }  // namespace
 
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop) {
@@ -80,18 +63,23 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   }
   if (predicted > 0) runs = RoundsFor(runs, round / static_cast<double>(2 * predicted), kLeastProfiled);
   const size_t times = std::min(kProfileCompilations, runs), rounds = (runs + times - 1) / times;
-  profiles.table.runs = static_cast<int64_t>(times * rounds);
   const double limit = LimitFor(static_cast<double>(rounds) * round);
   const auto failed = [](const OpMeasurement& measurement) { return !measurement.error.empty(); };
-  for (size_t time = 0; time < times && std::ranges::none_of(profiles.measurements, failed); ++time) {
-    std::vector<OpMeasurement> measured =
-        runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
-    if (time == 0) {
-      profiles.measurements = std::move(measured);
-    } else {
-      for (size_t i = 0; i < measured.size(); ++i) Add(measured[i], time, profiles.measurements[i]);
+  std::vector<std::vector<OpMeasurement>> compilations;
+  Agreement agreement;
+  do {
+    compilations.push_back(runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop}));
+    if (std::ranges::any_of(compilations.back(), failed)) {
+      agreement.which = {compilations.size() - 1};
+      break;
     }
-  }
+    agreement = Agreeing(compilations);
+  } while (compilations.size() < times ||
+           (!agreement.steady && times == kProfileCompilations && compilations.size() < kMostProfileCompilations));
+  profiles.measurements = MeanOf(compilations, agreement.which);
+  profiles.compilations = compilations.size();
+  profiles.steady = agreement.steady;
+  profiles.table.runs = static_cast<int64_t>(agreement.which.size() * rounds);
   if (const auto first = std::ranges::find_if(profiles.measurements, failed); first != profiles.measurements.end()) {
     // What ended the process they have in common, whichever device it was.
     const bool common = devices.size() > 1 && std::ranges::all_of(profiles.measurements, [&](const OpMeasurement& one) {

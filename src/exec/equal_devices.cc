@@ -4,18 +4,16 @@
 #include <utility>
 #include <vector>
 
+#include "exec/compilations.h"
 #include "exec/statistics.h"
 
 namespace berth {
 namespace {
 
-// A model that is compiled again is up to a few percent faster or slower on the same device.
-constexpr double kEquallyFast = 0.05;
-
 bool AreEqual(const OpMeasurement& a, const OpMeasurement& b) {
   if (a.kind != b.kind || a.kernels != b.kernels) return false;
   const auto [faster, slower] = std::minmax({Median(a.seconds), Median(b.seconds)});
-  return slower <= (1 + kEquallyFast) * faster;
+  return slower <= (1 + kSameButCompiled) * faster;
 }
 
 }  // namespace
