@@ -7,7 +7,6 @@
 #include "cli/measured_run.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
-#include "exec/compilations.h"
 #include "exec/statistics.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -30,10 +29,10 @@ double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_t
 
 // Where no three compilations agree; else empty.
 std::string DisagreementLine(const DeviceProfiles& profiles) {
-  if (profiles.steady || profiles.compilations < kMostProfileCompilations) return "";
+  if (profiles.steady || profiles.compilations <= kProfileCompilations) return "";
   return Item(fmt::format(
-      "Compiled {} times, the model never took the same three times, within {}: the speed of the machine changes. The "
-      "times here are the mean of the three in the middle: profile again later.",
+      "Of {} compilations no three took the same on every device, within {}: the speed of the machine changes. The "
+      "times here are of the three in the middle; profile again later.",
       profiles.compilations, Percent(kSameButCompiled)));
 }
 

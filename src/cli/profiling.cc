@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "cli/console.h"
 #include "cli/machine.h"
-#include "exec/compilations.h"
 #include "exec/equal_devices.h"
 #include "exec/statistics.h"
 #include "placement/single_devices.h"
@@ -68,8 +67,12 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   std::vector<std::vector<OpMeasurement>> compilations;
   Agreement agreement;
   do {
-    compilations.push_back(runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop}));
-    if (std::ranges::any_of(compilations.back(), failed)) {
+    std::vector<OpMeasurement> measured =
+        runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
+    const bool fails = std::ranges::any_of(measured, failed);
+    if (fails && compilations.size() >= times) break;  // what there is will do
+    compilations.push_back(std::move(measured));
+    if (fails) {
       agreement.which = {compilations.size() - 1};
       break;
     }

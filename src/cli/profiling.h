@@ -5,26 +5,28 @@
 #include <vector>
 
 #include "cli/runtime.h"
+#include "exec/compilations.h"
 #include "import/profile.h"
 
 namespace berth {
 
-// How often a model is compiled for each device: compiled again, it is up to a few percent faster or slower.
-inline constexpr size_t kProfileCompilations = 3;
+// How often a model is compiled at least, where it is run as often: compiled again, it is up to a few percent faster or
+// slower.
+inline constexpr size_t kProfileCompilations = kAgreeing;
 // At most, until three compilations agree.
 inline constexpr size_t kMostProfileCompilations = 5;
 
 struct DeviceProfiles {
   OpTimeTable table;
   std::vector<OpMeasurement> measurements;  // by device
-  size_t compilations = 0;                  // of which the table has three, where there are as many
-  bool steady = false;                      // those agree (exec/compilations.h)
+  size_t compilations = 0;                  // the table is of three of them, or of all where there are fewer
+  bool steady = false;                      // whether those three agree (exec/compilations.h)
 };
 
-// Each device runs the whole model at least so often, compiled three times; more often, up to 250 times, where that is
-// predicted to last less than half a second. Where the three do not agree, the model is compiled and run again until
-// three do, at most five times in all. Devices that cannot be told apart get the same op times (ShareMeans). Throws
-// Error where one cannot run it, and where `stop` says so.
+// Each device runs the whole model at least so often, compiled three times (or as often as it is run); more often, up
+// to 250 times, where that is predicted to last less than half a second. Where the three do not agree, the model is
+// compiled and run again until three do, at most five times in all. Devices that cannot be told apart get the same op
+// times (ShareMeans). Throws Error where one cannot run it, and where `stop` says so.
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop = {});
 
 // How often a command does that which needs a profile on its way.

@@ -1,10 +1,13 @@
 #include "exec/compilations.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "exec/statistics.h"
 
@@ -52,19 +55,25 @@ void Add(const OpMeasurement& other, size_t before, OpMeasurement& mean) {
 }  // namespace
 
 Agreement Agreeing(std::span<const std::vector<OpMeasurement>> compilations) {
-  std::vector<size_t> order(compilations.size());
+  const size_t count = compilations.size();
+  std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  if (order.size() < kAgreeing) return {.which = std::move(order)};
-  std::ranges::stable_sort(order, {}, [&](size_t c) { return LogTime(compilations[c]); });
-  const auto from = [&](size_t first) { return std::span(order).subspan(first, kAgreeing); };
-  const size_t last = order.size() - kAgreeing;
-  size_t best = 0;
-  for (size_t first = 1; first <= last; ++first) {
-    if (Apart(compilations, from(first)) < Apart(compilations, from(best))) best = first;
+  if (count < kAgreeing) return {.which = std::move(order)};
+  std::array<size_t, kAgreeing> best{};
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t a = 0; a < count; ++a) {
+    for (size_t b = a + 1; b < count; ++b) {
+      for (size_t c = b + 1; c < count; ++c) {
+        const std::array<size_t, kAgreeing> three = {a, b, c};
+        const double apart = Apart(compilations, three);
+        if (apart < least) std::tie(least, best) = std::pair(apart, three);
+      }
+    }
   }
-  const bool steady = Apart(compilations, from(best)) <= kSameButCompiled;
-  const std::span<const size_t> chosen = from(steady ? best : last / 2);
-  Agreement agreement{.which = {chosen.begin(), chosen.end()}, .steady = steady};
+  if (least <= kSameButCompiled) return {.which = {best.begin(), best.end()}, .steady = true};
+  std::ranges::stable_sort(order, {}, [&](size_t c) { return LogTime(compilations[c]); });
+  const std::span<const size_t> middle = std::span(order).subspan((count - kAgreeing) / 2, kAgreeing);
+  Agreement agreement{.which = {middle.begin(), middle.end()}};
   std::ranges::sort(agreement.which);
   return agreement;
 }

@@ -10,7 +10,7 @@
 
 namespace berth {
 
-// Two times of one model that differ by no more than this share may be due to compiling alone.
+// A difference of at most this share between two times of one model may be due to compiling alone.
 inline constexpr double kSameButCompiled = 0.05;
 
 // So many compilations that agree are enough.
@@ -21,10 +21,10 @@ struct Agreement {
   bool steady = false;          // on no device are these further apart than kSameButCompiled
 };
 
-// compilations[c][d]: what compilation `c` took on device `d`, none of them failed. Of all choices of three that are
-// next to each other when ordered by their time (the mean over the devices of the logarithm of the median run) the one
-// whose slowest device-wise difference is the smallest: one choice for all devices, since these took turns. Where no
-// three agree, the three in the middle. Fewer than three are never called steady.
+// compilations[c][d]: what compilation `c` took on device `d`, none of them failed. Of all choices of three the one
+// whose largest difference on any device, of the median runs without counters, is the smallest: one choice for all
+// devices, since these took turns. Where no three agree, the three in the middle when ordered by their time on all
+// devices (the sum of the logarithms). Fewer than three are never called steady. Cubic in the compilations.
 Agreement Agreeing(std::span<const std::vector<OpMeasurement>> compilations);
 
 // By device, the mean of these compilations' op times and the runs of all of them. A device's error where they do not

@@ -52,6 +52,15 @@ TEST(Agreeing, AsksEachDevice) {
   EXPECT_THAT(Agreeing(all).which, ElementsAre(0, 1, 3));
 }
 
+// Ordered by the time on both, the one on which the devices changed in opposite ways is between two that agree.
+TEST(Agreeing, FindsThreeThatAgreeWithAnotherBetweenThem) {
+  const std::vector<std::vector<OpMeasurement>> all = {
+      {Took(10), Took(10)}, {Took(10.4), Took(10.4)}, {Took(10.2), Took(10.2)}, {Took(11.5), Took(9.05)}};
+  const Agreement agreement = Agreeing(all);
+  EXPECT_TRUE(agreement.steady);
+  EXPECT_THAT(agreement.which, ElementsAre(0, 1, 2));
+}
+
 TEST(Agreeing, NeverCallsFewerThanThreeSteady) {
   const Agreement agreement = Agreeing(Compilations({10, 10}));
   EXPECT_FALSE(agreement.steady);

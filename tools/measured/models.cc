@@ -15,7 +15,7 @@
 namespace berth::measured {
 namespace {
 
-// Compiled as often as for its profile.
+// Compiled as often as what a profile keeps.
 Measurement RunAlone(const Problem& problem, const std::string& model, DeviceId on, size_t runs) {
   OpenVino runtime(problem, ModelFile(model));
   Measurement all;
