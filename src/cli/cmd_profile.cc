@@ -29,7 +29,7 @@ double Share(const OpTimeTable::Column& column, std::string_view kind, bool of_t
 
 // Where no three compilations agree; else empty.
 std::string DisagreementLine(const DeviceProfiles& profiles) {
-  if (profiles.steady || profiles.compilations <= kProfileCompilations) return "";
+  if (profiles.steady || profiles.compilations < kProfileCompilations) return "";
   return Item(fmt::format(
       "Of {} compilations no three took the same on every device, within {}: the speed of the machine changes. The "
       "times here are of the three in the middle; profile again later.",
@@ -37,7 +37,8 @@ std::string DisagreementLine(const DeviceProfiles& profiles) {
 }
 
 std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) {
-  const auto& [table, measurements, compilations, steady] = profiles;
+  const OpTimeTable& table = profiles.table;
+  const std::vector<OpMeasurement>& measurements = profiles.measurements;
   using enum Table::Align;
   const auto enough = std::ranges::all_of(
       measurements, [](const OpMeasurement& one) { return one.seconds.size() >= kLeastForInterval; });

@@ -62,6 +62,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   }
   if (predicted > 0) runs = RoundsFor(runs, round / static_cast<double>(2 * predicted), kLeastProfiled);
   const size_t times = std::min(kProfileCompilations, runs), rounds = (runs + times - 1) / times;
+  const size_t most = times < kProfileCompilations ? times : kMostProfileCompilations;
   const double limit = LimitFor(static_cast<double>(rounds) * round);
   const auto failed = [](const OpMeasurement& measurement) { return !measurement.error.empty(); };
   std::vector<std::vector<OpMeasurement>> compilations;
@@ -69,16 +70,17 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   do {
     std::vector<OpMeasurement> measured =
         runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
-    const bool fails = std::ranges::any_of(measured, failed);
-    if (fails && compilations.size() >= times) break;  // what there is will do
-    compilations.push_back(std::move(measured));
-    if (fails) {
-      agreement.which = {compilations.size() - 1};
+    if (std::ranges::any_of(measured, failed)) {
+      // Enough of them ran before, or it is told why this one did not.
+      if (compilations.size() < times || (stop && stop())) {
+        compilations = {std::move(measured)};
+        agreement.which = {0};
+      }
       break;
     }
+    compilations.push_back(std::move(measured));
     agreement = Agreeing(compilations);
-  } while (compilations.size() < times ||
-           (!agreement.steady && times == kProfileCompilations && compilations.size() < kMostProfileCompilations));
+  } while (compilations.size() < times || (!agreement.steady && compilations.size() < most));
   profiles.measurements = MeanOf(compilations, agreement.which);
   profiles.compilations = compilations.size();
   profiles.steady = agreement.steady;
