@@ -111,6 +111,7 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
                                {"kernel_seconds", column.kernels.value},
                                {"unassigned_share", measurements[i].unassigned},
                                {"stolen_share", measurements[i].stolen},
+                               {"slowdown", measurements[i].slowdown},
                                {"fused", column.fused},
                                {"ops", ops}});
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "placement/single_devices.h"
 #include "report/table.h"
@@ -31,12 +32,20 @@ std::vector<std::string> MeasuredCells(const Measurement& measurement) {
   return {TimeOf(Median(measurement.seconds)), fmt::format("{} to {}", TimeOf(interval.low), TimeOf(interval.high))};
 }
 
-void AddRow(const RunRow& row, Table& table) {
+void AddRow(const RunRow& row, bool at_file_pace, Table& table) {
   std::vector<std::string> cells = {row.name, row.predicted ? TimeOf(*row.predicted) : "-"};
   std::ranges::move(MeasuredCells(row.measured), std::back_inserter(cells));
-  const bool both = row.predicted && row.measured.error.empty();
-  cells.push_back(both ? Signed(OffBy(*row.predicted, Median(row.measured.seconds))) : "");
+  const bool ran = row.measured.error.empty();
+  if (at_file_pace) cells.push_back(ran ? TimeOf(Median(row.measured.AtFilePace())) : "");
+  cells.push_back(ran && row.predicted ? Signed(OffBy(*row.predicted, Median(row.measured.AtFilePace()))) : "");
   table.Add(std::move(cells));
+}
+
+// Whether the devices were faster or slower than when the device file was made, by more than what such a measurement
+// varies.
+bool HasOtherPace(const RunRow& row) {
+  constexpr double kSamePace = 0.03;
+  return row.measured.error.empty() && std::abs(row.measured.typical_slowdown() - 1) > kSamePace;
 }
 
 // The sum of what the plan's problem says of the part's ops; what the part itself and its cuts cost is not in it.
@@ -231,13 +240,14 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   }
   using enum Table::Align;
   const bool enough = measured.seconds.size() >= kLeastForInterval;
-  Table table({{""},
-               {"predicted", kRight},
-               {"measured", kRight},
-               {IntervalHeading(enough), kRight, 1},
-               {"predicted is off", kRight}});
-  AddRow(run.plan, table);
-  for (const RunRow& row : run.others) AddRow(row, table);
+  const bool other_pace = HasOtherPace(run.plan) || std::ranges::any_of(run.others, HasOtherPace);
+  std::vector<Table::Column> columns = {
+      {""}, {"predicted", kRight}, {"measured", kRight}, {IntervalHeading(enough), kRight, 1}};
+  if (other_pace) columns.push_back({"at the file's speed", kRight});
+  columns.push_back({"predicted is off", kRight});
+  Table table(std::move(columns));
+  AddRow(run.plan, other_pace, table);
+  for (const RunRow& row : run.others) AddRow(row, other_pace, table);
   text += table.ToString() + "\n";
   if (const std::string verdict = Verdict(run); !verdict.empty()) text += Field("speed-up", verdict);
   text += Field("outputs", OutputLine(measured));
@@ -255,6 +265,13 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
+  if (other_pace) {
+    const double slowdown = measured.typical_slowdown();
+    text += Item(
+        fmt::format("While the plan ran, the processor was {} {} than when the device file was made (small models that "
+                    "run in between tell that); predictions are compared with times at that file's speed.",
+                    Percent(slowdown < 1 ? 1 / slowdown - 1 : slowdown - 1), slowdown < 1 ? "faster" : "slower"));
+  }
   if (!run.plan.predicted) {
     text += Item(
         "pipeline predicts the time per sample while many are under way, not of one run: --evaluator parts "
@@ -283,6 +300,9 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
     json["measured_seconds"] = failed ? Json() : Json(Median(measured.seconds));
     json["measured_spread"] = failed ? Json() : Json(Longest(measured));
     json["measured_interval"] = failed ? Json() : IntervalJson(measured.seconds);
+    const bool has_pace = !failed && !measured.slowdown.empty();
+    json["slowdown"] = has_pace ? Json(measured.typical_slowdown()) : Json();
+    json["measured_seconds_at_file_speed"] = has_pace ? Json(Median(measured.AtFilePace())) : Json();
     json["failed_because"] = failed ? Json(measured.error) : Json();
     json["precision"] = failed ? Json() : Json(measured.precision);
     return json;

@@ -59,12 +59,13 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-double PlanRun::seconds() const { return Median(measured.seconds) / speed; }
+double PlanRun::seconds() const { return Median(measured.AtFilePace()) / speed; }
 
 void SpeedChange::Add(const PlanRun& run) {
   if (!run.ran() || !(run.speed > 0)) return;
-  least_ = most_ > 0 ? std::min(least_, run.speed) : run.speed;
-  most_ = std::max(most_, run.speed);
+  const double speed = run.speed * run.measured.typical_slowdown();
+  least_ = most_ > 0 ? std::min(least_, speed) : speed;
+  most_ = std::max(most_, speed);
 }
 
 bool OnOneDevice(const std::vector<DeviceId>& device) {
@@ -189,7 +190,7 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     std::vector<std::pair<DeviceId, double>> alone;
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
-      if (one.error.empty() && std::isfinite(alone_[Index(on)])) alone.emplace_back(on, Median(one.seconds));
+      if (one.error.empty() && std::isfinite(alone_[Index(on)])) alone.emplace_back(on, Median(one.AtFilePace()));
     }
     double speed = alone.empty() ? 1 : 0;
     for (const auto& [on, seconds] : alone) speed += seconds / alone_[Index(on)];

@@ -19,8 +19,9 @@ struct PlanRun {
   std::vector<DeviceId> device{};
   double predicted = 0;  // by `parts`, before it was run
   Measurement measured{};
-  // How long the devices took alone in the same rounds, as a multiple of what was predicted of them before any costs
-  // were set: what the machine's speed was meanwhile.
+  // How long the devices took alone in the same rounds, at the paces of the device file, as a multiple of what was
+  // predicted of them before any costs were set: what the machine's speed was meanwhile, as far as these do not tell
+  // it.
   double speed = 1;
 
   bool ran() const { return measured.error.empty(); }

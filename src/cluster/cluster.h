@@ -55,6 +55,9 @@ struct Device {
   // Where its ops are executed when a plan is run; they enter no score of a simulator.
   std::string runs_on{};     // a runtime's name of it: CPU, GPU, GPU.1, NPU; empty: by its kind
   std::vector<int> cores{};  // of a processor, ascending: those that are this device; empty: all
+  // Of a processor: seconds that three small models took on it while its numbers were measured (worker/pace.h), by
+  // which later runs are told at the same speed; 0: not known.
+  double pace = 0;
 };
 
 // From one device to another.

@@ -247,6 +247,7 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
   }
   ReadPrecision(fields, device);
   ReadWhereItRuns(fields, device);
+  device.pace = quantity(fields, "pace", Time).value;
   return device;
 }
 
@@ -288,7 +289,7 @@ class DeviceFile {
       const YamlFields numbers(entry.value, {&path_, entry.line, entry.key},
                                {"kind", "count", "memory", "peak", "memory_bandwidth", "op_overhead", "efficiency",
                                 "half_rate_outputs", "part_overhead", "cut_read", "cut_write", "supports", "lacks",
-                                "watts", "precision", "runs_on", "cores", "provenance"});
+                                "watts", "precision", "runs_on", "cores", "pace", "provenance"});
       Device device = ReadDevice(numbers, origin_);
       const std::optional<size_t> count = ReadCount(numbers);
       if (count.value_or(1) > 1 && !device.cores.empty()) {

@@ -130,6 +130,7 @@ class DeviceText {
     std::vector<std::string> cores;
     for (const int core : device.cores) cores.push_back(std::to_string(core));
     List("cores", cores);
+    if (device.pace > 0) Line("pace", TimeText(device.pace));
   }
 
   const std::string& text() const { return text_; }

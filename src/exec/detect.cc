@@ -132,6 +132,9 @@ void SetRates(const nlohmann::json& answer, Measurer& measure, Device& device) {
   device.memory_bandwidth =
       measure(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold" + copies);
   device.op_overhead = measure(Numbers(answer, "op_overhead"), "a chain of tiny ops");
+  if (const auto paces = answer.value("pace", std::vector<double>{}); !paces.empty()) {
+    device.pace = Rounded(Median(paces));
+  }
 }
 
 }  // namespace

@@ -55,6 +55,16 @@ double StolenShare(const nlohmann::json& answer) {
   return seconds > 0 ? sum("stolen") / seconds : 0;
 }
 
+// Counters are of all runs together: what they say is divided by what the runs in turns with them were slowed down by.
+void TellAtFilePace(const std::vector<double>& slowdown, OpMeasurement& measurement) {
+  if (slowdown.empty()) return;
+  const double before = Median(measurement.seconds);
+  for (size_t run = 0; run < measurement.seconds.size(); ++run) measurement.seconds[run] /= slowdown[run];
+  measurement.slowdown = before / Median(measurement.seconds);
+  for (double& seconds : measurement.op_seconds) seconds /= measurement.slowdown;
+  for (double& seconds : measurement.totals) seconds /= measurement.slowdown;
+}
+
 std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
   std::vector<size_t> numbers;
   for (const DeviceId device : devices) numbers.push_back(Index(device));
@@ -63,8 +73,20 @@ std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
 
 }  // namespace
 
+std::vector<double> Measurement::AtFilePace() const {
+  std::vector<double> at_pace = seconds;
+  for (size_t round = 0; round < slowdown.size(); ++round) at_pace[round] /= slowdown[round];
+  return at_pace;
+}
+
+double Measurement::typical_slowdown() const { return slowdown.empty() ? 1 : Median(slowdown); }
+
 nlohmann::json RuntimeDeviceJson(const Device& device) {
-  return {{"name", device.name}, {"runs_on", RunsOn(device)}, {"cores", device.cores}, {"precision", device.precision}};
+  return {{"name", device.name},
+          {"runs_on", RunsOn(device)},
+          {"cores", device.cores},
+          {"precision", device.precision},
+          {"pace", device.pace}};
 }
 
 std::string RunsOn(const Device& device) {
@@ -212,6 +234,7 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
                           .stolen = StolenShare(answer),
                           .precision = answer.at("precision"),
                           .subgraphs = answer.at("subgraphs")};
+  measurement.slowdown = answer.value("slowdown", std::vector<double>{});
   if (answer.contains("outputs")) {
     const nlohmann::json& outputs = answer.at("outputs");
     measurement.outputs = {.equal = outputs.at("equal"),
@@ -264,7 +287,10 @@ std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, 
       Ask({{"do", "profile"}, {"devices", Numbers(devices)}, {"rounds", options.rounds}}, options);
   if (answer.contains("error")) return std::vector(devices.size(), OpMeasurement{.error = answer.at("error")});
   std::vector<OpMeasurement> measurements;
-  for (const nlohmann::json& device : answer.at("devices")) measurements.push_back(ReadOps(device));
+  for (const nlohmann::json& device : answer.at("devices")) {
+    measurements.push_back(ReadOps(device));
+    TellAtFilePace(device.value("slowdown", std::vector<double>{}), measurements.back());
+  }
   return measurements;
 }
 

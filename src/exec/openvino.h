@@ -28,7 +28,7 @@ struct MeasuredPart {
   DeviceId device{};
   std::vector<OpId> ops{};
   double begin = 0, end = 0;
-  double seconds = 0;  // from begin to end, the median of all rounds
+  double seconds = 0;  // from begin to end, the median of all rounds, each at the device's pace in the device file
 };
 struct MeasuredTransfer {
   std::optional<TensorId> tensor{};  // none: a tensor that is none of the graph's
@@ -46,16 +46,24 @@ struct Measurement {
   std::string error{};            // why there is none; else empty
   std::vector<double> seconds{};  // by round
   double stolen = 0;              // the share of the time in which another process had the cores
-  std::string precision{};        // the least exact of the devices that took part
+  // By round, by how many times its devices were slower than at the paces of the device file (Device::pace); empty
+  // where these are not known.
+  std::vector<double> slowdown{};
+  std::string precision{};  // the least exact of the devices that took part
   size_t subgraphs = 0;
   // Of the round in the middle but for the parts' medians; empty where the runtime does not tell them.
   std::vector<MeasuredPart> parts{};
   std::vector<MeasuredTransfer> transfers{};
   std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked
   std::string no_reference{};                 // why there is none to compare with, where that was asked; else empty
+
+  // By round, what it would have taken at these paces; `seconds` where they are not known.
+  std::vector<double> AtFilePace() const;
+  // The median of the slowdowns; 1 where they are not known.
+  double typical_slowdown() const;
 };
 
-// Seconds by op, from OpenVINO's counters.
+// Seconds by op, from OpenVINO's counters, at the device's pace in the device file where that is known.
 struct OpMeasurement {
   std::string error{};
   std::vector<double> op_seconds{};
@@ -66,6 +74,7 @@ struct OpMeasurement {
   std::vector<double> totals{};              // of all kernels, by round; one for all rounds where no counter tells
   std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
   double stolen = 0;                         // the share of these in which another process had the core
+  double slowdown = 1;                       // by which times were divided: the median; 1 where it is not known
   double unassigned = 0;                     // the share of the kernels' time that belongs to no op
 };
 

@@ -310,6 +310,7 @@ Json ClusterJson(const Cluster& cluster) {
                        {"kind", device.kind},
                        {"memory_bytes", device.memory ? QuantityJson(*device.memory) : Json()},
                        {"precision", device.precision},
+                       {"pace_seconds", device.pace > 0 ? Json(device.pace) : Json()},
                        {"peak_flops_per_second", std::move(peak)},
                        {"memory_bandwidth_bytes_per_second", QuantityJson(device.memory_bandwidth)},
                        {"op_overhead_seconds", QuantityJson(device.op_overhead)},

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <memory>
 #include <openvino/op/ops.hpp>
+#include <optional>
 #include <thread>
 
-#include "base/random.h"
+#include "exec/statistics.h"
 #include "worker/loaded_model.h"
+#include "worker/pace.h"
+#include "worker/probe.h"
 #include "worker/thread_clock.h"
 
 namespace berth {
@@ -18,85 +21,31 @@ constexpr size_t kRepetitions = 7;
 constexpr size_t kBigTensor = size_t{16} << 20;   // elements: 64 MiB, more than the caches of most
 constexpr size_t kSharedBytes = size_t{4} << 20;  // what one core writes and another reads: about a large activation
 
-using Node = std::shared_ptr<ov::Node>;
-
 double Now() { return ThreadClock::Now(CLOCK_MONOTONIC); }
-
-Node RandomConstant(const ov::Shape& shape, uint64_t seed, double scale = 0.05) {
-  Random random(seed);
-  std::vector<float> values(ov::shape_size(shape));
-  for (float& value : values) value = static_cast<float>(scale * random.Normal());
-  return std::make_shared<ov::op::v0::Constant>(ov::element::f32, shape, values);
-}
-
-// A model that is run as it would be as a part of a plan.
-class Probe {
- public:
-  Probe(ov::Core& core, const RuntimeDevice& device, const Node& result,
-        const std::shared_ptr<ov::op::v0::Parameter>& parameter)
-      : model_(std::make_shared<ov::Model>(ov::OutputVector{result->output(0)}, ov::ParameterVector{parameter})),
-        compiled_(core.compile_model(model_, device.plugin, Settings(device))),
-        request_(compiled_.create_infer_request()) {
-    ov::Tensor input(ov::element::f32, parameter->get_shape());
-    Random random(1);
-    // A block of numbers again and again: what they are matters little, that they are numbers does.
-    std::vector<float> block(4096);
-    for (float& value : block) value = static_cast<float>(random.Normal());
-    for (size_t i = 0; i < input.get_size(); ++i) input.data<float>()[i] = block[i % block.size()];
-    request_.set_input_tensor(input);
-    request_.infer();
-  }
-
-  // Seconds of a run, the mean of as many as fit into `budget`, three at least; on the calling thread.
-  double Seconds(double budget) {
-    const double start = Now();
-    size_t runs = 0;
-    do {
-      request_.infer();
-      ++runs;
-    } while (runs < 3 || Now() - start < budget);
-    return (Now() - start) / static_cast<double>(runs);
-  }
-
- private:
-  std::shared_ptr<ov::Model> model_;
-  ov::CompiledModel compiled_;
-  ov::InferRequest request_;
-};
-
-std::shared_ptr<ov::op::v0::Parameter> Input(const ov::Shape& shape) {
-  return std::make_shared<ov::op::v0::Parameter>(ov::element::f32, shape);
-}
 
 // Three layers of each, as a network has them.
 constexpr size_t kLayers = 3;
 
 Probe Products(ov::Core& core, const RuntimeDevice& device, double& flops) {
   constexpr size_t kSize = 512;
-  const auto input = Input({kSize, kSize});
-  Node last = input;
-  for (size_t layer = 0; layer < kLayers; ++layer) {
-    last = std::make_shared<ov::op::v0::MatMul>(last, RandomConstant({kSize, kSize}, layer + 1));
-  }
+  const ProbeInput input = MakeProbeInput({kSize, kSize});
+  ProbeNode last = input;
+  for (size_t layer = 0; layer < kLayers; ++layer) last = ProductBy(last, kSize, layer + 1);
   flops = 2.0 * kSize * kSize * kSize * kLayers;
   return Probe(core, device, last, input);
 }
 
 Probe Convolutions(ov::Core& core, const RuntimeDevice& device, double& flops) {
   constexpr size_t kChannels = 64, kSide = 56;
-  const auto input = Input({1, kChannels, kSide, kSide});
-  Node last = input;
-  for (size_t layer = 0; layer < kLayers; ++layer) {
-    last = std::make_shared<ov::op::v1::Convolution>(last, RandomConstant({kChannels, kChannels, 3, 3}, layer + 1),
-                                                     ov::Strides{1, 1}, ov::CoordinateDiff{1, 1},
-                                                     ov::CoordinateDiff{1, 1}, ov::Strides{1, 1});
-  }
+  const ProbeInput input = MakeProbeInput({1, kChannels, kSide, kSide});
+  ProbeNode last = input;
+  for (size_t layer = 0; layer < kLayers; ++layer) last = ConvolutionOf(last, kChannels, layer + 1);
   flops = 2.0 * kChannels * kChannels * 9 * kSide * kSide * kLayers;
   return Probe(core, device, last, input);
 }
 
 Probe Elementwise(ov::Core& core, const RuntimeDevice& device) {
-  const auto input = Input({kBigTensor});
+  const ProbeInput input = MakeProbeInput({kBigTensor});
   return Probe(core, device, std::make_shared<ov::op::v0::Relu>(input), input);
 }
 
@@ -104,44 +53,94 @@ Probe Elementwise(ov::Core& core, const RuntimeDevice& device) {
 constexpr size_t kTinyOps = 64;
 
 Probe TinyOps(ov::Core& core, const RuntimeDevice& device, size_t count) {
-  const auto input = Input({4, 4});
+  const ProbeInput input = MakeProbeInput({4, 4});
   // Values neither grow nor fade from op to op: numbers that are too small for a type's usual form take longer.
   constexpr double kNeutral = 0.57;
-  Node last = input;
+  ProbeNode last = input;
   for (size_t op = 0; op < count; ++op)
     last = std::make_shared<ov::op::v0::MatMul>(last, RandomConstant({4, 4}, op + 1, kNeutral));
   return Probe(core, device, last, input);
 }
+
+// Times of runs that are a moment apart, told at the pace of the moment in the middle.
+class PacedTimes {
+ public:
+  // Of a processor; of another device nothing is known but the times.
+  PacedTimes(ov::Core& core, const RuntimeDevice& device) {
+    if (device.is_cpu()) pace_.emplace(core, device);
+  }
+
+  // Remembers what a run takes, and the pace before it. Answers its number.
+  size_t Time(Probe& probe, double budget) {
+    if (pace_) paces_.push_back(pace_->Seconds());
+    seconds_.push_back(probe.Seconds(budget));
+    return seconds_.size() - 1;
+  }
+  // By number; at the median of all paces.
+  std::vector<double> Seconds() const {
+    std::vector<double> seconds = seconds_;
+    if (!pace_) return seconds;
+    const double reference = Median(paces_);
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      const double after = paces_[std::min(i + 1, paces_.size() - 1)];
+      seconds[i] /= Slowdown((paces_[i] + after) / 2, reference);
+    }
+    return seconds;
+  }
+  const std::vector<double>& paces() const { return paces_; }
+
+ private:
+  std::optional<Pace> pace_;
+  std::vector<double> paces_, seconds_;
+};
 
 nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double seconds) {
   RuntimeDevice exact = device;
   exact.precision = ov::element::f32;
   std::vector<RuntimeDevice> precisions = {device};
   if (device.precision != exact.precision) precisions.push_back(exact);
-  std::vector<double> bandwidth, overhead;
-  nlohmann::json rates = nlohmann::json::object();
+  PacedTimes times(core, device);
+  struct Rate {
+    std::string precision{};
+    double matmul_flops = 0, conv_flops = 0;
+    std::vector<size_t> matmul{}, conv{};  // numbers of times
+  };
+  std::vector<Rate> measured;
+  std::vector<size_t> elementwise_runs, many_runs, one_runs;
   RunPinned(device.cores, [&] {
     const double each = seconds / (static_cast<double>(3 + 2 * precisions.size()) * kRepetitions);
     for (const RuntimeDevice& one : precisions) {
-      double matmul_flops = 0, conv_flops = 0;
-      Probe products = Products(core, one, matmul_flops);
-      Probe convolutions = Convolutions(core, one, conv_flops);
-      std::vector<double> matmul, conv;
+      Rate& rate = measured.emplace_back(Rate{.precision = one.precision.get_type_name()});
+      Probe products = Products(core, one, rate.matmul_flops);
+      Probe convolutions = Convolutions(core, one, rate.conv_flops);
       for (size_t i = 0; i < kRepetitions; ++i) {
-        matmul.push_back(matmul_flops / products.Seconds(each));
-        conv.push_back(conv_flops / convolutions.Seconds(each));
+        rate.matmul.push_back(times.Time(products, each));
+        rate.conv.push_back(times.Time(convolutions, each));
       }
-      rates[one.precision.get_type_name()] = {{"matmul_flops", matmul}, {"conv_flops", conv}};
     }
     // In f32, since the model's inputs and outputs are: what turns them into another type is no elementwise op.
     Probe elementwise = Elementwise(core, exact);
     Probe many = TinyOps(core, device, kTinyOps), one = TinyOps(core, device, 1);
     for (size_t i = 0; i < kRepetitions; ++i) {
-      bandwidth.push_back(2 * 4.0 * static_cast<double>(kBigTensor) / elementwise.Seconds(each));
-      overhead.push_back(std::max(1e-9, (many.Seconds(each) - one.Seconds(each)) / (kTinyOps - 1)));
+      elementwise_runs.push_back(times.Time(elementwise, each));
+      many_runs.push_back(times.Time(many, each));
+      one_runs.push_back(times.Time(one, each));
     }
   });
-  return {{"rates", rates}, {"bandwidth", bandwidth}, {"op_overhead", overhead}};
+  const std::vector<double> took = times.Seconds();
+  nlohmann::json rates = nlohmann::json::object();
+  for (const Rate& rate : measured) {
+    std::vector<double> matmul, conv;
+    for (const size_t run : rate.matmul) matmul.push_back(rate.matmul_flops / took[run]);
+    for (const size_t run : rate.conv) conv.push_back(rate.conv_flops / took[run]);
+    rates[rate.precision] = {{"matmul_flops", matmul}, {"conv_flops", conv}};
+  }
+  std::vector<double> bandwidth, overhead;
+  for (const size_t run : elementwise_runs) bandwidth.push_back(2 * 4.0 * static_cast<double>(kBigTensor) / took[run]);
+  for (size_t i = 0; i < kRepetitions; ++i) {
+    overhead.push_back(std::max(1e-9, (took[many_runs[i]] - took[one_runs[i]]) / (kTinyOps - 1)));
+  }
+  return {{"rates", rates}, {"bandwidth", bandwidth}, {"op_overhead", overhead}, {"pace", times.paces()}};
 }
 
 // From a thread pinned to `from` to one pinned to `to`, as the parts of a plan hand tensors over: a flag that the other

@@ -47,6 +47,7 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
                          .cores = entry.at("cores").get<std::vector<int>>(),
                          .plugin = {}};
     device.precision = PrecisionOf(entry);
+    device.pace = entry.value("pace", 0.0);
     const auto here = [&](const std::string& one) {
       return one == device.runs_on || one.starts_with(device.runs_on + ".");
     };

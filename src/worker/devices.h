@@ -15,14 +15,15 @@ struct RuntimeDevice {
   std::vector<int> cores;  // of a CPU, to which the thread that calls is pinned
   std::string plugin;      // under which it is known here: a second device of one CPU has a name of its own
   ov::element::Type precision = ov::element::f32;  // in which it computes what the model has in f32
+  double pace = 0;  // of a CPU, by the device file: seconds (worker/pace.h); 0: not known
 
   bool is_cpu() const { return runs_on == "CPU"; }
   // Then the thread that calls is the one that computes, and the time in which it does not run is lost to others.
   bool one_core() const { return is_cpu() && cores.size() == 1; }
 };
 
-// [{"name": "cpu0", "runs_on": "CPU", "cores": [0], "precision": "bf16"}, ...]; without a precision f32. Registers the
-// further names of the CPU. Throws Error for what this machine lacks.
+// [{"name": "cpu0", "runs_on": "CPU", "cores": [0], "precision": "bf16", "pace": seconds}, ...]; without a precision
+// f32, without a pace not known. Registers the further names of the CPU. Throws Error for what this machine lacks.
 std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core);
 
 // Of an entry of that list; throws Error for one that no device has.

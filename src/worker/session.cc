@@ -131,6 +131,7 @@ nlohmann::json WorkerSession::Open(const nlohmann::json& question) {
   reference_.clear();
   no_reference_.clear();
   devices_ = ReadDevices(question.at("devices"), core_);
+  paces_ = PaceMeter(core_, devices_);
   model_ = LoadModel(question, core_);
   flops_.clear();
   for (const nlohmann::json& op : question.at("ops")) flops_.push_back(op.at("flops"));
@@ -147,6 +148,33 @@ std::unique_ptr<Runner> WorkerSession::Make(const nlohmann::json& way) {
   if (how == "hetero") return RunHetero(*model_, core_, devices_, way.at("device"));
   if (how == "alone") return RunAlone(*model_, core_, devices_.at(way.at("device").get<size_t>()));
   return RunByItself(*model_, core_, devices_, how, way.value("first", ""));
+}
+
+std::vector<size_t> WorkerSession::DevicesOf(const nlohmann::json& way) const {
+  const std::string how = way.at("how");
+  if (how == "alone") return {way.at("device").get<size_t>()};
+  if (how == "parallel") {
+    const auto devices = way.at("device").get<std::set<size_t>>();
+    return {devices.begin(), devices.end()};
+  }
+  // HETERO's subgraphs are run by the thread that calls, on the first device's cores.
+  if (how == "hetero" || how == "default") return {0};
+  std::vector<size_t> processors;
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    if (devices_[device].is_cpu()) processors.push_back(device);
+  }
+  return processors;
+}
+
+std::vector<double> WorkerSession::SlowdownsOf(const std::vector<size_t>& devices,
+                                               const std::vector<size_t>& before) const {
+  std::vector<double> slowdowns;
+  for (const size_t measurement : before) {
+    const std::optional<double> slowdown = paces_.SlowdownOf(devices, measurement);
+    if (!slowdown) return {};
+    slowdowns.push_back(*slowdown);
+  }
+  return slowdowns;
 }
 
 ov::element::Type WorkerSession::PrecisionOfWay(const nlohmann::json& way) const {
@@ -187,6 +215,7 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   std::vector<std::unique_ptr<Runner>> runners(ways.size());
   nlohmann::json answers = nlohmann::json::array();
   std::vector<std::vector<OneRun>> runs(ways.size());
+  std::vector<std::vector<size_t>> paces(ways.size());  // by run, the measurement before it
   for (size_t way = 0; way < ways.size(); ++way) {
     answers.push_back(nlohmann::json::object());
     Attempt(answers[way], runners[way], [&] {
@@ -202,12 +231,19 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   Random random(1);
   std::vector<size_t> order(ways.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  paces_.Begin();
   for (size_t round = 0; round < rounds; ++round) {
     random.Shuffle(std::span(order));
     for (const size_t way : order) {
-      if (runners[way]) Attempt(answers[way], runners[way], [&] { runs[way].push_back(runners[way]->Run()); });
+      if (!runners[way]) continue;
+      Attempt(answers[way], runners[way], [&] {
+        const size_t pace = paces_.Before();
+        runs[way].push_back(runners[way]->Run());
+        paces[way].push_back(pace);
+      });
     }
   }
+  paces_.End();
   for (size_t way = 0; way < ways.size(); ++way) {
     if (!runners[way] || runs[way].empty()) continue;
     std::vector<double> seconds, stolen;
@@ -215,12 +251,20 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
     nlohmann::json part_runs = nlohmann::json::array(), part_seconds = nlohmann::json::array();
     for (const PartRun& part : Middle(runs[way]).parts) part_runs.push_back({part.begin, part.end});
     for (size_t part = 0; part < part_runs.size(); ++part) {
+      const size_t device = answers[way].at("parts").at(part).at("device");
+      const std::vector<double> slowdown = SlowdownsOf({device}, paces[way]);
       std::vector<double> took;
-      for (const OneRun& run : runs[way]) took.push_back(run.parts[part].end - run.parts[part].begin);
+      for (size_t run = 0; run < runs[way].size(); ++run) {
+        const PartRun& one = runs[way][run].parts[part];
+        took.push_back((one.end - one.begin) / (slowdown.empty() ? 1 : slowdown[run]));
+      }
       part_seconds.push_back(Median(took));
     }
     answers[way].update(
         {{"seconds", seconds}, {"stolen", stolen}, {"part_runs", part_runs}, {"part_seconds", part_seconds}});
+    if (const std::vector<double> slowdown = SlowdownsOf(DevicesOf(ways[way]), paces[way]); !slowdown.empty()) {
+      answers[way]["slowdown"] = slowdown;
+    }
   }
   return {{"ways", answers}};
 }
@@ -239,13 +283,24 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
       });
     });
   }
+  std::vector<std::vector<size_t>> paces(devices.size());  // by round, the measurement before it
+  paces_.Begin();
   for (size_t round = 0; round < question.at("rounds"); ++round) {
     for (size_t i = 0; i < profiled.size(); ++i) {
-      if (profiled[i]) Attempt(answers[i], profiled[i], [&] { profiled[i]->Run(); });
+      if (!profiled[i]) continue;
+      Attempt(answers[i], profiled[i], [&] {
+        paces[i].push_back(paces_.Before());
+        profiled[i]->Run();
+      });
     }
   }
+  paces_.End();
   for (size_t i = 0; i < profiled.size(); ++i) {
-    if (profiled[i]) answers[i] = profiled[i]->Describe();
+    if (!profiled[i]) continue;
+    answers[i] = profiled[i]->Describe();
+    if (const std::vector<double> slowdown = SlowdownsOf({devices[i].get<size_t>()}, paces[i]); !slowdown.empty()) {
+      answers[i]["slowdown"] = slowdown;
+    }
   }
   return {{"devices", answers}};
 }

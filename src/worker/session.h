@@ -8,30 +8,35 @@
 #include <string>
 #include <vector>
 
+#include "worker/pace.h"
 #include "worker/runner.h"
 
 namespace berth {
 
 // {"do": "open", "model": path, "inputs": {name: sizes}, "ops": [{"name": n, "tensors": [names], "flops": f}],
-//  "devices": [{"name": n, "runs_on": "CPU", "cores": [0], "precision": "f32"}]}
+//  "devices": [{"name": n, "runs_on": "CPU", "cores": [0], "precision": "f32", "pace": seconds}]}
 //   -> {"ops": n, "ops_found": n, "ops_missing": [the first few], "weights_filled": n, "version": OpenVINO's}
 //
 // {"do": "run", "ways": [way, ...], "rounds": n, "compare": bool}, a way being {"how": "parallel" or "hetero",
 // "device":
 //  [by op]}, {"how": "alone", "device": d}, {"how": "default"}, {"how": "auto", "first": "CPU"} or {"how": "threads"}
-//   -> {"ways": [{"seconds": [by round], "stolen": [by round], "precision": the least exact of those that it uses,
+//   -> {"ways": [{"seconds": [by round], "stolen": [by round], "slowdown": [by round], "precision": the least exact of
+//   those that it uses,
 //  "subgraphs": n, "parts": [...], "part_runs": [[begin, end] by part, of the run in the middle], "part_seconds":
-//  [by part, the median], "transfers": [...], "outputs": {...} or "no_reference": why}
-//  or {"error": why}]}
-// The ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with
-// those of the whole model on the first device in f32.
+//  [by part, the median, each time divided by the device's slowdown], "transfers": [...], "outputs": {...} or
+//  "no_reference": why} or {"error": why}]}
+// "slowdown" is by how many times the devices were slower than at the paces that the question named (worker/pace.h);
+// it is left out where no pace is known, and nothing is divided by it then. The ways take turns: a round runs each
+// once. The first round warms up and is not told. Outputs are compared with those of the whole model on the first
+// device in f32.
 //
 // {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
 //   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round, or one for
 //   all], "seconds": [by round, without counters], "stolen": [of these], "unassigned": share}
 //
-// {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, or
-// {"error": why}]}. The devices take turns, so that what else the machine does meets all of them.
+// {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, with
+// "slowdown": [by round], or {"error": why}]}. The devices take turns, so that what else the machine does meets all of
+// them.
 //
 // {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
 //
@@ -58,9 +63,14 @@ class WorkerSession {
   void Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision, nlohmann::json& answer);
 
   std::unique_ptr<Runner> Make(const nlohmann::json& way);
+  // On whose cores it computes, by number.
+  std::vector<size_t> DevicesOf(const nlohmann::json& way) const;
+  // Of runs on these devices that began after these measurements of the pace; empty where that is not known.
+  std::vector<double> SlowdownsOf(const std::vector<size_t>& devices, const std::vector<size_t>& before) const;
 
   ov::Core core_;
   std::vector<RuntimeDevice> devices_;
+  PaceMeter paces_;
   std::optional<LoadedModel> model_;
   std::vector<double> flops_;
   std::vector<ov::Tensor> reference_;  // outputs of the whole model; empty until somebody compares

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
 
 std::string Off(const RunRow& row) {
   if (!row.measured.error.empty() || !row.predicted) return "-";
-  return fmt::format("{:+.1f} %", 100 * OffBy(*row.predicted, Median(row.measured.seconds)));
+  return fmt::format("{:+.1f} %", 100 * OffBy(*row.predicted, AtFileSpeed(row.measured)));
 }
 
 std::string Outputs(const Measurement& measurement) {
@@ -95,14 +96,18 @@ void PrintTables(const std::vector<Row>& rows) {
       "\n## One device, predicted from a profile\n\nMilliseconds on the first device. The prediction is the sum of the "
       "profile's op times and the overhead of one part; the profile is not scaled. Measured: the median of runs of three "
       "compilations, without counters, by another process, right after the profile was made, and its 95 % interval. "
+      "The processor's speed changes; small models that run in between tell it. Predictions are at the speed at which "
+      "the device file was made, and *off* compares them with the measured time at that speed, which stands before "
+      "it; *off, as measured* with the time as it was measured. "
       "Then what the device file alone predicts, whose numbers come from micro-benchmarks and from none of these "
-      "models. When profiled: what the whole model took, without counters, while the profile was made. Later: what it "
-      "took in turns with the plans of the tables below, up to half an hour after the profile. Where these three "
-      "differ by more than a few percent, the speed of the machine has changed meanwhile, or one compilation is slower "
-      "than another: the later one is of one compilation.\n\n"
-      "| model | from the profile | measured | off | from the device file | off | when profiled | off | later | off | "
-      "other programs had the core |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-  std::vector<double> profile_off, devices_off, then_off, later_off;
+      "models. When profiled: what the whole model took, without counters, while the profile was made, at the device "
+      "file's speed. Later: what it "
+      "took in turns with the plans of the tables below, up to half an hour after the profile; the later one is of one "
+      "compilation.\n\n"
+      "| model | from the profile | measured | at the file's speed | off | off, as measured | from the device file | off | "
+      "when profiled | off | later | at the file's speed | off | off, as measured | other programs had the core "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  std::vector<double> profile_off, profile_raw, devices_off, devices_raw, then_off, later_off, later_raw;
   const auto share = [](double predicted, double measured, std::vector<double>& all) {
     const double off = OffBy(predicted, measured);
     all.push_back(std::abs(off));
@@ -111,46 +116,57 @@ void PrintTables(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const Measurement &now = row.alone.measured, &later = row.parallel.others.front().measured;
     const bool ran = now.error.empty(), ran_later = later.error.empty();
-    fmt::print("| {} | {:.2f} | {} | {} | {:.2f} | {} | {:.2f} | {} | {} | {} | {:.0f} % |\n", row.model,
-               row.from_profile * 1e3, Cell(now), ran ? share(row.from_profile, Median(now.seconds), profile_off) : "-",
-               row.from_devices * 1e3, ran ? share(row.from_devices, Median(now.seconds), devices_off) : "-",
-               row.alone.when_profiled * 1e3, share(row.from_profile, row.alone.when_profiled, then_off), Cell(later),
-               ran_later ? share(row.from_profile, Median(later.seconds), later_off) : "-", 100 * now.stolen);
+    if (ran) share(row.from_devices, Median(now.seconds), devices_raw);
+    fmt::print("| {} | {:.2f} | {} | {} | {} | {} | {:.2f} | {} | {:.2f} | {} | {} | {} | {} | {} | {:.0f} % |\n",
+               row.model, row.from_profile * 1e3, Cell(now), ran ? fmt::format("{:.2f}", AtFileSpeed(now) * 1e3) : "-",
+               ran ? share(row.from_profile, AtFileSpeed(now), profile_off) : "-",
+               ran ? share(row.from_profile, Median(now.seconds), profile_raw) : "-", row.from_devices * 1e3,
+               ran ? share(row.from_devices, AtFileSpeed(now), devices_off) : "-", row.alone.when_profiled * 1e3,
+               share(row.from_profile, row.alone.when_profiled, then_off), Cell(later),
+               ran_later ? fmt::format("{:.2f}", AtFileSpeed(later) * 1e3) : "-",
+               ran_later ? share(row.from_profile, AtFileSpeed(later), later_off) : "-",
+               ran_later ? share(row.from_profile, Median(later.seconds), later_raw) : "-", 100 * now.stolen);
   }
   const auto median = [](const std::vector<double>& off) {
     return off.empty() ? "-" : fmt::format("{:.1f} %", 100 * Median(off));
   };
   fmt::print(
       "\nMedian over the models: off by {} from the profile ({} beside the time when profiled, {} beside the later one), by "
+      "{} from the device file. Beside the times as they were measured: {} from the profile ({} beside the later one), "
       "{} from the device file.\n",
-      median(profile_off), median(then_off), median(later_off), median(devices_off));
+      median(profile_off), median(then_off), median(later_off), median(devices_off), median(profile_raw),
+      median(later_raw), median(devices_raw));
 
   fmt::print(
       "\n## Two devices\n\nMilliseconds. For openvino_parallel the plan that `tune` finds with at most 20 plans run; "
       "for openvino (HETERO) that of `{}` with {} evaluations under `serial`, on the profile's times. HETERO's plans "
-      "run in turns of their own. Predictions for openvino_parallel are by the prices that `tune` ended with. Beside them what a "
-      "user would compare with: OpenVINO's own threads on the same cores.\n\n"
+      "run in turns of their own. Predictions for openvino_parallel are by the prices that `tune` ended with, and are "
+      "compared at the device file's speed. Beside them what a "
+      "user would compare with: OpenVINO's own threads on the same cores. The last column but one is what the speed-up "
+      "would be if all cores had had that speed all the time.\n\n"
       "| model | one device | openvino_parallel | predicted is off | openvino | predicted is off | OpenVINO's own "
-      "threads | speed-up | other programs had the cores "
-      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+      "threads | speed-up | at one speed | other programs had the cores "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
       kPlanner, kEvaluations);
   for (const Row& row : rows) {
     const RunRow *best = nullptr, *threads = nullptr;
+    double least_at_speed = std::numeric_limits<double>::infinity();
     for (const RunRow& other : row.parallel.others) {
       if (!other.measured.error.empty()) continue;
       if (!other.one_device) {
         threads = &other;
-      } else if (best == nullptr || Median(other.measured.seconds) < Median(best->measured.seconds)) {
-        best = &other;
+        continue;
       }
+      if (best == nullptr || Median(other.measured.seconds) < Median(best->measured.seconds)) best = &other;
+      least_at_speed = std::min(least_at_speed, AtFileSpeed(other.measured));
     }
     const Measurement& plan = row.parallel.plan.measured;
     const bool both = best != nullptr && plan.error.empty();
-    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} % |\n", row.model, best ? Cell(best->measured) : "-",
-               Cell(plan), Off(row.parallel.plan), Cell(row.hetero.plan.measured), Off(row.hetero.plan),
-               threads ? Cell(threads->measured) : "-",
+    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} % |\n", row.model,
+               best ? Cell(best->measured) : "-", Cell(plan), Off(row.parallel.plan), Cell(row.hetero.plan.measured),
+               Off(row.hetero.plan), threads ? Cell(threads->measured) : "-",
                both ? fmt::format("{:.2f}x", Median(best->measured.seconds) / Median(plan.seconds)) : "-",
-               100 * plan.stolen);
+               both ? fmt::format("{:.2f}x", least_at_speed / AtFileSpeed(plan)) : "-", 100 * plan.stolen);
   }
 }
 

@@ -23,6 +23,7 @@ Measurement RunAlone(const Problem& problem, const std::string& model, DeviceId 
     const Measurement one = runtime.Run({{.how = "alone", .on = on}}, {.rounds = runs, .limit = 1800}).front();
     all.error = one.error;
     all.seconds.insert(all.seconds.end(), one.seconds.begin(), one.seconds.end());
+    all.slowdown.insert(all.slowdown.end(), one.slowdown.begin(), one.slowdown.end());
     all.stolen = std::max(all.stolen, one.stolen);
   }
   return all;
@@ -51,6 +52,8 @@ ProblemStrings Models::Strings(const std::string& model) {
   strings.costs = Profiled(model).costs;
   return strings;
 }
+
+double AtFileSpeed(const Measurement& measurement) { return Median(measurement.AtFilePace()); }
 
 std::string Cell(const Measurement& measurement) {
   if (!measurement.error.empty()) return "failed: " + Legible(measurement.error);

@@ -14,8 +14,9 @@ namespace berth::measured {
 
 // A model on one device, seconds.
 struct OneDevice {
-  double when_profiled = 0;  // without counters, in turns with the runs that the profile is made of: the median
-  Measurement measured{};    // right after that, by another process, without counters; of several compilations
+  // Without counters, in turns with the runs that the profile is made of: the median, at the device file's speed.
+  double when_profiled = 0;
+  Measurement measured{};  // right after that, by another process, without counters; of several compilations
 };
 
 // Models on these devices, the op times of each measured when it is first asked for, over so many runs.
@@ -47,5 +48,7 @@ class Models {
 
 // The median of its runs in milliseconds and its 95 % interval, or why there is none.
 std::string Cell(const Measurement& measurement);
+// The median at the device file's speed, seconds.
+double AtFileSpeed(const Measurement& measurement);
 
 }  // namespace berth::measured

@@ -1,0 +1,38 @@
+// Small models of known work, by which a device is measured.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <openvino/openvino.hpp>
+
+#include "worker/devices.h"
+
+namespace berth {
+
+using ProbeNode = std::shared_ptr<ov::Node>;
+using ProbeInput = std::shared_ptr<ov::op::v0::Parameter>;
+
+ProbeInput MakeProbeInput(const ov::Shape& shape);
+// Normal numbers times `scale`.
+ProbeNode RandomConstant(const ov::Shape& shape, uint64_t seed, double scale = 0.05);
+// A square product of matrices, and a convolution 3x3 that keeps the size of its input.
+ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed);
+ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed);
+
+// A model that is run as it would be as a part of a plan.
+class Probe {
+ public:
+  Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& result, const ProbeInput& input);
+
+  // On the calling thread.
+  void Run() { request_.infer(); }
+  // Seconds of a run, the mean of as many as fit into `budget`, three at least; on the calling thread.
+  double Seconds(double budget);
+
+ private:
+  std::shared_ptr<ov::Model> model_;
+  ov::CompiledModel compiled_;
+  ov::InferRequest request_;
+};
+
+}  // namespace berth
