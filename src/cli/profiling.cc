@@ -26,7 +26,8 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
                              .rows = {},
                              .whole = {Median(measurement.seconds)},
                              .spread = Spread(measurement.seconds),
-                             .kernels = {Median(measurement.totals)}};
+                             .kernels = {Median(measurement.totals)},
+                             .pace = {problem.cluster().device(device).pace}};
   for (const OpId op : problem.graph().ops()) {
     const std::string& kind = measurement.kind[Index(op)];
     if (kind == "absent") continue;  // for a cost model to predict

@@ -267,6 +267,25 @@ links:
             "box.yaml:4: precision of b: 'i8'; expected one of f32, f16, bf16");
 }
 
+TEST(DeviceFile, SaysAtWhichPaceADeviceWasMeasured) {
+  const std::string two = R"(name: two
+devices:
+  a: {kind: cpu, pace: 405.6us}
+  b: {kind: cpu}
+links:
+  - {latency: 20us, bandwidth: 12GB/s}
+)";
+  const Cluster cluster = ParseCluster(two, "two.yaml");
+  EXPECT_DOUBLE_EQ(cluster.device(DeviceId{0}).pace, 405.6e-6);
+  EXPECT_EQ(cluster.device(DeviceId{1}).pace, 0);
+  EXPECT_EQ(ParseCluster(WriteCluster(cluster), "again.yaml").device(DeviceId{0}).pace,
+            cluster.device(DeviceId{0}).pace);
+  // It says of later runs what they compare with, and enters no score.
+  EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{0});
+  EXPECT_EQ(ParseCluster(With("pace: 405.6us", "pace: 1ms", two), "two.yaml").fingerprint(), cluster.fingerprint());
+  EXPECT_THAT(Mistake(With("405.6us", "-4us", two)), HasSubstr("box.yaml:3: pace of a: "));
+}
+
 TEST(DeviceFile, SaysWhereADeviceRuns) {
   const std::string two = R"(name: two
 devices:

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
+#include "cluster/pace.h"
 #include "exec/openvino.h"
 #include "exec/statistics.h"
 #include "exec/worker_process.h"
@@ -108,6 +110,36 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
   return devices;
 }
 
+// Tells equal parts of the processor at one pace, the median over them: they were measured one after another, at
+// moments of which one may have been slower, and would seem to differ.
+void TellAtOnePace(const std::vector<Device>& devices, nlohmann::json& answers) {
+  const auto same = [](const Device& a, const Device& b) {
+    return a.runs_on == b.runs_on && a.cores.size() == b.cores.size() && a.precision == b.precision;
+  };
+  const auto paces_of = [&](size_t i) { return answers[i].value("pace", std::vector<double>{}); };
+  std::vector<double> common(devices.size(), 0);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    std::vector<double> all;
+    for (size_t k = 0; k < devices.size(); ++k) {
+      if (same(devices[i], devices[k])) std::ranges::copy(paces_of(k), std::back_inserter(all));
+    }
+    if (!paces_of(i).empty()) common[i] = Median(all);
+  }
+  const auto scale = [](nlohmann::json& values, double factor) {
+    for (nlohmann::json& value : values) value = value.get<double>() * factor;
+  };
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!(common[i] > 0)) continue;
+    const double slower = Slowdown(Median(paces_of(i)), common[i]);
+    for (auto& [precision, rates] : answers[i].at("rates").items()) {
+      for (auto& [op_class, values] : rates.items()) scale(values, slower);
+    }
+    scale(answers[i].at("bandwidth"), slower);
+    scale(answers[i].at("op_overhead"), 1 / slower);
+    answers[i]["pace"] = common[i];
+  }
+}
+
 // The peak is the best that any op reached; efficiencies are what each class reached of it in the device's precision.
 void SetRates(const nlohmann::json& answer, Measurer& measure, Device& device) {
   for (const auto& [precision, rates] : answer.at("rates").items()) {
@@ -132,9 +164,7 @@ void SetRates(const nlohmann::json& answer, Measurer& measure, Device& device) {
   device.memory_bandwidth =
       measure(Numbers(answer, "bandwidth"), "an elementwise op on more than the caches hold" + copies);
   device.op_overhead = measure(Numbers(answer, "op_overhead"), "a chain of tiny ops");
-  if (const auto paces = answer.value("pace", std::vector<double>{}); !paces.empty()) {
-    device.pace = Rounded(Median(paces));
-  }
+  if (const auto pace = answer.find("pace"); pace != answer.end() && pace->is_number()) device.pace = Rounded(*pace);
 }
 
 }  // namespace
@@ -169,8 +199,8 @@ Cluster DetectMachine(const DetectOptions& options) {
     list.push_back(RuntimeDeviceJson(device));
   }
   const double limit = kAskLimit + 10 * options.seconds + kPairLimit * static_cast<double>(list.size() * list.size());
-  const nlohmann::json answer =
-      AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
+  nlohmann::json answer = AskFor(worker, {{"do", "detect"}, {"devices", list}, {"seconds", options.seconds}}, limit);
+  TellAtOnePace(devices, answer.at("devices"));
   const size_t all = devices.size();
   Measurer measure;
   std::vector<size_t> measured;  // by number in the answer

@@ -35,7 +35,7 @@ TEST(OnePerPhysicalCore, LeavesOutTheFurtherThreadsOfEach) {
 // Of three devices one takes no f32.
 TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   const std::string rates =
-      R"({"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]})";
+      R"({"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6], "pace": [3e-4, 5e-4, 4e-4]})";
   const std::string link = R"({"latency": [5e-6], "bandwidth": [4e9]})";
   const Script program(fmt::format(
       "read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "NPU"}, {"runs_on": "CPU"}]})",
@@ -53,8 +53,31 @@ TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   ASSERT_EQ(cluster.num_devices(), 2U);
   EXPECT_EQ(cluster.device(DeviceId{0}).name, "cpu0");
   EXPECT_EQ(cluster.device(DeviceId{1}).peak.at("f32").value, 2e9);
+  EXPECT_EQ(cluster.device(DeviceId{1}).pace, 4e-4) << "the median, at which the worker tells the rest";
   EXPECT_EQ(cluster.link(DeviceId{0}, DeviceId{1}).latency.value, 5e-6);
   EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{0}).latency.provenance, Provenance::kGuess);
+}
+
+// The second core was measured in a slow moment.
+TEST(DetectMachine, TellsEqualCoresAtOnePace) {
+  const auto core = [](double rate, double overhead, const char* paces) {
+    return fmt::format(
+        R"({{"rates": {{"f32": {{"matmul_flops": [{0}], "conv_flops": [{0}]}}}}, "bandwidth": [{0}], "op_overhead": [{1}], "pace": {2}}})",
+        rate, overhead, paces);
+  };
+  const Script program(
+      fmt::format("read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "CPU"}]})",
+                  fmt::format(R"({{"devices": [{}, {}], "links": [null, null, null, null]}})",
+                              core(32e9, 1e-6, "[1e-4, 1e-4, 1e-4]"), core(2e9, 16e-6, "[32e-4, 32e-4]"))));
+  const Cluster cluster = DetectMachine({.cores = {0, 1}, .split = 2, .program = program.path()});
+  for (const DeviceId id : cluster.ids()) {
+    const Device& device = cluster.device(id);
+    EXPECT_EQ(device.pace, 1e-4) << "the median of all five";
+    EXPECT_NEAR(device.peak.at("f32").value, 32e9, 1e7);
+    EXPECT_NEAR(device.memory_bandwidth.value, 32e9, 1e7);
+    EXPECT_NEAR(device.op_overhead.value, 1e-6, 1e-9);
+  }
+  EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{0}) << "they may be swapped";
 }
 
 TEST(DetectMachine, SaysThatRunsOfANumberDiffer) {

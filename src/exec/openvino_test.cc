@@ -12,6 +12,7 @@
 namespace berth {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -74,6 +75,41 @@ TEST(OpenVino, APlanRunsWhereTheWholeModelThatItIsComparedWithEndsTheProcess) {
       EXPECT_THAT(one.no_reference, HasSubstr("the whole model is too much"));
     }
   }
+}
+
+// In a slow first round and a second one at the pace of the device file.
+constexpr const char* kSlowAtFirst = R"(
+while read -r line; do
+  case $line in
+    *'"do":"open"'*) echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}' ;;
+    *'"do":"run"'*)
+      echo '{"ways": [{"seconds": [0.6, 0.3, 0.3], "slowdown": [2, 1, 1], "stolen": [0, 0, 0], "precision": "f32", "subgraphs": 1}]}' ;;
+    *)
+      echo '{"devices": [{"ops": [[0.2, 2], [0.4, 2]], "kernels": [], "totals": [0.6], "seconds": [0.8, 0.8, 0.6], "slowdown": [2, 2, 2], "stolen": [0, 0, 0], "unassigned": 0}]}' ;;
+  esac
+done
+)";
+
+TEST(OpenVino, TellsRunsAndProfilesAtThePaceOfTheDeviceFile) {
+  const Script program(kSlowAtFirst);
+  const Problem problem = testing::Chain(2, 2);
+  OpenVino runtime(problem, "model.onnx", program.path());
+  const Measurement measured = runtime.Run({{.how = "alone", .on = DeviceId{0}}}, {.rounds = 3}).front();
+  EXPECT_THAT(measured.seconds, ElementsAre(0.6, 0.3, 0.3)) << "as they were";
+  EXPECT_THAT(measured.AtFilePace(), ElementsAre(0.3, 0.3, 0.3));
+  EXPECT_EQ(measured.typical_slowdown(), 1);
+  const std::vector<DeviceId> devices = {DeviceId{0}};
+  const OpMeasurement profile = runtime.Profile(devices, {.rounds = 3}).front();
+  EXPECT_EQ(profile.slowdown, 2);
+  EXPECT_THAT(profile.seconds, ElementsAre(0.4, 0.4, 0.3));
+  EXPECT_THAT(profile.op_seconds, ElementsAre(0.1, 0.2));
+  EXPECT_THAT(profile.totals, ElementsAre(0.3));
+}
+
+TEST(OpenVino, RunsOfWhichNoPaceIsKnownAreToldAsTheyWere) {
+  const Measurement measured{.seconds = {0.5, 0.7}};
+  EXPECT_THAT(measured.AtFilePace(), ElementsAre(0.5, 0.7));
+  EXPECT_EQ(measured.typical_slowdown(), 1);
 }
 
 TEST(OpenVino, DrawsOpsByTheirPredictedTimesWhereTheirOwnCannotBeMeasured) {

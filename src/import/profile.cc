@@ -111,6 +111,7 @@ std::vector<OpProfile> ReadTable(const nlohmann::json& json, const std::string& 
     }
     if (profile.time_by_op.empty()) throw device.Mistake("nodes", "is empty; expected the times of some ops");
     if (device.Has("fused")) profile.fused = ReadFused(device, profile);
+    if (device.Has("pace_us")) profile.pace = device.Number("pace_us", 0, kLongest) / 1e6;
     profiles.push_back(std::move(profile));
   }
   if (profiles.empty()) throw file.Mistake("devices", "is empty; expected a device with its times");
@@ -208,6 +209,7 @@ std::string WriteProfile(const OpTimeTable& table) {
                                {"whole_us", column.whole.value * 1e6},
                                {"spread", column.spread},
                                {"kernels_us", column.kernels.value * 1e6},
+                               {"pace_us", column.pace.value * 1e6},
                                {"fused", column.fused},
                                {"nodes", std::move(nodes)}});
   }

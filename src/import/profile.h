@@ -23,6 +23,7 @@ struct OpTimeTable {
     double spread = 0;                              // of these: the longest less the shortest, as a share of it
     Seconds kernels{};                              // what the counters add up to: the median
     std::vector<std::vector<std::string>> fused{};  // ops that ran as one kernel, by name; no op in two
+    Seconds pace{};                                 // of the device (Device::pace) at which all these times are told
   };
   std::string model, cluster, runtime, machine;
   int64_t runs = 0;

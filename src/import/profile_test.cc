@@ -45,13 +45,16 @@ TEST(ReadProfile, ReadsWhatWriteProfileWroteDeviceByDevice) {
   OpTimeTable table{.model = "m", .cluster = "here", .runtime = "r", .machine = "x", .runs = 3};
   table.columns.push_back({.device = "cpu0",
                            .rows = {{"a", Seconds{12.5e-6}, "shared"}, {"b", Seconds{0}, "shared"}},
-                           .fused = {{"a", "b"}}});
+                           .fused = {{"a", "b"}},
+                           .pace = Seconds{4e-4}});
   table.columns.push_back({.device = "cpu1", .rows = {{"a", Seconds{1e-3}, "own"}}});
   const std::vector<OpProfile> profiles = ReadProfile(WriteProfile(table), "p.json");
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(profiles[0].device, "cpu0");
   EXPECT_DOUBLE_EQ(profiles[0].time_by_op.at("a").value, 12.5e-6);
   EXPECT_EQ(profiles[0].time_by_op.at("b").value, 0);
+  EXPECT_DOUBLE_EQ(profiles[0].pace, 4e-4);
+  EXPECT_EQ(profiles[1].pace, 0) << "not known";
   EXPECT_EQ(profiles[0].fused, (std::vector<std::vector<std::string>>{{"a", "b"}}));
   EXPECT_EQ(profiles[1].device, "cpu1");
   EXPECT_EQ(profiles[1].fused, std::vector<std::vector<std::string>>()) << "nothing, and it says so";

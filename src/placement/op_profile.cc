@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "cluster/pace.h"
 #include "placement/fusion.h"
 
 namespace berth {
@@ -33,22 +34,22 @@ class ProfileOnGraph {
 
   size_t found() const { return found_; }
 
-  // What was measured, and the rest scaled, in one device's column.
-  void Apply(DeviceId device, size_t num_devices, OpTimes& times) const {
+  // What was measured, times `slowdown`, and the rest scaled, in one device's column.
+  void Apply(DeviceId device, double slowdown, size_t num_devices, OpTimes& times) const {
     const auto at = [&](OpId op) { return Index(op) * num_devices + Index(device); };
     std::vector<double> ratios;
     for (const GroupId kernel : kernels_.groups()) {
       if (!whole_[Index(kernel)]) continue;
       double predicted = 0;
       for (const OpId op : kernels_.ops_of(kernel)) predicted += times.time[at(op)];
-      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(*whole_[Index(kernel)] / predicted);
+      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(slowdown * *whole_[Index(kernel)] / predicted);
     }
     const double scale = MiddleRatio(std::move(ratios));
     for (const OpId op : graph_.ops()) {
       if (times.time[at(op)] == kCannotRun) continue;
       if (measured(op)) {
         // Where the runtime does not name an op, its time is among that of the others.
-        times.time[at(op)] = seconds_[Index(op)];
+        times.time[at(op)] = slowdown * seconds_[Index(op)];
         times.measured[at(op)] = 1;
       } else {
         times.time[at(op)] *= scale;
@@ -67,7 +68,8 @@ class ProfileOnGraph {
   }
 
   // What the ops of a kernel take apart. `roofline`: with the same kernels.
-  void PartKernels(const OpTimes& roofline, DeviceId device, size_t num_devices, OpTimes& times) const {
+  void PartKernels(const OpTimes& roofline, DeviceId device, double slowdown, size_t num_devices,
+                   OpTimes& times) const {
     std::vector<std::optional<double>> apart(graph_.num_ops());
     for (const Kernel& kernel : roofline.kernels) {
       const std::optional<double>& whole = whole_[Index(kernels_.group_of(kernel.ops.front()))];
@@ -76,7 +78,7 @@ class ProfileOnGraph {
       // What takes no time by the roofline keeps its share of what was measured.
       if (!whole || !(predicted > 0) || predicted == kCannotRun) continue;
       for (size_t i = 0; i < kernel.ops.size(); ++i) {
-        apart[Index(kernel.ops[i])] = kernel.apart[i * num_devices + Index(device)] * *whole / predicted;
+        apart[Index(kernel.ops[i])] = kernel.apart[i * num_devices + Index(device)] * slowdown * *whole / predicted;
       }
     }
     for (Kernel& kernel : times.kernels) {
@@ -128,11 +130,12 @@ size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const Cluster&
   }
   const size_t num_devices = cluster.num_devices();
   if (times.measured.empty()) times.measured.assign(times.time.size(), 0);
-  for (const DeviceId device : devices) found.Apply(device, num_devices, times);
+  const auto slowdown = [&](DeviceId device) { return SlowdownOf(cluster.device(device), profile.pace); };
+  for (const DeviceId device : devices) found.Apply(device, slowdown(device), num_devices, times);
   JoinKernels(graph, kernels, times);
   if (kernels.num_groups() == graph.num_ops()) return found.found();
   const OpTimes roofline = RooflineTimes(graph, cluster, kernels);
-  for (const DeviceId device : devices) found.PartKernels(roofline, device, num_devices, times);
+  for (const DeviceId device : devices) found.PartKernels(roofline, device, slowdown(device), num_devices, times);
   return found.found();
 }
 

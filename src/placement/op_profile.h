@@ -15,6 +15,7 @@ struct OpProfile {
   std::string path;
   std::string device;  // the device or kind that it speaks of, as the file says; empty when it does not say
   std::map<std::string, Seconds, std::less<>> time_by_op;
+  double pace = 0;  // of the device at which these times are (Device::pace), seconds; 0: not known
   // Ops that ran as one kernel, several each and no op in two; nothing where the file does not say.
   std::optional<std::vector<std::vector<std::string>>> fused{};
   // Has times of a GPU by ONNX Runtime's profiler, which are not what its ops take (docs/costs.md).
@@ -25,7 +26,8 @@ struct OpProfile {
 // pass.
 Grouping KernelsOf(const OpProfile& profile, const Graph& graph);
 
-// Replaces the column of every device in `devices` by what the profile has; what it lacks stays predicted, scaled by
+// Replaces the column of every device in `devices` by what the profile has, at the device's own pace where both paces
+// are known; what it lacks stays predicted, scaled by
 // the median ratio measured / predicted over the kernels that it has (`scaled`), and stays marked as predicted. What
 // ran as one are kernels of `times` afterwards, on all devices; apart an op of such a kernel takes what the roofline
 // says that it takes alone, scaled by measured / predicted of the kernel. Returns how many of the graph's ops were

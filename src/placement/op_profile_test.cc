@@ -72,6 +72,19 @@ TEST(Profile, ReplacesWhatItHasAndScalesTheRest) {
   EXPECT_THAT(times.measured, ElementsAre(0, 1, 0, 1, 0, 0, 0, 0));
 }
 
+TEST(Profile, IsToldAtThePaceOfTheDevice) {
+  const Graph graph = ProfiledOps();
+  Device slow = ProfiledDevice(), unknown = ProfiledDevice();
+  slow.pace = 32e-4;
+  const Cluster cluster = Machines({slow, unknown});
+  OpTimes times = RooflineTimes(graph, cluster);
+  const OpProfile profile{.path = "p", .device = "cpu", .time_by_op = {{"conv", Seconds{1}}}, .pace = 1e-4};
+  ApplyProfile(profile, graph, cluster, {DeviceId{0}, DeviceId{1}}, times);
+  // 32^0.8
+  EXPECT_DOUBLE_EQ(times.time[0], 16);
+  EXPECT_DOUBLE_EQ(times.time[1], 1) << "its pace is not known";
+}
+
 TEST(Profile, DoesNotLiftWhatADeviceCannotRun) {
   const Graph graph = ProfiledOps();
   Device device = ProfiledDevice();

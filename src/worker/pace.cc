@@ -12,9 +12,6 @@ namespace berth {
 namespace {
 
 constexpr double kEvery = 0.02;  // seconds between two measurements, at least
-// Models follow the pace less than in proportion: with this power of it repeated measurements of four models agreed
-// best (docs/decisions/0010-running-models.md).
-constexpr double kFollows = 0.8;
 
 }  // namespace
 
@@ -47,8 +44,6 @@ double Pace::Seconds() {
   });
   return std::exp(log_sum / static_cast<double>(probes_.size()));
 }
-
-double Slowdown(double pace, double reference) { return std::pow(pace / reference, kFollows); }
 
 PaceMeter::PaceMeter(ov::Core& core, const std::vector<RuntimeDevice>& devices) {
   for (const RuntimeDevice& device : devices) {

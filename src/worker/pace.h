@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cluster/pace.h"
 #include "worker/devices.h"
 #include "worker/probe.h"
 
@@ -24,9 +25,6 @@ class Pace {
   bool alone_;
   std::vector<Probe> probes_;
 };
-
-// By how many times a model takes longer at this pace than at that one.
-double Slowdown(double pace, double reference);
 
 // The paces of several devices, from time to time while models run.
 class PaceMeter {

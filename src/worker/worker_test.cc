@@ -101,6 +101,40 @@ TEST_F(OnSqueezenet, GivesTheSameOutputsHoweverAModelIsSplit) {
   }
 }
 
+// Of devices that the file calls faster than they are, and slower.
+TEST_F(OnSqueezenet, TellsByHowMuchDevicesAreSlowerThanTheirFileSays) {
+  const json unknown = session.Answer({{"do", "run"}, {"ways", {{{"how", "alone"}, {"device", 0}}}}, {"rounds", 1}});
+  EXPECT_FALSE(unknown["ways"][0].contains("slowdown")) << "the file says nothing";
+  json question = OpenSqueezenet(core);
+  question["devices"][0]["pace"] = 1e-6;
+  question["devices"][1]["pace"] = 1.0;
+  opened = session.Answer(question);
+  ASSERT_FALSE(opened.contains("error")) << opened.dump();
+  const std::vector<int> first(opened["ops"].get<size_t>(), 0);
+  const json answer = session.Answer({{"do", "run"},
+                                      {"ways",
+                                       {{{"how", "alone"}, {"device", 0}},
+                                        {{"how", "alone"}, {"device", 1}},
+                                        {{"how", "threads"}},
+                                        {{"how", "parallel"}, {"device", first}}}},
+                                      {"rounds", 3}});
+  const auto slowdown = [&](size_t way) { return answer["ways"][way]["slowdown"].get<std::vector<double>>(); };
+  for (size_t way = 0; way < 4; ++way) ASSERT_EQ(slowdown(way).size(), 3u) << answer.dump();
+  for (size_t round = 0; round < 3; ++round) {
+    EXPECT_GT(slowdown(0)[round], 10);
+    EXPECT_LT(slowdown(1)[round], 0.1);
+    EXPECT_GT(slowdown(2)[round], slowdown(1)[round]) << "the mean of both";
+    EXPECT_GT(slowdown(2)[round], 5) << "the mean of both";
+  }
+  // Parts are told at the file's pace.
+  double parts = 0;
+  for (const double seconds : answer["ways"][3]["part_seconds"]) parts += seconds;
+  EXPECT_LT(parts, answer["ways"][3]["seconds"][0].get<double>() / 5);
+  const json profile = session.Answer({{"do", "profile"}, {"devices", {0, 1}}, {"rounds", 2}});
+  EXPECT_GT(profile["devices"][0]["slowdown"][1], 10);
+  EXPECT_LT(profile["devices"][1]["slowdown"][1], 0.1);
+}
+
 TEST(Worker, ComputesInThePrecisionOfEachDevice) {
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores";
   ov::Core core;

@@ -70,6 +70,27 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
   EXPECT_THAT(page.out, HasSubstr("equal to those of the first device alone"));
 }
 
+// A device file that calls the processor a hundred times as fast as it is.
+TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  std::string two = kTwoCores;
+  for (const std::string core : {"cores: [0]", "cores: [1]"})
+    two.replace(two.find(core), core.size(), core + ", pace: 4us");
+  Write(folder / "two.yaml", two);
+  const Outcome plan = RunBerth(
+      {"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "single", "-o", folder / "plan.json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "3", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json answer = run.json();
+  EXPECT_GT(answer["slowdown"], 4);
+  EXPECT_LT(answer["measured_seconds_at_file_speed"].get<double>(), answer["measured_seconds"].get<double>() / 4);
+  const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "3"});
+  EXPECT_THAT(page.out, HasSubstr("at the file's speed"));
+  EXPECT_THAT(page.out, HasSubstr("slower than when the device file was made"));
+}
+
 TEST(Run, InAnotherPrecisionAllowsTheDifferenceThatItsRoundingMakes) {
   NEEDS_OPENVINO();
   const Folder folder;
@@ -496,6 +517,7 @@ TEST(Detect, WritesADeviceFileThatSaysOfEachNumberHowItWasMeasured) {
       EXPECT_GT(device.at(key).at("value"), 0);
     }
     EXPECT_EQ(device.at("peak_flops_per_second").at("f32").at("provenance"), "measured");
+    EXPECT_GT(device.at("pace_seconds"), 0);
     EXPECT_THAT(device.at("op_overhead_seconds").at("source").get<std::string>(), HasSubstr("between the runs"));
   }
 }
