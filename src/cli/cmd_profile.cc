@@ -66,6 +66,11 @@ std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) 
               "The last columns are shares of the time. A runtime runs several ops as one kernel: its time is divided "
               "among them by their FLOPs. Kernels are timed with counters, the whole model without.");
   const double stolen = std::ranges::max(measurements, {}, &OpMeasurement::stolen).stolen;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    text +=
+        PaceLine(measurements[i].slowdown.value_or(1), fmt::format("While {} was profiled", table.columns[i].device),
+                 "times here are at that file's speed");
+  }
   return text + DisagreementLine(profiles) + DisturbedLine(stolen, "of a device's time, at most");
 }
 
@@ -111,7 +116,7 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
                                {"kernel_seconds", column.kernels.value},
                                {"unassigned_share", measurements[i].unassigned},
                                {"stolen_share", measurements[i].stolen},
-                               {"slowdown", measurements[i].slowdown},
+                               {"slowdown", OrNull(measurements[i].slowdown)},
                                {"fused", column.fused},
                                {"ops", ops}});
   }

@@ -32,20 +32,32 @@ std::vector<std::string> MeasuredCells(const Measurement& measurement) {
   return {TimeOf(Median(measurement.seconds)), fmt::format("{} to {}", TimeOf(interval.low), TimeOf(interval.high))};
 }
 
+// `at_file_pace`: with a column of times at the device file's speed, which the prediction is compared with.
 void AddRow(const RunRow& row, bool at_file_pace, Table& table) {
   std::vector<std::string> cells = {row.name, row.predicted ? TimeOf(*row.predicted) : "-"};
   std::ranges::move(MeasuredCells(row.measured), std::back_inserter(cells));
   const bool ran = row.measured.error.empty();
-  if (at_file_pace) cells.push_back(ran ? TimeOf(Median(row.measured.AtFilePace())) : "");
-  cells.push_back(ran && row.predicted ? Signed(OffBy(*row.predicted, Median(row.measured.AtFilePace()))) : "");
+  const double seconds = !ran ? 0 : at_file_pace ? row.measured.seconds_at_file_pace() : Median(row.measured.seconds);
+  if (at_file_pace) cells.push_back(!ran ? "" : row.measured.slowdown.empty() ? "-" : TimeOf(seconds));
+  cells.push_back(ran && row.predicted ? Signed(OffBy(*row.predicted, seconds)) : "");
   table.Add(std::move(cells));
 }
 
-// Whether the devices were faster or slower than when the device file was made, by more than what such a measurement
-// varies.
-bool HasOtherPace(const RunRow& row) {
+bool IsOtherPace(double slowdown) {
   constexpr double kSamePace = 0.03;
-  return row.measured.error.empty() && std::abs(row.measured.typical_slowdown() - 1) > kSamePace;
+  return std::abs(slowdown - 1) > kSamePace;
+}
+
+// The row whose devices were furthest from the pace of the device file.
+const RunRow& WithOddestPace(const MeasuredRun& run) {
+  const auto oddness = [](const RunRow& row) {
+    return row.measured.error.empty() ? std::abs(std::log(row.measured.typical_slowdown())) : 0;
+  };
+  const RunRow* oddest = &run.plan;
+  for (const RunRow& row : run.others) {
+    if (oddness(row) > oddness(*oddest)) oddest = &row;
+  }
+  return *oddest;
 }
 
 // The sum of what the plan's problem says of the part's ops; what the part itself and its cuts cost is not in it.
@@ -71,7 +83,7 @@ std::string PartTable(const SavedPlan& saved, const std::vector<MeasuredPart>& p
                {"measured", kRight},
                {"off", kRight}});
   for (const MeasuredPart* part : longest) {
-    const double measured = part->end - part->begin, predicted = OpsOfPart(problem, *part);
+    const double measured = part->seconds, predicted = OpsOfPart(problem, *part);
     table.Add({problem.cluster().device(part->device).name, Count(static_cast<int64_t>(part->ops.size())),
                part->ops.empty() ? "-" : Shorten(problem.graph().op_name(part->ops.front()), 32), TimeOf(part->begin),
                TimeOf(predicted), TimeOf(measured), measured > 0 ? Signed(OffBy(predicted, measured)) : ""});
@@ -230,6 +242,13 @@ std::string UnsteadyLine(double factor) {
                   Percent(factor - 1)));
 }
 
+std::string PaceLine(double slowdown, const std::string& when, const std::string& then) {
+  if (!IsOtherPace(slowdown)) return "";
+  return Item(fmt::format(
+      "{}, the processor was {} {} than when the device file was made (small models that run in between tell that); {}.",
+      when, Percent(slowdown < 1 ? 1 / slowdown - 1 : slowdown - 1), slowdown < 1 ? "faster" : "slower", then));
+}
+
 std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   const Problem& problem = *saved.setup.problem;
   const Measurement& measured = run.plan.measured;
@@ -240,7 +259,8 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   }
   using enum Table::Align;
   const bool enough = measured.seconds.size() >= kLeastForInterval;
-  const bool other_pace = HasOtherPace(run.plan) || std::ranges::any_of(run.others, HasOtherPace);
+  const RunRow& oddest = WithOddestPace(run);
+  const bool other_pace = IsOtherPace(oddest.measured.typical_slowdown());
   std::vector<Table::Column> columns = {
       {""}, {"predicted", kRight}, {"measured", kRight}, {IntervalHeading(enough), kRight, 1}};
   if (other_pace) columns.push_back({"at the file's speed", kRight});
@@ -265,13 +285,8 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
-  if (other_pace) {
-    const double slowdown = measured.typical_slowdown();
-    text += Item(
-        fmt::format("While the plan ran, the processor was {} {} than when the device file was made (small models that "
-                    "run in between tell that); predictions are compared with times at that file's speed.",
-                    Percent(slowdown < 1 ? 1 / slowdown - 1 : slowdown - 1), slowdown < 1 ? "faster" : "slower"));
-  }
+  text += PaceLine(oddest.measured.typical_slowdown(), fmt::format("While {} ran", oddest.name),
+                   "predictions are compared with times at that file's speed");
   if (!run.plan.predicted) {
     text += Item(
         "pipeline predicts the time per sample while many are under way, not of one run: --evaluator parts "
@@ -302,7 +317,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
     json["measured_interval"] = failed ? Json() : IntervalJson(measured.seconds);
     const bool has_pace = !failed && !measured.slowdown.empty();
     json["slowdown"] = has_pace ? Json(measured.typical_slowdown()) : Json();
-    json["measured_seconds_at_file_speed"] = has_pace ? Json(Median(measured.AtFilePace())) : Json();
+    json["measured_seconds_at_file_speed"] = has_pace ? Json(measured.seconds_at_file_pace()) : Json();
     json["failed_because"] = failed ? Json(measured.error) : Json();
     json["precision"] = failed ? Json() : Json(measured.precision);
     return json;

@@ -59,13 +59,12 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-double PlanRun::seconds() const { return Median(measured.AtFilePace()) / speed; }
+double PlanRun::seconds() const { return measured.seconds_at_file_pace() / speed; }
 
 void SpeedChange::Add(const PlanRun& run) {
-  if (!run.ran() || !(run.speed > 0)) return;
-  const double speed = run.speed * run.measured.typical_slowdown();
-  least_ = most_ > 0 ? std::min(least_, speed) : speed;
-  most_ = std::max(most_, speed);
+  if (!run.ran() || !(run.machine_speed > 0)) return;
+  least_ = most_ > 0 ? std::min(least_, run.machine_speed) : run.machine_speed;
+  most_ = std::max(most_, run.machine_speed);
 }
 
 bool OnOneDevice(const std::vector<DeviceId>& device) {
@@ -188,19 +187,24 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     if (stop && stop()) break;
     // A runtime may run what does not fit by the device file; no plan is to be that.
     std::vector<std::pair<DeviceId, double>> alone;
+    double machine_speed = 0;
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
-      if (one.error.empty() && std::isfinite(alone_[Index(on)])) alone.emplace_back(on, Median(one.AtFilePace()));
+      if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
+      alone.emplace_back(on, one.seconds_at_file_pace());
+      machine_speed += Median(one.seconds) / alone_[Index(on)];
     }
     double speed = alone.empty() ? 1 : 0;
     for (const auto& [on, seconds] : alone) speed += seconds / alone_[Index(on)];
     if (!alone.empty()) speed /= static_cast<double>(alone.size());
+    machine_speed = alone.empty() ? 1 : machine_speed / static_cast<double>(alone.size());
     for (const auto& [on, seconds] : alone) ran_alone_[Index(on)].push_back(seconds / speed);
     for (size_t i = begin; i < end; ++i) {
       runs.push_back({.device = plans[i],
                       .predicted = Predict(plans[i]),
                       .measured = std::move(measured[i - begin]),
-                      .speed = speed});
+                      .speed = speed,
+                      .machine_speed = machine_speed});
     }
     progress(end);
   }

@@ -23,9 +23,10 @@ struct PlanRun {
   // predicted of them before any costs were set: what the machine's speed was meanwhile, as far as these do not tell
   // it.
   double speed = 1;
+  double machine_speed = 1;  // the same of times as they were measured
 
   bool ran() const { return measured.error.empty(); }
-  // The median of its runs, at the speed at which the op times were measured.
+  // The median of its runs, at the speed at which the op times are told.
   double seconds() const;
 };
 

@@ -27,7 +27,7 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
                              .whole = {Median(measurement.seconds)},
                              .spread = Spread(measurement.seconds),
                              .kernels = {Median(measurement.totals)},
-                             .pace = {problem.cluster().device(device).pace}};
+                             .pace = {measurement.slowdown ? problem.cluster().device(device).pace : 0}};
   for (const OpId op : problem.graph().ops()) {
     const std::string& kind = measurement.kind[Index(op)];
     if (kind == "absent") continue;  // for a cost model to predict

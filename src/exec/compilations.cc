@@ -48,7 +48,7 @@ void Add(const OpMeasurement& other, size_t before, OpMeasurement& mean) {
   }
   mean.unassigned = (mean.unassigned * count + other.unassigned) / (count + 1);
   mean.stolen = (mean.stolen * count + other.stolen) / (count + 1);
-  mean.slowdown = (mean.slowdown * count + other.slowdown) / (count + 1);
+  if (mean.slowdown && other.slowdown) *mean.slowdown = (*mean.slowdown * count + *other.slowdown) / (count + 1);
   std::ranges::copy(other.totals, std::back_inserter(mean.totals));
   std::ranges::copy(other.seconds, std::back_inserter(mean.seconds));
 }

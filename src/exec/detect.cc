@@ -113,17 +113,25 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
 // Tells equal parts of the processor at one pace, the median over them: they were measured one after another, at
 // moments of which one may have been slower, and would seem to differ.
 void TellAtOnePace(const std::vector<Device>& devices, nlohmann::json& answers) {
-  const auto same = [](const Device& a, const Device& b) {
-    return a.runs_on == b.runs_on && a.cores.size() == b.cores.size() && a.precision == b.precision;
-  };
   const auto paces_of = [&](size_t i) { return answers[i].value("pace", std::vector<double>{}); };
+  // Equal cores reach the same pace at their best; of fast and slow ones of one processor none is told as the other.
+  const auto same = [&](size_t a, size_t b) {
+    constexpr double kSame = 1.1;
+    const std::vector<double> of_a = paces_of(a), of_b = paces_of(b);
+    if (of_a.empty() || of_b.empty() || devices[a].cores.size() != devices[b].cores.size() ||
+        devices[a].precision != devices[b].precision) {
+      return false;
+    }
+    const auto [less, more] = std::minmax(std::ranges::min(of_a), std::ranges::min(of_b));
+    return more < kSame * less;
+  };
   std::vector<double> common(devices.size(), 0);
   for (size_t i = 0; i < devices.size(); ++i) {
     std::vector<double> all;
     for (size_t k = 0; k < devices.size(); ++k) {
-      if (same(devices[i], devices[k])) std::ranges::copy(paces_of(k), std::back_inserter(all));
+      if (same(i, k)) std::ranges::copy(paces_of(k), std::back_inserter(all));
     }
-    if (!paces_of(i).empty()) common[i] = Median(all);
+    if (!all.empty()) common[i] = Median(all);
   }
   const auto scale = [](nlohmann::json& values, double factor) {
     for (nlohmann::json& value : values) value = value.get<double>() * factor;

@@ -68,16 +68,33 @@ TEST(DetectMachine, TellsEqualCoresAtOnePace) {
   const Script program(
       fmt::format("read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "CPU"}]})",
                   fmt::format(R"({{"devices": [{}, {}], "links": [null, null, null, null]}})",
-                              core(32e9, 1e-6, "[1e-4, 1e-4, 1e-4]"), core(2e9, 16e-6, "[32e-4, 32e-4]"))));
+                              core(32e9, 1e-6, "[1e-4, 1e-4, 1e-4, 1e-4]"), core(2e9, 16e-6, "[32e-4, 1e-4, 32e-4]"))));
   const Cluster cluster = DetectMachine({.cores = {0, 1}, .split = 2, .program = program.path()});
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
-    EXPECT_EQ(device.pace, 1e-4) << "the median of all five";
+    EXPECT_EQ(device.pace, 1e-4) << "the median of all seven";
     EXPECT_NEAR(device.peak.at("f32").value, 32e9, 1e7);
     EXPECT_NEAR(device.memory_bandwidth.value, 32e9, 1e7);
     EXPECT_NEAR(device.op_overhead.value, 1e-6, 1e-9);
   }
   EXPECT_EQ(cluster.class_of(DeviceId{1}), DeviceId{0}) << "they may be swapped";
+}
+
+TEST(DetectMachine, KeepsThePacesOfFastAndSlowCoresApart) {
+  const auto core = [](double rate, const char* paces) {
+    return fmt::format(
+        R"({{"rates": {{"f32": {{"matmul_flops": [{0}], "conv_flops": [{0}]}}}}, "bandwidth": [{0}], "op_overhead": [1e-6], "pace": {1}}})",
+        rate, paces);
+  };
+  const Script program(fmt::format("read -r line; echo '{}'\nread -r line; echo '{}'\n",
+                                   R"({"devices": [{"runs_on": "CPU"}]})",
+                                   fmt::format(R"({{"devices": [{}, {}], "links": [null, null, null, null]}})",
+                                               core(8e9, "[3e-4, 4e-4, 4e-4]"), core(4e9, "[6e-4, 7e-4, 7e-4]"))));
+  const Cluster cluster = DetectMachine({.cores = {0, 1}, .split = 2, .program = program.path()});
+  EXPECT_EQ(cluster.device(DeviceId{0}).pace, 4e-4);
+  EXPECT_EQ(cluster.device(DeviceId{1}).pace, 7e-4);
+  EXPECT_EQ(cluster.device(DeviceId{0}).peak.at("f32").value, 8e9);
+  EXPECT_EQ(cluster.device(DeviceId{1}).peak.at("f32").value, 4e9);
 }
 
 TEST(DetectMachine, SaysThatRunsOfANumberDiffer) {

@@ -55,14 +55,12 @@ double StolenShare(const nlohmann::json& answer) {
   return seconds > 0 ? sum("stolen") / seconds : 0;
 }
 
-// Counters are of all runs together: what they say is divided by what the runs in turns with them were slowed down by.
+// Ops and totals come so already.
 void TellAtFilePace(const std::vector<double>& slowdown, OpMeasurement& measurement) {
-  if (slowdown.empty()) return;
-  const double before = Median(measurement.seconds);
+  if (slowdown.empty() || measurement.seconds.empty()) return;
+  const double as_measured = Median(measurement.seconds);
   for (size_t run = 0; run < measurement.seconds.size(); ++run) measurement.seconds[run] /= slowdown[run];
-  measurement.slowdown = before / Median(measurement.seconds);
-  for (double& seconds : measurement.op_seconds) seconds /= measurement.slowdown;
-  for (double& seconds : measurement.totals) seconds /= measurement.slowdown;
+  measurement.slowdown = as_measured / Median(measurement.seconds);
 }
 
 std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
@@ -73,13 +71,13 @@ std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
 
 }  // namespace
 
-std::vector<double> Measurement::AtFilePace() const {
-  std::vector<double> at_pace = seconds;
-  for (size_t round = 0; round < slowdown.size(); ++round) at_pace[round] /= slowdown[round];
-  return at_pace;
+double Measurement::seconds_at_file_pace() const {
+  std::vector<double> told = seconds;
+  for (size_t round = 0; round < slowdown.size(); ++round) told[round] /= slowdown[round];
+  return Median(told);
 }
 
-double Measurement::typical_slowdown() const { return slowdown.empty() ? 1 : Median(slowdown); }
+double Measurement::typical_slowdown() const { return slowdown.empty() ? 1 : Median(seconds) / seconds_at_file_pace(); }
 
 nlohmann::json RuntimeDeviceJson(const Device& device) {
   return {{"name", device.name},

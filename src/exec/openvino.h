@@ -46,8 +46,8 @@ struct Measurement {
   std::string error{};            // why there is none; else empty
   std::vector<double> seconds{};  // by round
   double stolen = 0;              // the share of the time in which another process had the cores
-  // By round, by how many times its devices were slower than at the paces of the device file (Device::pace); empty
-  // where these are not known.
+  // By round, by how many times its devices were slower than at the paces of the device file (Device::pace), those
+  // without one as fast; empty where none has one.
   std::vector<double> slowdown{};
   std::string precision{};  // the least exact of the devices that took part
   size_t subgraphs = 0;
@@ -57,9 +57,9 @@ struct Measurement {
   std::optional<OutputComparison> outputs{};  // beside the model on the first device in f32, where that was asked
   std::string no_reference{};                 // why there is none to compare with, where that was asked; else empty
 
-  // By round, what it would have taken at these paces; `seconds` where they are not known.
-  std::vector<double> AtFilePace() const;
-  // The median of the slowdowns; 1 where they are not known.
+  // The median of the rounds, each as it would have been at these paces; that of `seconds` where they are not known.
+  double seconds_at_file_pace() const;
+  // The median as measured over that one.
   double typical_slowdown() const;
 };
 
@@ -74,7 +74,7 @@ struct OpMeasurement {
   std::vector<double> totals{};              // of all kernels, by round; one for all rounds where no counter tells
   std::vector<double> seconds{};             // of the same model without counters, by round, in turns with them
   double stolen = 0;                         // the share of these in which another process had the core
-  double slowdown = 1;                       // by which times were divided: the median; 1 where it is not known
+  std::optional<double> slowdown{};          // the median of the runs as measured over that of `seconds`
   double unassigned = 0;                     // the share of the kernels' time that belongs to no op
 };
 

@@ -1,6 +1,7 @@
 #include "placement/op_profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
@@ -16,6 +17,14 @@ double MiddleRatio(std::vector<double> ratios) {
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
   std::ranges::nth_element(ratios, middle);
   return *middle;
+}
+
+// From the profile's times to those at the device's pace; exactly 1 where the two are the same but for how a file
+// rounds them, or one is not known.
+double FactorFor(const Device& device, const OpProfile& profile) {
+  constexpr double kRounding = 1e-6;
+  if (!(device.pace > 0) || !(profile.pace > 0) || std::abs(device.pace / profile.pace - 1) < kRounding) return 1;
+  return Slowdown(device.pace, profile.pace);
 }
 
 class ProfileOnGraph {
@@ -34,22 +43,22 @@ class ProfileOnGraph {
 
   size_t found() const { return found_; }
 
-  // What was measured, times `slowdown`, and the rest scaled, in one device's column.
-  void Apply(DeviceId device, double slowdown, size_t num_devices, OpTimes& times) const {
+  // What was measured, times `factor`, and the rest scaled, in one device's column.
+  void Apply(DeviceId device, double factor, size_t num_devices, OpTimes& times) const {
     const auto at = [&](OpId op) { return Index(op) * num_devices + Index(device); };
     std::vector<double> ratios;
     for (const GroupId kernel : kernels_.groups()) {
       if (!whole_[Index(kernel)]) continue;
       double predicted = 0;
       for (const OpId op : kernels_.ops_of(kernel)) predicted += times.time[at(op)];
-      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(slowdown * *whole_[Index(kernel)] / predicted);
+      if (predicted > 0 && predicted < kCannotRun) ratios.push_back(factor * *whole_[Index(kernel)] / predicted);
     }
     const double scale = MiddleRatio(std::move(ratios));
     for (const OpId op : graph_.ops()) {
       if (times.time[at(op)] == kCannotRun) continue;
       if (measured(op)) {
         // Where the runtime does not name an op, its time is among that of the others.
-        times.time[at(op)] = slowdown * seconds_[Index(op)];
+        times.time[at(op)] = factor * seconds_[Index(op)];
         times.measured[at(op)] = 1;
       } else {
         times.time[at(op)] *= scale;
@@ -68,8 +77,7 @@ class ProfileOnGraph {
   }
 
   // What the ops of a kernel take apart. `roofline`: with the same kernels.
-  void PartKernels(const OpTimes& roofline, DeviceId device, double slowdown, size_t num_devices,
-                   OpTimes& times) const {
+  void PartKernels(const OpTimes& roofline, DeviceId device, double factor, size_t num_devices, OpTimes& times) const {
     std::vector<std::optional<double>> apart(graph_.num_ops());
     for (const Kernel& kernel : roofline.kernels) {
       const std::optional<double>& whole = whole_[Index(kernels_.group_of(kernel.ops.front()))];
@@ -78,7 +86,7 @@ class ProfileOnGraph {
       // What takes no time by the roofline keeps its share of what was measured.
       if (!whole || !(predicted > 0) || predicted == kCannotRun) continue;
       for (size_t i = 0; i < kernel.ops.size(); ++i) {
-        apart[Index(kernel.ops[i])] = kernel.apart[i * num_devices + Index(device)] * slowdown * *whole / predicted;
+        apart[Index(kernel.ops[i])] = kernel.apart[i * num_devices + Index(device)] * factor * *whole / predicted;
       }
     }
     for (Kernel& kernel : times.kernels) {
@@ -130,12 +138,12 @@ size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const Cluster&
   }
   const size_t num_devices = cluster.num_devices();
   if (times.measured.empty()) times.measured.assign(times.time.size(), 0);
-  const auto slowdown = [&](DeviceId device) { return SlowdownOf(cluster.device(device), profile.pace); };
-  for (const DeviceId device : devices) found.Apply(device, slowdown(device), num_devices, times);
+  const auto factor = [&](DeviceId device) { return FactorFor(cluster.device(device), profile); };
+  for (const DeviceId device : devices) found.Apply(device, factor(device), num_devices, times);
   JoinKernels(graph, kernels, times);
   if (kernels.num_groups() == graph.num_ops()) return found.found();
   const OpTimes roofline = RooflineTimes(graph, cluster, kernels);
-  for (const DeviceId device : devices) found.PartKernels(roofline, device, slowdown(device), num_devices, times);
+  for (const DeviceId device : devices) found.PartKernels(roofline, device, factor(device), num_devices, times);
   return found.found();
 }
 

@@ -38,6 +38,10 @@ class OpClock {
   // The counters after each run, and how long it took. The first run warms up and is not counted.
   void Add(const std::vector<ov::ProfilingInfo>& counters, double seconds);
 
+  // By run but the first, by how many times the device was slower than its file says: times are told at the file's pace
+  // then. Of kAllRuns only.
+  void SetSlowdowns(std::vector<double> slowdowns) { slowdowns_ = std::move(slowdowns); }
+
   // By op, in seconds. Counters count whole microseconds: the mean of the middle half of the runs tells more than their
   // median. Where they are means themselves, these are scaled to what the middle half of the runs took.
   std::vector<double> Seconds() const;
@@ -65,6 +69,7 @@ class OpClock {
   CounterOf counters_;
   size_t runs_ = 0;                // with the one that warms up
   std::vector<double> run_times_;  // of the others
+  std::vector<double> slowdowns_;  // of these; empty where nothing is known
   std::vector<OpTimeKind> kinds_;
   std::vector<std::vector<int32_t>> ops_of_kernels_;
 };

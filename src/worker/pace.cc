@@ -4,17 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <openvino/op/ops.hpp>
 
 #include "worker/thread_clock.h"
 
 namespace berth {
-namespace {
-
-constexpr double kEvery = 0.02;  // seconds between two measurements, at least
-
-}  // namespace
-
 Pace::Pace(ov::Core& core, const RuntimeDevice& device) : cores_(device.cores), alone_(device.one_core()) {
   constexpr size_t kRows = 128, kSize = 512, kChannels = 64, kSide = 28, kElements = size_t{1} << 19;
   const ProbeInput rows = MakeProbeInput({kRows, kSize}), image = MakeProbeInput({1, kChannels, kSide, kSide}),
@@ -39,7 +34,8 @@ double Pace::Seconds() {
       run(probe);
       const ThreadClock clock;
       run(probe);
-      log_sum += std::log(clock.seconds());
+      // What another process had of the core is no pace of it.
+      log_sum += std::log(clock.seconds() - (alone_ ? clock.stolen() : 0));
     }
   });
   return std::exp(log_sum / static_cast<double>(probes_.size()));
@@ -49,11 +45,16 @@ PaceMeter::PaceMeter(ov::Core& core, const std::vector<RuntimeDevice>& devices) 
   for (const RuntimeDevice& device : devices) {
     meters_.emplace_back();
     if (!device.is_cpu() || !(device.pace > 0)) continue;
-    meters_.back() = std::make_unique<Meter>(device.pace, Pace(core, device));
+    try {
+      meters_.back() = std::make_unique<Meter>(device.pace, Pace(core, device));
+    } catch (const std::exception&) {
+      // Models are measured all the same.
+    }
   }
 }
 
-void PaceMeter::Begin() {
+void PaceMeter::Begin(const std::set<size_t>& devices) {
+  measured_ = devices;
   for (const auto& meter : meters_) {
     if (meter) meter->seconds.clear();
   }
@@ -62,28 +63,31 @@ void PaceMeter::Begin() {
 }
 
 size_t PaceMeter::Before() {
-  if (ThreadClock::Now(CLOCK_MONOTONIC) - last_ >= kEvery) Measure();
+  constexpr double kEvery = 0.02, kShare = 5;
+  if (ThreadClock::Now(CLOCK_MONOTONIC) - last_ >= std::max(kEvery, kShare * took_)) Measure();
   return measurements_ - 1;
 }
 
 void PaceMeter::Measure() {
-  for (const auto& meter : meters_) {
-    if (meter) meter->seconds.push_back(meter->pace.Seconds());
+  const double begin = ThreadClock::Now(CLOCK_MONOTONIC);
+  for (const size_t device : measured_) {
+    if (!meters_[device]) continue;
+    try {
+      meters_[device]->seconds.push_back(meters_[device]->pace.Seconds());
+    } catch (const std::exception&) {
+      meters_[device].reset();
+    }
   }
   ++measurements_;
   last_ = ThreadClock::Now(CLOCK_MONOTONIC);
+  took_ = last_ - begin;
 }
 
-std::optional<double> PaceMeter::SlowdownOf(const std::vector<size_t>& devices, size_t before) const {
-  double sum = 0;
-  for (const size_t device : devices) {
-    if (device >= meters_.size() || !meters_[device]) return std::nullopt;
-    const Meter& meter = *meters_[device];
-    const size_t after = std::min(before + 1, meter.seconds.size() - 1);
-    sum += Slowdown((meter.seconds[before] + meter.seconds[after]) / 2, meter.reference);
-  }
-  if (devices.empty()) return std::nullopt;
-  return sum / static_cast<double>(devices.size());
+double PaceMeter::SlowdownOf(size_t device, size_t before) const {
+  if (!meters_[device]) return 1;
+  const Meter& meter = *meters_[device];
+  const size_t after = std::min(before + 1, meter.seconds.size() - 1);
+  return Slowdown((meter.seconds[before] + meter.seconds[after]) / 2, meter.reference);
 }
 
 }  // namespace berth

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <set>
 #include <vector>
 
 #include "cluster/pace.h"
@@ -13,7 +13,7 @@
 namespace berth {
 
 // The pace of a device: how long three small models take on it that never change, a product of matrices, a convolution
-// and an elementwise op, about 0.3 ms each.
+// and an elementwise op, about 0.3 ms each on one core in f32.
 class Pace {
  public:
   Pace(ov::Core& core, const RuntimeDevice& device);
@@ -26,24 +26,26 @@ class Pace {
   std::vector<Probe> probes_;
 };
 
-// The paces of several devices, from time to time while models run.
+// The paces of several devices, from time to time while models run. A device whose pace cannot be measured is one of
+// which nothing is known.
 class PaceMeter {
  public:
   PaceMeter() = default;
   // Of the processors whose pace the device file says.
   PaceMeter(ov::Core& core, const std::vector<RuntimeDevice>& devices);
 
-  // Forgets what was measured, and measures.
-  void Begin();
-  // Before a run: the number of the last measurement, which is a new one where that was 20 ms ago or more.
+  // Forgets what was measured, and measures these devices from now on.
+  void Begin(const std::set<size_t>& devices);
+  // Before a run: the number of the last measurement, which is a new one where that was 20 ms ago, or five times as
+  // long as it took.
   size_t Before();
   // After the last run.
   void End() { Measure(); }
 
-  // By how many times what began after measurement `before` took longer on these devices than at the paces that the
-  // device file says, in the mean over the devices: by the mean of that measurement and the next. None where the pace
-  // of one of them is not known.
-  std::optional<double> SlowdownOf(const std::vector<size_t>& devices, size_t before) const;
+  bool Knows(size_t device) const { return meters_[device] != nullptr; }
+  // By how many times what began after measurement `before` took longer on this device than at the pace that the device
+  // file says: by the mean of that measurement and the next. 1 where nothing is known of it.
+  double SlowdownOf(size_t device, size_t before) const;
 
  private:
   void Measure();
@@ -53,9 +55,10 @@ class PaceMeter {
     Pace pace;
     std::vector<double> seconds{};  // by measurement
   };
-  std::vector<std::unique_ptr<Meter>> meters_;  // by device; none where nothing is known
+  std::vector<std::unique_ptr<Meter>> meters_;  // by device
+  std::set<size_t> measured_;
   size_t measurements_ = 0;
-  double last_ = 0;  // when the last one ended
+  double last_ = 0, took_ = 0;  // when the last one ended, and how long it took
 };
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
@@ -48,6 +49,9 @@ class ProfiledRuns {
     seconds_.push_back(run.seconds);
     stolen_.push_back(run.stolen);
   }
+
+  // By run.
+  void SetSlowdowns(const std::vector<double>& slowdowns) { clock_.SetSlowdowns(slowdowns); }
 
   nlohmann::json Describe() const {
     nlohmann::json ops = nlohmann::json::array();
@@ -150,29 +154,39 @@ std::unique_ptr<Runner> WorkerSession::Make(const nlohmann::json& way) {
   return RunByItself(*model_, core_, devices_, how, way.value("first", ""));
 }
 
-std::vector<size_t> WorkerSession::DevicesOf(const nlohmann::json& way) const {
+std::set<size_t> WorkerSession::DevicesOf(const nlohmann::json& way) const {
   const std::string how = way.at("how");
   if (how == "alone") return {way.at("device").get<size_t>()};
-  if (how == "parallel") {
-    const auto devices = way.at("device").get<std::set<size_t>>();
-    return {devices.begin(), devices.end()};
-  }
-  // HETERO's subgraphs are run by the thread that calls, on the first device's cores.
-  if (how == "hetero" || how == "default") return {0};
-  std::vector<size_t> processors;
+  if (how == "parallel") return way.at("device").get<std::set<size_t>>();
+  std::set<size_t> processors;
   for (size_t device = 0; device < devices_.size(); ++device) {
-    if (devices_[device].is_cpu()) processors.push_back(device);
+    if (devices_[device].is_cpu()) processors.insert(device);
   }
-  return processors;
+  if (how == "threads") return processors;
+  // HETERO's subgraphs of processors are run by the thread that calls, on the first device's cores. What runs where by
+  // itself nobody tells.
+  if (how == "hetero" && processors.size() == devices_.size()) return {0};
+  return {};
 }
 
-std::vector<double> WorkerSession::SlowdownsOf(const std::vector<size_t>& devices,
-                                               const std::vector<size_t>& before) const {
+std::vector<double> WorkerSession::SlowdownsOf(const std::set<size_t>& devices, const std::vector<OneRun>& runs,
+                                               const std::vector<size_t>& before, const nlohmann::json& answer) const {
+  if (std::ranges::none_of(devices, [&](size_t device) { return paces_.Knows(device); })) return {};
   std::vector<double> slowdowns;
-  for (const size_t measurement : before) {
-    const std::optional<double> slowdown = paces_.SlowdownOf(devices, measurement);
-    if (!slowdown) return {};
-    slowdowns.push_back(*slowdown);
+  for (size_t run = 0; run < runs.size(); ++run) {
+    std::map<size_t, double> slowdown;
+    double mean = 0;
+    for (const size_t device : devices) {
+      slowdown[device] = paces_.SlowdownOf(device, before[run]);
+      mean += slowdown[device] / static_cast<double>(devices.size());
+    }
+    double busy = 0, told = 0;
+    for (size_t part = 0; part < runs[run].parts.size(); ++part) {
+      const double seconds = runs[run].parts[part].end - runs[run].parts[part].begin;
+      busy += seconds;
+      told += seconds / slowdown.at(answer.at("parts").at(part).at("device"));
+    }
+    slowdowns.push_back(told > 0 ? busy / told : mean);
   }
   return slowdowns;
 }
@@ -231,7 +245,9 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   Random random(1);
   std::vector<size_t> order(ways.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  paces_.Begin();
+  std::set<size_t> used;
+  for (const nlohmann::json& way : ways) used.merge(DevicesOf(way));
+  paces_.Begin(used);
   for (size_t round = 0; round < rounds; ++round) {
     random.Shuffle(std::span(order));
     for (const size_t way : order) {
@@ -252,19 +268,17 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
     for (const PartRun& part : Middle(runs[way]).parts) part_runs.push_back({part.begin, part.end});
     for (size_t part = 0; part < part_runs.size(); ++part) {
       const size_t device = answers[way].at("parts").at(part).at("device");
-      const std::vector<double> slowdown = SlowdownsOf({device}, paces[way]);
       std::vector<double> took;
       for (size_t run = 0; run < runs[way].size(); ++run) {
         const PartRun& one = runs[way][run].parts[part];
-        took.push_back((one.end - one.begin) / (slowdown.empty() ? 1 : slowdown[run]));
+        took.push_back((one.end - one.begin) / paces_.SlowdownOf(device, paces[way][run]));
       }
       part_seconds.push_back(Median(took));
     }
     answers[way].update(
         {{"seconds", seconds}, {"stolen", stolen}, {"part_runs", part_runs}, {"part_seconds", part_seconds}});
-    if (const std::vector<double> slowdown = SlowdownsOf(DevicesOf(ways[way]), paces[way]); !slowdown.empty()) {
-      answers[way]["slowdown"] = slowdown;
-    }
+    const std::vector<double> slowdown = SlowdownsOf(DevicesOf(ways[way]), runs[way], paces[way], answers[way]);
+    if (!slowdown.empty()) answers[way]["slowdown"] = slowdown;
   }
   return {{"ways", answers}};
 }
@@ -284,7 +298,7 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
     });
   }
   std::vector<std::vector<size_t>> paces(devices.size());  // by round, the measurement before it
-  paces_.Begin();
+  paces_.Begin(devices.get<std::set<size_t>>());
   for (size_t round = 0; round < question.at("rounds"); ++round) {
     for (size_t i = 0; i < profiled.size(); ++i) {
       if (!profiled[i]) continue;
@@ -297,10 +311,12 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
   paces_.End();
   for (size_t i = 0; i < profiled.size(); ++i) {
     if (!profiled[i]) continue;
+    const size_t device = devices[i];
+    std::vector<double> slowdowns;
+    for (const size_t pace : paces[i]) slowdowns.push_back(paces_.SlowdownOf(device, pace));
+    profiled[i]->SetSlowdowns(slowdowns);
     answers[i] = profiled[i]->Describe();
-    if (const std::vector<double> slowdown = SlowdownsOf({devices[i].get<size_t>()}, paces[i]); !slowdown.empty()) {
-      answers[i]["slowdown"] = slowdown;
-    }
+    if (paces_.Knows(device)) answers[i]["slowdown"] = slowdowns;
   }
   return {{"devices", answers}};
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,17 +27,17 @@ namespace berth {
 //  [by part, the median, each time divided by the device's slowdown], "transfers": [...], "outputs": {...} or
 //  "no_reference": why} or {"error": why}]}
 // "slowdown" is by how many times the devices were slower than at the paces that the question named (worker/pace.h);
-// it is left out where no pace is known, and nothing is divided by it then. The ways take turns: a round runs each
-// once. The first round warms up and is not told. Outputs are compared with those of the whole model on the first
-// device in f32.
+// it is left out where the pace of no device that is used is known. A device of which nothing is known counts as 1. The
+// ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with those of
+// the whole model on the first device in f32.
 //
 // {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
 //   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round, or one for
 //   all], "seconds": [by round, without counters], "stolen": [of these], "unassigned": share}
 //
 // {"do": "profile", "devices": [d, ...], "rounds": n}: {"devices": [the same of the whole model on each of these, with
-// "slowdown": [by round], or {"error": why}]}. The devices take turns, so that what else the machine does meets all of
-// them.
+// "slowdown": [by round], by which ops and totals are divided already, or {"error": why}]}. The devices take turns, so
+// that what else the machine does meets all of them.
 //
 // {"do": "write_ir", ...} -> {...} (worker/ir_writer.h); needs no model that is opened
 //
@@ -63,10 +64,12 @@ class WorkerSession {
   void Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision, nlohmann::json& answer);
 
   std::unique_ptr<Runner> Make(const nlohmann::json& way);
-  // On whose cores it computes, by number.
-  std::vector<size_t> DevicesOf(const nlohmann::json& way) const;
-  // Of runs on these devices that began after these measurements of the pace; empty where that is not known.
-  std::vector<double> SlowdownsOf(const std::vector<size_t>& devices, const std::vector<size_t>& before) const;
+  // Whose pace tells how fast it is, by number; empty where that of no device does.
+  std::set<size_t> DevicesOf(const nlohmann::json& way) const;
+  // Of runs that began after these measurements of the pace; empty where nothing is known. Of parts, which `answer`
+  // tells of, by how long each device was busy with them.
+  std::vector<double> SlowdownsOf(const std::set<size_t>& devices, const std::vector<OneRun>& runs,
+                                  const std::vector<size_t>& before, const nlohmann::json& answer) const;
 
   ov::Core core_;
   std::vector<RuntimeDevice> devices_;

@@ -70,7 +70,7 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
 
 std::string Off(const RunRow& row) {
   if (!row.measured.error.empty() || !row.predicted) return "-";
-  return fmt::format("{:+.1f} %", 100 * OffBy(*row.predicted, AtFileSpeed(row.measured)));
+  return fmt::format("{:+.1f} %", 100 * OffBy(*row.predicted, row.measured.seconds_at_file_pace()));
 }
 
 std::string Outputs(const Measurement& measurement) {
@@ -118,13 +118,14 @@ void PrintTables(const std::vector<Row>& rows) {
     const bool ran = now.error.empty(), ran_later = later.error.empty();
     if (ran) share(row.from_devices, Median(now.seconds), devices_raw);
     fmt::print("| {} | {:.2f} | {} | {} | {} | {} | {:.2f} | {} | {:.2f} | {} | {} | {} | {} | {} | {:.0f} % |\n",
-               row.model, row.from_profile * 1e3, Cell(now), ran ? fmt::format("{:.2f}", AtFileSpeed(now) * 1e3) : "-",
-               ran ? share(row.from_profile, AtFileSpeed(now), profile_off) : "-",
+               row.model, row.from_profile * 1e3, Cell(now),
+               ran ? fmt::format("{:.2f}", now.seconds_at_file_pace() * 1e3) : "-",
+               ran ? share(row.from_profile, now.seconds_at_file_pace(), profile_off) : "-",
                ran ? share(row.from_profile, Median(now.seconds), profile_raw) : "-", row.from_devices * 1e3,
-               ran ? share(row.from_devices, AtFileSpeed(now), devices_off) : "-", row.alone.when_profiled * 1e3,
-               share(row.from_profile, row.alone.when_profiled, then_off), Cell(later),
-               ran_later ? fmt::format("{:.2f}", AtFileSpeed(later) * 1e3) : "-",
-               ran_later ? share(row.from_profile, AtFileSpeed(later), later_off) : "-",
+               ran ? share(row.from_devices, now.seconds_at_file_pace(), devices_off) : "-",
+               row.alone.when_profiled * 1e3, share(row.from_profile, row.alone.when_profiled, then_off), Cell(later),
+               ran_later ? fmt::format("{:.2f}", later.seconds_at_file_pace() * 1e3) : "-",
+               ran_later ? share(row.from_profile, later.seconds_at_file_pace(), later_off) : "-",
                ran_later ? share(row.from_profile, Median(later.seconds), later_raw) : "-", 100 * now.stolen);
   }
   const auto median = [](const std::vector<double>& off) {
@@ -158,7 +159,7 @@ void PrintTables(const std::vector<Row>& rows) {
         continue;
       }
       if (best == nullptr || Median(other.measured.seconds) < Median(best->measured.seconds)) best = &other;
-      least_at_speed = std::min(least_at_speed, AtFileSpeed(other.measured));
+      least_at_speed = std::min(least_at_speed, other.measured.seconds_at_file_pace());
     }
     const Measurement& plan = row.parallel.plan.measured;
     const bool both = best != nullptr && plan.error.empty();
@@ -166,7 +167,7 @@ void PrintTables(const std::vector<Row>& rows) {
                best ? Cell(best->measured) : "-", Cell(plan), Off(row.parallel.plan), Cell(row.hetero.plan.measured),
                Off(row.hetero.plan), threads ? Cell(threads->measured) : "-",
                both ? fmt::format("{:.2f}x", Median(best->measured.seconds) / Median(plan.seconds)) : "-",
-               both ? fmt::format("{:.2f}x", least_at_speed / AtFileSpeed(plan)) : "-", 100 * plan.stolen);
+               both ? fmt::format("{:.2f}x", least_at_speed / plan.seconds_at_file_pace()) : "-", 100 * plan.stolen);
   }
 }
 

@@ -53,8 +53,6 @@ ProblemStrings Models::Strings(const std::string& model) {
   return strings;
 }
 
-double AtFileSpeed(const Measurement& measurement) { return Median(measurement.AtFilePace()); }
-
 std::string Cell(const Measurement& measurement) {
   if (!measurement.error.empty()) return "failed: " + Legible(measurement.error);
   const Interval interval = MedianInterval(measurement.seconds);

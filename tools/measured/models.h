@@ -48,7 +48,5 @@ class Models {
 
 // The median of its runs in milliseconds and its 95 % interval, or why there is none.
 std::string Cell(const Measurement& measurement);
-// The median at the device file's speed, seconds.
-double AtFileSpeed(const Measurement& measurement);
 
 }  // namespace berth::measured
