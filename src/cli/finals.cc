@@ -16,6 +16,10 @@ double MedianOf(std::span<const PlanRun> runs) {
   return Median(seconds);
 }
 
+bool IsFaster(const PlanRun& one, const PlanRun& other) {
+  return one.seconds() < other.seconds() && one.seconds_as_measured() < other.seconds_as_measured();
+}
+
 // All of these in three turns; empty where that was stopped.
 std::vector<PlanRun> ThreeTurns(const Placements& plans, const RunTurn& run_turn) {
   std::vector<PlanRun> ran;
@@ -81,7 +85,7 @@ Wins CountWins(const Finalist& split, const Finalist& alone) {
   const size_t turns = std::min(split.runs.size(), alone.runs.size());
   Wins wins{.pairs = turns * turns};
   for (size_t i = 0; i < turns; ++i) {
-    for (size_t k = 0; k < turns; ++k) wins.won += split.runs[i].seconds() < alone.runs[k].seconds();
+    for (size_t k = 0; k < turns; ++k) wins.won += IsFaster(split.runs[i], alone.runs[k]);
   }
   const size_t may_lose = turns < kFirstTurns ? 0 : turns / kFirstTurns - 1;  // compilations of the split
   wins.needed = wins.pairs - may_lose * turns;

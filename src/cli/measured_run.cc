@@ -245,8 +245,8 @@ std::string UnsteadyLine(double factor) {
 std::string PaceLine(double slowdown, const std::string& when, const std::string& then) {
   if (!IsOtherPace(slowdown)) return "";
   return Item(fmt::format(
-      "{}, the processor was {} {} than when the device file was made (small models that run in between tell that); {}.",
-      when, Percent(slowdown < 1 ? 1 / slowdown - 1 : slowdown - 1), slowdown < 1 ? "faster" : "slower", then));
+      "{}, the same work took {} {} than when the device file was measured (small models that run in between tell that); {}.",
+      when, Percent(std::abs(slowdown - 1)), slowdown < 1 ? "less time" : "longer", then));
 }
 
 std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {

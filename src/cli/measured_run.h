@@ -17,8 +17,8 @@ std::string DisturbedLine(double stolen, const std::string& of_what);
 // The same of a machine whose speed changed by this factor while plans were run.
 std::string UnsteadyLine(double factor);
 
-// The same of a processor that was slower by this factor than when the device file was made (faster below 1); empty
-// where it differs by less than such a measurement varies. `then`: what is told at the file's speed.
+// The same of runs that took this many times as long as they would have when the device file was measured; empty where
+// that differs by less than such a measurement varies. `then`: what is told at the file's speed.
 std::string PaceLine(double slowdown, const std::string& when, const std::string& then);
 
 // "95 % interval", as MedianInterval gives it, or what it is of too few runs for one.

@@ -60,6 +60,7 @@ double Correlation(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 double PlanRun::seconds() const { return measured.seconds_at_file_pace() / speed; }
+double PlanRun::seconds_as_measured() const { return Median(measured.seconds) / machine_speed; }
 
 void SpeedChange::Add(const PlanRun& run) {
   if (!run.ran() || !(run.machine_speed > 0)) return;

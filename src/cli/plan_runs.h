@@ -28,6 +28,9 @@ struct PlanRun {
   bool ran() const { return measured.error.empty(); }
   // The median of its runs, at the speed at which the op times are told.
   double seconds() const;
+  // As measured, but for the speed that the machine had in all in these rounds: cores that were slower than others
+  // count as they were.
+  double seconds_as_measured() const;
 };
 
 bool OnOneDevice(const std::vector<DeviceId>& device);

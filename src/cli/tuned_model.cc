@@ -130,7 +130,7 @@ std::string TunedPage(const TunedModel& tuned) {
                   ? FinalsText(tuning.finals)
                   : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
                                 "fastest of those above.")) +
-             " Times above are at the speed that the machine had when its ops were measured.") +
+             " Times above are at the speed at which its op times are told.") +
          (disturbed.empty() ? "" : "\n" + disturbed) + "\n" + RunPage(tuned.saved, tuned.run);
 }
 

@@ -13,8 +13,8 @@ namespace berth {
 // the same in the device's own precision}, "bandwidth": [...], "op_overhead": [...], "pace": [...]}], "links":
 // [row-major: null, or
 // {"latency": [...], "bandwidth": [...]}]}: FLOP/s, bytes per second and seconds, one number per repetition; the paces
-// (worker/pace.h, of a processor) are all that were measured meanwhile, and the others are told at their median. Links
-// of a device that is no CPU, and the diagonal, are null.
+// (worker/pace.h, of a processor) are all that were measured meanwhile, and the device's others are told at their
+// median. Links of a device that is no CPU, and the diagonal, are null.
 nlohmann::json Detect(ov::Core& core, const std::vector<RuntimeDevice>& devices, double seconds);
 
 }  // namespace berth

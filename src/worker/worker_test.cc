@@ -126,6 +126,15 @@ TEST_F(OnSqueezenet, TellsByHowMuchDevicesAreSlowerThanTheirFileSays) {
     EXPECT_GT(slowdown(2)[round], slowdown(1)[round]) << "the mean of both";
     EXPECT_GT(slowdown(2)[round], 5) << "the mean of both";
   }
+  // Of parts on both devices, by how long each was busy.
+  std::vector<int> half = first;
+  for (size_t op = half.size() / 2; op < half.size(); ++op) half[op] = 1;
+  const json split =
+      session.Answer({{"do", "run"}, {"ways", {{{"how", "parallel"}, {"device", half}}}}, {"rounds", 2}})["ways"][0];
+  for (const double each : split["slowdown"]) {
+    EXPECT_GT(each, slowdown(1)[0]);
+    EXPECT_LT(each, 1) << "at the second device's pace its half would have taken hundreds of times as long";
+  }
   // Parts are told at the file's pace.
   double parts = 0;
   for (const double seconds : answer["ways"][3]["part_seconds"]) parts += seconds;

@@ -69,16 +69,28 @@ std::vector<size_t> TimesOf(const Finals& finals) {
   return times;
 }
 
+// At the file's speed the split is faster, since the core that it also uses was slow; as measured it is not.
+TEST(Finals, ASplitThatIsFasterAtOneSpeedOnlyHasNotWon) {
+  Finalist split = Of(kSplit, {12, 12, 12});
+  for (PlanRun& run : split.runs) run.measured.slowdown = {1.5};
+  const Finalist alone = Of(kAlone, {10, 10, 10});
+  EXPECT_LT(split.seconds(), alone.seconds());
+  EXPECT_EQ(CountWins(split, alone).won, 0u);
+  EXPECT_EQ(AnswerOf({alone, split}), kAlone);
+  for (PlanRun& run : split.runs) run.measured.seconds = {9e-3};
+  EXPECT_EQ(AnswerOf({alone, split}), kSplit);
+}
+
 TEST(SpeedChange, IsOfTheRunsThatDidNotFail) {
   SpeedChange change;
   EXPECT_EQ(change.factor(), 1);
   for (const double speed : {1.2, 0.8, 1.0}) {
     PlanRun run = RunOf(kAlone, 1);
-    run.speed = speed;
+    run.machine_speed = speed;
     change.Add(run);
   }
   PlanRun failed = RunOf(kSplit, -1);
-  failed.speed = 9;
+  failed.machine_speed = 9;
   change.Add(failed);
   EXPECT_DOUBLE_EQ(change.factor(), 1.5);
 }
