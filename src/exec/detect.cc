@@ -122,8 +122,8 @@ void TellAtOnePace(const std::vector<Device>& devices, nlohmann::json& answers) 
         devices[a].precision != devices[b].precision) {
       return false;
     }
-    const auto [less, more] = std::minmax(std::ranges::min(of_a), std::ranges::min(of_b));
-    return more < kSame * less;
+    const double best_a = std::ranges::min(of_a), best_b = std::ranges::min(of_b);
+    return std::max(best_a, best_b) < kSame * std::min(best_a, best_b);
   };
   std::vector<double> common(devices.size(), 0);
   for (size_t i = 0; i < devices.size(); ++i) {

@@ -71,7 +71,7 @@ size_t PaceMeter::Before() {
 void PaceMeter::Measure() {
   const double begin = ThreadClock::Now(CLOCK_MONOTONIC);
   for (const size_t device : measured_) {
-    if (!meters_[device]) continue;
+    if (!Knows(device)) continue;
     try {
       meters_[device]->seconds.push_back(meters_[device]->pace.Seconds());
     } catch (const std::exception&) {
@@ -84,7 +84,7 @@ void PaceMeter::Measure() {
 }
 
 double PaceMeter::SlowdownOf(size_t device, size_t before) const {
-  if (!meters_[device]) return 1;
+  if (!Knows(device)) return 1;
   const Meter& meter = *meters_[device];
   const size_t after = std::min(before + 1, meter.seconds.size() - 1);
   return Slowdown((meter.seconds[before] + meter.seconds[after]) / 2, meter.reference);

@@ -42,7 +42,8 @@ class PaceMeter {
   // After the last run.
   void End() { Measure(); }
 
-  bool Knows(size_t device) const { return meters_[device] != nullptr; }
+  // Of any number; false of one that is no device.
+  bool Knows(size_t device) const { return device < meters_.size() && meters_[device] != nullptr; }
   // By how many times what began after measurement `before` took longer on this device than at the pace that the device
   // file says: by the mean of that measurement and the next. 1 where nothing is known of it.
   double SlowdownOf(size_t device, size_t before) const;
