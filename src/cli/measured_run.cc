@@ -263,7 +263,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   const bool other_pace = IsOtherPace(oddest.measured.typical_slowdown());
   std::vector<Table::Column> columns = {
       {""}, {"predicted", kRight}, {"measured", kRight}, {IntervalHeading(enough), kRight, 1}};
-  if (other_pace) columns.push_back({"at the file's speed", kRight});
+  if (other_pace) columns.push_back({"at one speed", kRight, 2});
   columns.push_back({"predicted is off", kRight});
   Table table(std::move(columns));
   AddRow(run.plan, other_pace, table);
@@ -286,7 +286,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
   text += PaceLine(oddest.measured.typical_slowdown(), fmt::format("While {} ran", oddest.name),
-                   "predictions are compared with times at that file's speed");
+                   "predictions are compared with the times at one speed, the file's");
   if (!run.plan.predicted) {
     text += Item(
         "pipeline predicts the time per sample while many are under way, not of one run: --evaluator parts "
