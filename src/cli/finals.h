@@ -28,9 +28,10 @@ inline constexpr size_t kFirstTurns = 3, kMostTurns = 9;
 
 // Each compilation of a split beside each of a device alone, of the turns that both had.
 struct Wins {
-  // In how many of them the split took less time, at the file's speed and as measured: what is faster by one of the
+  size_t pairs = 0;
+  // In how many of them the split took less time both at the file's speed and as measured: what is faster by one of the
   // two only is so by what the processor's speed did meanwhile.
-  size_t pairs = 0, won = 0;
+  size_t won = 0;
   size_t needed = 0;
 
   bool enough() const { return won >= needed; }

@@ -188,17 +188,15 @@ std::vector<PlanRun> PlanRunner::Run(const std::vector<std::vector<DeviceId>>& p
     if (stop && stop()) break;
     // A runtime may run what does not fit by the device file; no plan is to be that.
     std::vector<std::pair<DeviceId, double>> alone;
-    double machine_speed = 0;
+    std::vector<double> multiples, as_measured;  // of what was predicted of each
     for (const DeviceId on : problem().cluster().ids()) {
       const Measurement& one = measured[end - begin + Index(on)];
       if (!one.error.empty() || !std::isfinite(alone_[Index(on)])) continue;
       alone.emplace_back(on, one.seconds_at_file_pace());
-      machine_speed += Median(one.seconds) / alone_[Index(on)];
+      multiples.push_back(alone.back().second / alone_[Index(on)]);
+      as_measured.push_back(Median(one.seconds) / alone_[Index(on)]);
     }
-    double speed = alone.empty() ? 1 : 0;
-    for (const auto& [on, seconds] : alone) speed += seconds / alone_[Index(on)];
-    if (!alone.empty()) speed /= static_cast<double>(alone.size());
-    machine_speed = alone.empty() ? 1 : machine_speed / static_cast<double>(alone.size());
+    const double speed = alone.empty() ? 1 : Mean(multiples), machine_speed = alone.empty() ? 1 : Mean(as_measured);
     for (const auto& [on, seconds] : alone) ran_alone_[Index(on)].push_back(seconds / speed);
     for (size_t i = begin; i < end; ++i) {
       runs.push_back({.device = plans[i],

@@ -113,23 +113,23 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
 // Tells equal parts of the processor at one pace, the median over them: they were measured one after another, at
 // moments of which one may have been slower, and would seem to differ.
 void TellAtOnePace(const std::vector<Device>& devices, nlohmann::json& answers) {
-  const auto paces_of = [&](size_t i) { return answers[i].value("pace", std::vector<double>{}); };
+  std::vector<std::vector<double>> paces;  // by device; none of what could not be measured, or is no processor
+  for (const nlohmann::json& answer : answers) paces.push_back(answer.value("pace", std::vector<double>{}));
   // Equal cores reach the same pace at their best; of fast and slow ones of one processor none is told as the other.
   const auto same = [&](size_t a, size_t b) {
     constexpr double kSame = 1.1;
-    const std::vector<double> of_a = paces_of(a), of_b = paces_of(b);
-    if (of_a.empty() || of_b.empty() || devices[a].cores.size() != devices[b].cores.size() ||
+    if (paces[a].empty() || paces[b].empty() || devices[a].cores.size() != devices[b].cores.size() ||
         devices[a].precision != devices[b].precision) {
       return false;
     }
-    const double best_a = std::ranges::min(of_a), best_b = std::ranges::min(of_b);
+    const double best_a = std::ranges::min(paces[a]), best_b = std::ranges::min(paces[b]);
     return std::max(best_a, best_b) < kSame * std::min(best_a, best_b);
   };
   std::vector<double> common(devices.size(), 0);
   for (size_t i = 0; i < devices.size(); ++i) {
     std::vector<double> all;
     for (size_t k = 0; k < devices.size(); ++k) {
-      if (same(i, k)) std::ranges::copy(paces_of(k), std::back_inserter(all));
+      if (same(i, k)) std::ranges::copy(paces[k], std::back_inserter(all));
     }
     if (!all.empty()) common[i] = Median(all);
   }
@@ -138,7 +138,7 @@ void TellAtOnePace(const std::vector<Device>& devices, nlohmann::json& answers) 
   };
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!(common[i] > 0)) continue;
-    const double slower = Slowdown(Median(paces_of(i)), common[i]);
+    const double slower = Slowdown(Median(paces[i]), common[i]);
     for (auto& [precision, rates] : answers[i].at("rates").items()) {
       for (auto& [op_class, values] : rates.items()) scale(values, slower);
     }

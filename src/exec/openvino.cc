@@ -59,7 +59,7 @@ double StolenShare(const nlohmann::json& answer) {
 void TellAtFilePace(const std::vector<double>& slowdown, OpMeasurement& measurement) {
   if (slowdown.empty() || measurement.seconds.empty()) return;
   const double as_measured = Median(measurement.seconds);
-  for (size_t run = 0; run < measurement.seconds.size(); ++run) measurement.seconds[run] /= slowdown[run];
+  measurement.seconds = Quotients(measurement.seconds, slowdown);
   measurement.slowdown = as_measured / Median(measurement.seconds);
 }
 
@@ -71,11 +71,7 @@ std::vector<size_t> Numbers(std::span<const DeviceId> devices) {
 
 }  // namespace
 
-double Measurement::seconds_at_file_pace() const {
-  std::vector<double> told = seconds;
-  for (size_t round = 0; round < slowdown.size(); ++round) told[round] /= slowdown[round];
-  return Median(told);
-}
+double Measurement::seconds_at_file_pace() const { return Median(Quotients(seconds, slowdown)); }
 
 double Measurement::typical_slowdown() const { return slowdown.empty() ? 1 : Median(seconds) / seconds_at_file_pace(); }
 

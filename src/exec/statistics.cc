@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 #include "base/error.h"
 
@@ -20,6 +19,13 @@ double Median(std::span<const double> values) {
 double Mean(std::span<const double> values) {
   BERTH_CHECK(!values.empty());
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> Quotients(std::span<const double> values, std::span<const double> by) {
+  BERTH_CHECK(by.empty() || by.size() == values.size());
+  std::vector<double> quotients(values.begin(), values.end());
+  for (size_t i = 0; i < by.size(); ++i) quotients[i] /= by[i];
+  return quotients;
 }
 
 Interval MedianInterval(std::span<const double> values, double confidence) {

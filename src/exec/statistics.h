@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace berth {
 
@@ -11,6 +12,9 @@ double Median(std::span<const double> values);
 
 // Of at least one value.
 double Mean(std::span<const double> values);
+
+// Each value over the one of `by` in its place; where `by` is empty the values as they are.
+std::vector<double> Quotients(std::span<const double> values, std::span<const double> by);
 
 struct Interval {
   double low = 0, high = 0;

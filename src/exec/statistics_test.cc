@@ -10,6 +10,12 @@
 namespace berth {
 namespace {
 
+TEST(Quotients, AreOfEachValueAndTheOneInItsPlace) {
+  const std::vector<double> values = {6, 8}, by = {2, 4};
+  EXPECT_EQ(Quotients(values, by), (std::vector<double>{3, 2}));
+  EXPECT_EQ(Quotients(values, {}), values) << "by nothing";
+}
+
 TEST(Mean, IsTheSumOverTheNumber) {
   EXPECT_EQ(Mean(std::vector<double>{3}), 3);
   EXPECT_EQ(Mean(std::vector<double>{1, 2, 6}), 3);

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "exec/statistics.h"
 #include "worker/kernels.h"
 
 namespace berth {
@@ -183,9 +184,7 @@ double OpClock::TimeOf(const Kernel& kernel) const {
   if (counters_ == CounterOf::kLastRun) return MiddleMean(kernel.seconds);
   const auto runs = static_cast<double>(run_times_.size());
   const double all = std::accumulate(run_times_.begin(), run_times_.end(), 0.0);
-  std::vector<double> told = run_times_;
-  for (size_t run = 0; run < slowdowns_.size(); ++run) told[run] /= slowdowns_[run];
-  const double steady = all > 0 ? MiddleMean(std::move(told)) * runs / all : 1;
+  const double steady = all > 0 ? MiddleMean(Quotients(run_times_, slowdowns_)) * runs / all : 1;
   return steady * std::max(0.0, kernel.sum - kernel.first) / runs;
 }
 

@@ -10,6 +10,7 @@
 #include "worker/thread_clock.h"
 
 namespace berth {
+
 Pace::Pace(ov::Core& core, const RuntimeDevice& device) : cores_(device.cores), alone_(device.one_core()) {
   constexpr size_t kRows = 128, kSize = 512, kChannels = 64, kSide = 28, kElements = size_t{1} << 19;
   const ProbeInput rows = MakeProbeInput({kRows, kSize}), image = MakeProbeInput({1, kChannels, kSide, kSide}),
