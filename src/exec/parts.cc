@@ -121,4 +121,25 @@ Parts CutIntoParts(std::span<const std::vector<int32_t>> predecessors, std::span
   return result;
 }
 
+double EndAtOtherSpeeds(std::span<const Part> parts, std::span<const PartRun> runs, std::span<const double> slowdown) {
+  std::vector<double> end(parts.size(), 0);
+  std::vector<size_t> last(slowdown.size(), parts.size());  // by device, the part that ran there last
+  double all = 0;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const auto device = static_cast<size_t>(parts[part].device);
+    double could_begin = 0, begins = 0;
+    const auto wait_for = [&](size_t other) {
+      could_begin = std::max(could_begin, runs[other].end);
+      begins = std::max(begins, end[other]);
+    };
+    for (const int32_t before : parts[part].before) wait_for(static_cast<size_t>(before));
+    if (last[device] < parts.size()) wait_for(last[device]);
+    begins += runs[part].begin - could_begin;
+    end[part] = begins + (runs[part].end - runs[part].begin) / slowdown[device];
+    last[device] = part;
+    all = std::max(all, end[part]);
+  }
+  return all;
+}
+
 }  // namespace berth

@@ -25,4 +25,14 @@ struct Parts {
 // between parts leads to a later phase: they have no cycle. O((V + E) log V).
 Parts CutIntoParts(std::span<const std::vector<int32_t>> predecessors, std::span<const int32_t> device);
 
+// Seconds since a run of the whole model began.
+struct PartRun {
+  double begin = 0, end = 0;
+};
+
+// When a run would have ended had each part taken its device's `slowdown` times less, in seconds. A part begins after
+// the parts that it waits for and the part before it on its device, and as much later as it did in the run (a thread
+// that did not see at once that it may go on). `runs` by part, `slowdown` by device. O(parts + edges between them).
+double EndAtOtherSpeeds(std::span<const Part> parts, std::span<const PartRun> runs, std::span<const double> slowdown);
+
 }  // namespace berth

@@ -64,5 +64,46 @@ TEST(CutIntoParts, OfAnyGraphHaveOneDeviceAndWaitOnlyForPartsBeforeThem) {
   }
 }
 
+TEST(EndAtOtherSpeeds, IsDecidedByTheDeviceThatOthersWaitFor) {
+  // 0 and 1 run side by side, 2 on the first device waits for both.
+  const std::vector<Part> parts = {{.device = 0}, {.device = 1}, {.device = 0, .before = {0, 1}}};
+  const std::vector<PartRun> runs = {{0, 10}, {0, 20}, {20.5, 25.5}};
+  EXPECT_DOUBLE_EQ(EndAtOtherSpeeds(parts, runs, std::vector<double>{1, 1}), 25.5);
+  EXPECT_DOUBLE_EQ(EndAtOtherSpeeds(parts, runs, std::vector<double>{1, 2}), 10 + 0.5 + 5) << "the second was slow";
+  EXPECT_DOUBLE_EQ(EndAtOtherSpeeds(parts, runs, std::vector<double>{1, 4}), 10 + 0.5 + 5) << "the first decides now";
+  EXPECT_DOUBLE_EQ(EndAtOtherSpeeds(parts, runs, std::vector<double>{2, 1}), 20 + 0.5 + 2.5);
+}
+
+TEST(EndAtOtherSpeeds, OfAnyRunIsTheRunsOwnAtItsSpeedAndShrinksAsDevicesGetFaster) {
+  Random random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    const size_t count = 1 + random.Below(20), devices = 1 + random.Below(3);
+    std::vector<Part> parts;
+    std::vector<PartRun> runs;
+    std::vector<double> free(devices, 0);
+    double end = 0;
+    for (size_t part = 0; part < count; ++part) {
+      const size_t device = random.Below(devices);
+      parts.push_back({.device = static_cast<int32_t>(device)});
+      double begin = free[device];
+      for (size_t before = 0; before < part; ++before) {
+        if (random.Uniform() > 0.2) continue;
+        parts[part].before.push_back(static_cast<int32_t>(before));
+        begin = std::max(begin, runs[before].end);
+      }
+      begin += 0.1 * random.Uniform();
+      free[device] = begin + random.Uniform();
+      runs.push_back({begin, free[device]});
+      end = std::max(end, free[device]);
+    }
+    EXPECT_NEAR(EndAtOtherSpeeds(parts, runs, std::vector<double>(devices, 1)), end, 1e-12);
+    std::vector<double> faster(devices, 1);
+    faster[random.Below(devices)] = 2;
+    const double sooner = EndAtOtherSpeeds(parts, runs, faster);
+    EXPECT_LE(sooner, end + 1e-12);
+    EXPECT_GE(sooner, end / 2 - 1e-12);
+  }
+}
+
 }  // namespace
 }  // namespace berth

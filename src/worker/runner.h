@@ -7,15 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "exec/parts.h"
 #include "worker/devices.h"
 #include "worker/loaded_model.h"
 
 namespace berth {
-
-// Seconds since the run began.
-struct PartRun {
-  double begin = 0, end = 0;
-};
 
 struct OneRun {
   double seconds = 0;

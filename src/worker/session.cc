@@ -172,21 +172,19 @@ std::set<size_t> WorkerSession::DevicesOf(const nlohmann::json& way) const {
 std::vector<double> WorkerSession::SlowdownsOf(const std::set<size_t>& devices, const std::vector<OneRun>& runs,
                                                const std::vector<size_t>& before, const nlohmann::json& answer) const {
   if (std::ranges::none_of(devices, [&](size_t device) { return paces_.Knows(device); })) return {};
-  std::vector<double> slowdowns;
+  std::vector<Part> parts;
+  for (const nlohmann::json& part : answer.value("parts", nlohmann::json::array())) {
+    parts.push_back({.device = part.at("device"), .before = part.at("before")});
+  }
+  std::vector<double> slowdowns, of_device(devices_.size(), 1);
   for (size_t run = 0; run < runs.size(); ++run) {
-    std::map<size_t, double> slowdown;
     double mean = 0;
     for (const size_t device : devices) {
-      slowdown[device] = paces_.SlowdownOf(device, before[run]);
-      mean += slowdown[device] / static_cast<double>(devices.size());
+      of_device[device] = paces_.SlowdownOf(device, before[run]);
+      mean += of_device[device] / static_cast<double>(devices.size());
     }
-    double busy = 0, told = 0;
-    for (size_t part = 0; part < runs[run].parts.size(); ++part) {
-      const double seconds = runs[run].parts[part].end - runs[run].parts[part].begin;
-      busy += seconds;
-      told += seconds / slowdown.at(answer.at("parts").at(part).at("device"));
-    }
-    slowdowns.push_back(told > 0 ? busy / told : mean);
+    slowdowns.push_back(
+        runs[run].parts.empty() ? mean : runs[run].seconds / EndAtOtherSpeeds(parts, runs[run].parts, of_device));
   }
   return slowdowns;
 }

@@ -67,7 +67,7 @@ class WorkerSession {
   // Whose pace tells how fast it is, by number; empty where that of no device does.
   std::set<size_t> DevicesOf(const nlohmann::json& way) const;
   // Of runs that began after these measurements of the pace; empty where nothing is known. Of parts, which `answer`
-  // tells of, by how long each device was busy with them.
+  // tells of, by when the last would have ended; of a model that is whole the mean over the devices.
   std::vector<double> SlowdownsOf(const std::set<size_t>& devices, const std::vector<OneRun>& runs,
                                   const std::vector<size_t>& before, const nlohmann::json& answer) const;
 

@@ -126,7 +126,7 @@ TEST_F(OnSqueezenet, TellsByHowMuchDevicesAreSlowerThanTheirFileSays) {
     EXPECT_GT(slowdown(2)[round], slowdown(1)[round]) << "the mean of both";
     EXPECT_GT(slowdown(2)[round], 5) << "the mean of both";
   }
-  // Of parts on both devices, by how long each was busy.
+  // Of parts on both devices, by when the last would have ended.
   std::vector<int> half = first;
   for (size_t op = half.size() / 2; op < half.size(); ++op) half[op] = 1;
   const json split =
