@@ -1,5 +1,5 @@
 // How fast a processor is at this moment. In a virtual machine others share what its cores compute with: a model may
-// take 1.7 times as long some milliseconds later, and no counter tells it.
+// take twice as long some milliseconds later, and no counter tells it.
 #pragma once
 
 #include <memory>

@@ -26,8 +26,8 @@ namespace berth {
 //  "subgraphs": n, "parts": [...], "part_runs": [[begin, end] by part, of the run in the middle], "part_seconds":
 //  [by part, the median, each time divided by the device's slowdown], "transfers": [...], "outputs": {...} or
 //  "no_reference": why} or {"error": why}]}
-// "slowdown" is by how many times the devices were slower than at the paces that the question named (worker/pace.h);
-// it is left out where the pace of no device that is used is known. A device of which nothing is known counts as 1. The
+// "slowdown" is by how many times the run took longer than it would have at the paces that the question named
+// (worker/pace.h, EndAtOtherSpeeds); it is left out where the pace of no device that is used is known. A device of which nothing is known counts as 1. The
 // ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with those of
 // the whole model on the first device in f32.
 //
