@@ -30,6 +30,12 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   std::string profile;
   std::shared_ptr<Runtime> runtime;
   if (strings.costs.empty()) {
+    std::error_code unknown;
+    if (std::filesystem::exists(arguments.output, unknown) && !std::filesystem::is_regular_file(arguments.output)) {
+      throw Error(
+          "{}: is no file, so that the measured op times cannot be kept beside it; name a file, or give --costs",
+          arguments.output);
+    }
     const std::filesystem::path beside(arguments.output.empty() ? scratch.Path("plan.json") : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
     CheckWritable(profile);

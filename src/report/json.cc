@@ -34,6 +34,25 @@ Json PeakMemory(const Problem& problem, const Timeline& timeline) {
   return peaks;
 }
 
+// By device, with what it holds when its memory is fullest.
+Json MemoryJson(const Problem& problem, const Timeline& timeline) {
+  Json devices = Json::object();
+  for (size_t d = 0; d < timeline.memory.size(); ++d) {
+    const DeviceMemory& memory = timeline.memory[d];
+    Json::array_t holders;
+    for (const MemoryHolder& holder : memory.holders) {
+      const HolderNames names = NamesOf(problem.graph(), holder);
+      holders.push_back({{"kind", names.kind}, {"bytes", holder.bytes}});
+      if (!names.name.empty()) holders.back()["name"] = names.name;
+      if (!names.op.empty()) holders.back()["op"] = names.op;
+    }
+    devices[NameOf(problem, MakeId<DeviceId>(d))] = {{"peak_bytes", memory.peak_bytes},
+                                                     {"peak_seconds", problem.ToSeconds(memory.peak_time).value},
+                                                     {"holders", std::move(holders)}};
+  }
+  return devices;
+}
+
 Json QuantityJson(const Quantity& quantity) {
   Json json = {{"value", quantity.value}, {"provenance", kProvenanceNames[static_cast<size_t>(quantity.provenance)]}};
   if (!quantity.source.empty()) json["source"] = quantity.source;
@@ -222,6 +241,7 @@ Json ExplanationJson(const Evaluator& evaluator, const PlanReport& report, const
                     {"end_seconds", problem.ToSeconds(step.end).value}});
   }
   json["critical_path"] = std::move(path);
+  json["memory"] = MemoryJson(problem, report.timeline);
   return json;
 }
 

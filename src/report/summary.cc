@@ -179,23 +179,33 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
   return text;
 }
 
-std::string DescribeHolder(const Graph& graph, const MemoryHolder& holder) {
+HolderNames NamesOf(const Graph& graph, const MemoryHolder& holder) {
   const auto index = static_cast<size_t>(holder.id);
-  const std::string bytes = ToString(Bytes{holder.bytes});
+  const auto tensor = [&](std::string_view kind) -> HolderNames {
+    const auto id = MakeId<TensorId>(index);
+    return {.kind = kind, .name = graph.tensor_name(id), .op = graph.op_name(graph.producer(id))};
+  };
   switch (holder.kind) {
     case MemoryHolder::Kind::kParameter:
-      return fmt::format("weight {} ({})", Shorten(graph.parameter_name(MakeId<ParameterId>(index)), 40), bytes);
+      return {.kind = "weight", .name = graph.parameter_name(MakeId<ParameterId>(index))};
     case MemoryHolder::Kind::kTensor:
+      return tensor("tensor");
     case MemoryHolder::Kind::kCopy:
-      return fmt::format("{} {} of {} ({})", holder.kind == MemoryHolder::Kind::kCopy ? "copy" : "tensor",
-                         Shorten(graph.tensor_name(MakeId<TensorId>(index)), 40),
-                         Shorten(graph.op_name(graph.producer(MakeId<TensorId>(index))), 40), bytes);
+      return tensor("copy");
     case MemoryHolder::Kind::kWorkspace:
-      return fmt::format("workspace of {} ({})", Shorten(graph.op_name(MakeId<OpId>(index)), 40), bytes);
+      return {.kind = "workspace", .op = graph.op_name(MakeId<OpId>(index))};
     case MemoryHolder::Kind::kInput:
-      return fmt::format("input {} ({})", Shorten(graph.input_name(MakeId<InputId>(index)), 40), bytes);
+      return {.kind = "input", .name = graph.input_name(MakeId<InputId>(index))};
   }
-  return bytes;
+  return {};
+}
+
+std::string DescribeHolder(const Graph& graph, const MemoryHolder& holder) {
+  const HolderNames names = NamesOf(graph, holder);
+  std::string text(names.kind);
+  if (!names.name.empty()) text += " " + Shorten(names.name, 40);
+  if (!names.op.empty()) text += " of " + Shorten(names.op, 40);
+  return fmt::format("{} ({})", text, ToString(Bytes{holder.bytes}));
 }
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/problem.h"
@@ -55,7 +56,14 @@ std::string DescribeLimit(const Problem& problem, const RunSummary& summary);
 int64_t TransferBytes(const Graph& graph, const TransferRun& transfer);
 std::string_view TransferName(const Graph& graph, const TransferRun& transfer);
 
-// "weights of conv1 (9.00 MiB)": what a memory holder is.
+struct HolderNames {
+  std::string_view kind{};  // "weight", "tensor", "copy", "workspace", "input"
+  std::string_view name{};  // of the weight, the tensor or the input
+  std::string_view op{};    // that makes the tensor, or needs the workspace
+};
+HolderNames NamesOf(const Graph& graph, const MemoryHolder& holder);
+
+// "weight conv1.w (9.00 MiB)": what a memory holder is.
 std::string DescribeHolder(const Graph& graph, const MemoryHolder& holder);
 
 }  // namespace berth

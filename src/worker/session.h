@@ -27,9 +27,9 @@ namespace berth {
 //  [by part, the median, each time divided by the device's slowdown], "transfers": [...], "outputs": {...} or
 //  "no_reference": why} or {"error": why}]}
 // "slowdown" is by how many times the run took longer than it would have at the paces that the question named
-// (worker/pace.h, EndAtOtherSpeeds); it is left out where the pace of no device that is used is known. A device of which nothing is known counts as 1. The
-// ways take turns: a round runs each once. The first round warms up and is not told. Outputs are compared with those of
-// the whole model on the first device in f32.
+// (worker/pace.h, EndAtOtherSpeeds); it is left out where the pace of no device that is used is known. A device of
+// which nothing is known counts as 1. The ways take turns: a round runs each once. The first round warms up and is not
+// told. Outputs are compared with those of the whole model on the first device in f32.
 //
 // {"do": "op_times", "device": [by op], "rounds": n}, under HETERO
 //   -> {"ops": [[seconds, kind] by op], "kernels": [[numbers of ops that ran as one]], "totals": [by round, or one for

@@ -289,6 +289,12 @@ TEST(Plan, SimulateAndExplainNeedNothingButThePlan) {
     ASSERT_EQ(op.at("alternatives").size(), 1u);
     EXPECT_GE(op.at("alternatives")[0].at("score_seconds").get<double>(), run.at("lower_bound_seconds").get<double>());
   }
+  for (const auto& [device, memory] : why.at("memory").items()) {
+    EXPECT_EQ(memory.at("peak_bytes"), run.at("peak_memory_bytes").at(device));
+    int64_t held = 0;
+    for (const json& holder : memory.at("holders")) held += holder.at("bytes").get<int64_t>();
+    EXPECT_EQ(held, memory.at("peak_bytes").get<int64_t>());
+  }
   const Outcome page = RunBerth({"explain", folder / "p.json", "--op", "*Conv"});
   EXPECT_EQ(page.code, 0) << page.err;
 }

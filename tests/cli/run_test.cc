@@ -468,6 +468,8 @@ TEST(Tune, AndCalibrateNameWhatIsWrongInOneLine) {
   ExpectMistake({"calibrate", "--cluster", folder / "two.yaml"}, "MODEL is required");
   ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "0"}, "--evaluations");
   ExpectMistake({"calibrate", "squeezenet1_1", "--cluster", folder / "two.yaml", "--plans", "2"}, "--plans");
+  ExpectMistake({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "-o", "/dev/null"},
+                "/dev/null: is no file");
   ExpectMistake({"tune", "no_such_model", "--cluster", folder / "two.yaml"}, "no_such_model");
   NEEDS_OPENVINO();
   Write(folder / "one.yaml", "name: one\ndevices:\n  a: {kind: cpu, peak: {f32: 1GFLOP/s}, memory_bandwidth: 1GB/s}\n");
