@@ -30,8 +30,9 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   std::string profile;
   std::shared_ptr<Runtime> runtime;
   if (strings.costs.empty()) {
-    std::error_code unknown;
-    if (std::filesystem::exists(arguments.output, unknown) && !std::filesystem::is_regular_file(arguments.output)) {
+    std::error_code ignored;
+    const std::filesystem::file_status status = std::filesystem::status(arguments.output, ignored);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
       throw Error(
           "{}: is no file, so that the measured op times cannot be kept beside it; name a file, or give --costs",
           arguments.output);

@@ -289,6 +289,7 @@ TEST(Plan, SimulateAndExplainNeedNothingButThePlan) {
     ASSERT_EQ(op.at("alternatives").size(), 1u);
     EXPECT_GE(op.at("alternatives")[0].at("score_seconds").get<double>(), run.at("lower_bound_seconds").get<double>());
   }
+  ASSERT_EQ(why.at("memory").size(), 2u);
   for (const auto& [device, memory] : why.at("memory").items()) {
     EXPECT_EQ(memory.at("peak_bytes"), run.at("peak_memory_bytes").at(device));
     int64_t held = 0;
