@@ -76,7 +76,7 @@ TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
   const Folder folder;
   std::string two = kTwoCores;
   for (const std::string core : {"cores: [0]", "cores: [1]"})
-    two.replace(two.find(core), core.size(), core + ", pace: 4us");
+    two.replace(two.find(core), core.size(), core + ", pace: 40ns");
   Write(folder / "two.yaml", two);
   const Outcome plan = RunBerth(
       {"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "single", "-o", folder / "plan.json"});
