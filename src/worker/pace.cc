@@ -36,7 +36,7 @@ double Pace::Seconds() {
       const ThreadClock clock;
       run(probe);
       // What another process had of the core is no pace of it.
-      log_sum += std::log(clock.seconds() - (alone_ ? clock.stolen() : 0));
+      log_sum += std::log(alone_ ? clock.own_seconds() : clock.seconds());
     }
   });
   return std::exp(log_sum / static_cast<double>(probes_.size()));

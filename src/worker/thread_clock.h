@@ -11,7 +11,9 @@ namespace berth {
 class ThreadClock {
  public:
   double seconds() const { return Now(CLOCK_MONOTONIC) - wall_; }
-  double stolen() const { return std::max(0.0, seconds() - (Now(CLOCK_THREAD_CPUTIME_ID) - own_)); }
+  double stolen() const { return std::max(0.0, seconds() - own_seconds()); }
+  // In which the thread had its core.
+  double own_seconds() const { return Now(CLOCK_THREAD_CPUTIME_ID) - own_; }
 
   static double Now(clockid_t clock) {
     timespec time{};

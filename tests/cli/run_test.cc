@@ -70,7 +70,8 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
   EXPECT_THAT(page.out, HasSubstr("equal to those of the first device alone"));
 }
 
-// A device file that calls the processor a hundred times as fast as it is.
+// A device file that calls the processor thousands of times as fast as it is. What another process has of the core
+// while the plan runs is told as it was, so that the plan may be little slower than at the file's speed.
 TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
   NEEDS_OPENVINO();
   const Folder folder;
@@ -84,8 +85,11 @@ TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
   const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "3", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
   const nlohmann::json answer = run.json();
-  EXPECT_GT(answer["slowdown"], 4);
-  EXPECT_LT(answer["measured_seconds_at_file_speed"].get<double>(), answer["measured_seconds"].get<double>() / 4);
+  EXPECT_GT(answer["slowdown"], 1);
+  EXPECT_LT(answer["measured_seconds_at_file_speed"], answer["measured_seconds"]);
+  const auto& others = answer["others"];
+  ASSERT_EQ(others.size(), 3u);
+  EXPECT_THAT(others, ::testing::Contains(::testing::Truly([](const auto& other) { return other["slowdown"] > 4; })));
   const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "3"});
   EXPECT_THAT(page.out, HasSubstr("at one speed"));
   EXPECT_THAT(page.out, HasSubstr("longer than when"));
