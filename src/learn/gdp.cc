@@ -25,9 +25,10 @@ namespace {
 struct GdpOptions {
   GdpShape shape{};  // features and devices are the problem's; levels of priority, 0: none
   GdpTaskOptions task;
-  bool symmetric = true;   // devices that may be swapped are named as is likeliest
-  double near = 0;         // such a share of the placements is drawn near the best ones
-  double temperature = 1;  // how much flatter than the odds the flattest draws are at first
+  bool symmetric = true;     // devices that may be swapped are named as is likeliest
+  double near = 0;           // such a share of the placements is drawn near the best ones
+  double temperature = 1;    // how much flatter than the odds the flattest draws are at first
+  bool gates_alone = false;  // training changes the layers of superposition and nothing else
 };
 
 // How often a placement is drawn that was drawn before, and how much flatter the odds become each time.
@@ -187,6 +188,11 @@ class GdpPolicy : public Policy {
     return RecallTable(episodes, [&](const Task& of) { return Odds(static_cast<const GdpTask&>(of), threads); });
   }
 
+  // The layers of superposition: the gates, and what normalises the gated inputs.
+  bool learns(std::string_view parameter) const override {
+    return !options_.gates_alone || parameter.find("gate") != std::string_view::npos;
+  }
+
   std::string shape() const override {
     const GdpShape& shape = options_.shape;
     const SegmentShape& placer = shape.placer;
@@ -313,13 +319,17 @@ void CompleteGdp(const Params&, const Params& params, Method& method) {
                                     .moves = params.Real("near") > 0},
                            .symmetric = params.Bool("symmetric"),
                            .near = params.Real("near"),
-                           .temperature = params.Real("temperature")};
+                           .temperature = params.Real("temperature"),
+                           .gates_alone = params.Text("learns") == "superposition"};
   const SegmentShape& placer = options.shape.placer;
   if (placer.width % placer.heads != 0) {
     throw Error("gdp: hidden={} cannot be divided among heads={}; make it a multiple", placer.width, placer.heads);
   }
   if (placer.gated && placer.layers == 0) {
     throw Error("gdp: superposition=true changes what the layers of attention read, and layers=0 has none");
+  }
+  if (options.gates_alone && !placer.gated) {
+    throw Error("gdp: learns=superposition changes the gates alone, and there are none without superposition=true");
   }
   if (options.shape.levels == 1) {
     throw Error("gdp: priorities=1 is one level for all ops, which orders nothing; give 2 or more, or 0 for none");
@@ -359,6 +369,9 @@ void RegisterGdp(MethodCatalog& catalog) {
             Whole("segment", "256", "ops that attend to each other and to as many before them", 1, 65536),
             Switch("superposition", "false",
                    "the layers' inputs are multiplied by gates made from the whole graph, for training on many graphs"),
+            Choice("learns", {"all", "superposition"},
+                   "which weights training changes: all, or, where a policy that was trained before is trained on, the "
+                   "layers of superposition alone"),
             Whole("refine", "0", "further passes of the network that see the odds of the pass before", 0, 16),
             Whole(
                 "priorities", "0",

@@ -457,7 +457,31 @@ TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {
   EXPECT_THROW(testing::OpenLearner(Gdp(kSmall), {*on_small, *on_other}, Random(1), 1), Error);
 }
 
+TEST(Gdp, ChangesTheLayersOfSuperpositionAlone) {
+  Random random(7);
+  const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
+  const auto evaluator = Simulated(problem);
+  Method method = Gdp(fmt::format("{},superposition=true,learns=superposition,learning_rate=0.01", kSmall));
+  std::shared_ptr<Policy> policy;
+  method.make_policy = [&, make = method.make_policy](const Problem& of, const Random& drawn) {
+    policy = make(of, drawn);
+    return policy;
+  };
+  testing::OpenLearner learner(method, {*evaluator}, Random(1), 3);
+  std::map<std::string, at::Tensor> before;
+  for (const auto& each : policy->named_parameters()) before[each.key()] = each.value().detach().clone();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(learner.Update(1'000'000, 1).has_value());
+  int changed = 0;
+  for (const auto& each : policy->named_parameters()) {
+    const bool gate = each.key().find("gate") != std::string::npos;
+    EXPECT_EQ(torch::equal(before.at(each.key()), each.value()), !gate) << each.key();
+    changed += gate;
+  }
+  EXPECT_EQ(changed, 4);  // the gates' weights and bias, and those of the norm after them in the one layer
+}
+
 TEST(Gdp, RefusesParametersThatContradictOneAnother) {
+  EXPECT_THROW(Gdp("learns=superposition"), Error);
   EXPECT_THROW(Gdp("hidden=30,heads=4"), Error);
   EXPECT_THROW(Gdp("layers=0,superposition=true"), Error);
   EXPECT_THROW(Gdp("priorities=1"), Error);

@@ -32,7 +32,12 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
     const Play* play;
     size_t episode;
   };
-  const std::vector<at::Tensor> parameters = policy.parameters();
+  std::vector<at::Tensor> parameters;
+  std::vector<bool> learns;
+  for (const auto& parameter : policy.named_parameters()) {
+    parameters.push_back(parameter.value());
+    learns.push_back(policy.learns(parameter.key()));
+  }
   const auto used = [&](const Play& play) { return std::min(episodes, play.weight.size()); };
   const auto at_once = static_cast<size_t>(std::max<int64_t>(policy.recalled_at_once(), 1));
   const size_t together =
@@ -85,7 +90,7 @@ std::optional<Gradient> GradientOf(const Policy& policy, const std::vector<Learn
   for (size_t p = 0; p < parameters.size(); ++p) {
     at::Tensor sum = torch::zeros_like(parameters[p]);
     for (const Part& part : parts) {
-      if (part.gradient[p].defined()) sum += part.gradient[p];
+      if (learns[p] && part.gradient[p].defined()) sum += part.gradient[p];
     }
     squares += sum.to(torch::kFloat64).square().sum().item<double>();
     whole.by_parameter.push_back(std::move(sum));

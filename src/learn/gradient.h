@@ -18,7 +18,7 @@ namespace berth {
 using EpisodeLoss = std::function<at::Tensor(const Play& play, size_t episode, const Likelihood& likelihood)>;
 
 struct Gradient {
-  std::vector<at::Tensor> by_parameter{};  // in the policy's order
+  std::vector<at::Tensor> by_parameter{};  // in the policy's order; zero of what does not learn (Policy::learns)
   double loss = 0;                         // the sum over all episodes
   double entropy = 0;                      // per decision, in nats: the mean over plays of the mean over episodes
   double norm = 0;                         // over all parameters

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -156,6 +157,10 @@ class Policy : public torch::nn::Module {
   virtual double recalled_numbers(const Task& task, int64_t episodes) const = 0;
   // Of the kind that Play gives, to be filled by Episode::Pack, where that of such an episode is its own.
   virtual std::unique_ptr<Episode> NewEpisode() const { return std::make_unique<Episode>(); }
+
+  // Whether training changes the parameter of this name; what it does not change stays as it is, as when a policy that
+  // was trained before is trained on in a part of it.
+  virtual bool learns(std::string_view) const { return true; }
 
   // Of everything that must agree between a checkpoint and a policy: feature columns, devices, sizes. One line.
   virtual std::string shape() const = 0;

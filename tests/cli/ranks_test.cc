@@ -137,8 +137,8 @@ TEST_F(RanksOfMpi, TrainToTheSameBytesAndTheSameReport) {
 }
 
 TEST_F(RanksOfMpi, ARankThatDiesEndsTheJobAndLeavesACheckpointToGoOnFrom) {
-  ASSERT_EQ(RunBerth(Train(folder_ / "whole", 60)).code, 0);
-  const Outcome killed = Start(2, Train("broken", 60),
+  ASSERT_EQ(RunBerth(Train(folder_ / "whole", 200)).code, 0);
+  const Outcome killed = Start(2, Train("broken", 200),
                                "\"$@\" & berth=$!\nwhile [ ! -e broken/last ]; do sleep 0.02; done\nkill -9 $berth\n"
                                "wait $berth\nexit 137");
   EXPECT_NE(killed.code, 0);
@@ -152,13 +152,13 @@ TEST_F(RanksOfMpi, ARankThatDiesEndsTheJobAndLeavesACheckpointToGoOnFrom) {
 }
 
 TEST_F(RanksOfMpi, ASignalToOneRankStopsAllWithACheckpoint) {
-  ASSERT_EQ(RunBerth(Train(folder_ / "whole", 60)).code, 0);
-  const Outcome stopped = Start(2, Train("broken", 60),
+  ASSERT_EQ(RunBerth(Train(folder_ / "whole", 200)).code, 0);
+  const Outcome stopped = Start(2, Train("broken", 200),
                                 "\"$@\" & berth=$!\nwhile [ ! -e broken/last ]; do sleep 0.02; done\n"
                                 "kill -TERM $berth\nwait $berth\nexit $?");
   ASSERT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(stopped.json().at("finished"), false);
-  EXPECT_LT(stopped.json().at("updates"), 60);
+  EXPECT_LT(stopped.json().at("updates"), 200);
   ASSERT_EQ(RunBerth({"train", "--resume", "--out", folder_ / "broken"}).code, 0);
   for (const char* file : {"curve.csv", "last", "best"}) {
     EXPECT_TRUE(Content(folder_ / "broken/" + file) == Content(folder_ / "whole/" + file)) << file;

@@ -69,6 +69,20 @@ inline bool HasOpenVino() {
   return std::filesystem::exists(std::filesystem::path(BERTH_BINARY).parent_path() / "berth-openvino");
 }
 
+// Until the process has a handler for the signal, or has ended; a minute at most.
+inline void AwaitHandler(pid_t process, int signal) {
+  for (int i = 0; i < 6000; ++i, ::usleep(10'000)) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    std::string line;
+    while (std::getline(status, line)) {
+      if (line.starts_with("State:") && line.find('Z') != std::string::npos) return;
+      if (!line.starts_with("SigCgt:")) continue;
+      const uint64_t caught = std::stoull(line.substr(line.find_first_not_of(" \t", 7)), nullptr, 16);
+      if ((caught >> (signal - 1)) & 1) return;
+    }
+  }
+}
+
 struct Outcome {
   int code = -1;  // 128 + the signal that ended it
   std::string out, err;
@@ -112,6 +126,8 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
   }
   if (options.interrupt_after > 0) {
     ::usleep(static_cast<useconds_t>(options.interrupt_after * 1e6));
+    // A slow machine may still be reading the model; whoever presses Ctrl-C then ends the program.
+    if (options.launcher.empty()) AwaitHandler(child, options.signal);
     ::kill(child, options.signal);
   }
   if (!options.interrupt_at.empty()) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "exec/statistics.h"
 #include "placement/grouping.h"
+#include "tools/learned/rows.h"
 
 namespace berth::learned {
 std::vector<Case> MakeCases(const Catalogs& catalogs, const Family& family, const std::string& split, size_t most) {
@@ -57,7 +59,7 @@ struct Answers {
   }
 };
 
-std::string Row(const Answers& answers, const Answers& own) {
+std::string RowOf(const Answers& answers, const Answers& own) {
   const std::vector<double> all = answers.All();
   std::vector<double> ratios;
   for (const auto& [graph, values] : own.of) {
@@ -229,12 +231,23 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       }
       list.push_back(std::move(answers));
     }
+    std::vector<std::string> rules = Rules();
+    rules.emplace_back("auto");
+    for (const std::string& rule : rules) {
+      Answers answers{fmt::format("`{}`, each op by itself", rule), ""};
+      for (size_t g = 0; g < effort.own; ++g) {
+        const Case& each = tests[f][g];
+        const double found = Play(catalogs, each.setup, rule, 1000, 1).found;
+        if (std::isfinite(found)) answers.of[each.name].push_back(found / single[each.name]);
+      }
+      if (answers.of.size() == effort.own) list.push_back(std::move(answers));
+    }
     fmt::print(
         "### {}\n\n| method | graphs | median | mean | least to most | above our policy on the graph itself "
         "|\n|---|---:|---:|---:|---:|---:|\n",
         kFamilies[f].name);
     const Answers own = list[2];
-    for (const Answers& answers : list) fmt::print("{}", Row(answers, own));
+    for (const Answers& answers : list) fmt::print("{}", RowOf(answers, own));
     if (pictures.empty()) {
       fmt::print("\n");
     } else {

@@ -55,10 +55,12 @@ std::string TrainsOn(const Catalogs& catalogs, const Transfer& transfer) {
 
 }  // namespace
 
-Effort Of(bool quick, size_t graphs) {
+Effort Of(bool quick, size_t graphs, int seeds) {
   return quick ? Effort{.graphs = 3, .seeds = 1, .updates = 3, .tuned_updates = 2}
-               : Effort{.graphs = graphs, .seeds = 3, .updates = 63, .tuned_updates = 12};
+               : Effort{.graphs = graphs, .seeds = seeds, .updates = 63, .tuned_updates = 12};
 }
+
+bool HasGates(const std::string& planner) { return planner.find("superposition=true") != std::string::npos; }
 
 const Row& Find(const Table& table, const std::string& title) {
   return *std::ranges::find(table.rows, title, &Row::title);
@@ -113,6 +115,9 @@ void Tune(const Catalogs& catalogs, const Table& table, int64_t updates, uint64_
   const std::string flatter = catalogs.planners.NameWith(trains, "temperature", kTemperature);
   transfer.tuned = play(flatter, Evaluations(updates));
   transfer.flat = play(Untrained(flatter), Evaluations(updates));
+  if (HasGates(trains)) {
+    transfer.gates = play(catalogs.planners.NameWith(flatter, "learns", "superposition"), Evaluations(updates));
+  }
   transfer.sure = play(trains, Evaluations(updates));
   transfer.drawn = play(Untrained(trains), Evaluations(updates));
 }

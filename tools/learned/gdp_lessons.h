@@ -34,7 +34,10 @@ struct Effort {
   int64_t tuned_updates;  // of a policy that was trained on others
 };
 
-Effort Of(bool quick, size_t graphs);
+Effort Of(bool quick, size_t graphs, int seeds);
+
+// Whether its network has layers of superposition.
+bool HasGates(const std::string& planner);
 
 // So many updates of gdp, and its own answer at the end.
 inline constexpr int64_t kRollouts = 16, kAnswer = 10;
@@ -79,6 +82,7 @@ struct Transfer {
   Outcome flat{};        // as many draws of it, with nothing learned from them
   Outcome sure{};        // as `tuned`, from odds as they are
   Outcome drawn{};       // as `flat`, from odds as they are
+  Outcome gates{};       // as `tuned`, where only the layers of superposition learn; empty in other forms
   Outcome wide{};        // as `sure`, with kWideRollouts placements in each update
   Outcome wide_drawn{};  // as `drawn`, as many as these
 };

@@ -83,18 +83,15 @@ void PrintPace(std::span<const Table> tables, const std::vector<std::string>& op
 }  // namespace
 
 void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
-  const Effort effort = Of(quick, kMostTwo);
+  const Effort effort = Of(quick, kMostTwo, 3);
   std::vector<Table> tables = MakeTwo(catalogs, quick, effort);
   const int64_t evaluations = Evaluations(effort.updates);
   const std::vector<std::string> published = {"hdp as in the code, 128 wide", "hdp as in the paper, 128 wide"};
   for (Table& table : tables) {
     AddSearches(table, effort.seeds, evaluations, kOne);
-    const auto add = [&](const std::string& title, const std::string& planner) {
-      table.Add({.title = title, .planner = planner, .seeds = effort.seeds, .evaluations = evaluations});
-    };
-    add(published[0], "hdp(mode=code,hidden=128)");
-    add(published[1], "hdp(mode=paper,hidden=128)");
-    add("hdp", "hdp");
+    AddLearned(table, published[0], "hdp(mode=code,hidden=128)", effort.seeds, evaluations);
+    AddLearned(table, published[1], "hdp(mode=paper,hidden=128)", effort.seeds, evaluations);
+    AddLearned(table, "hdp", "hdp", effort.seeds, evaluations);
     AddLearned(table, kOne, "gdp", effort.seeds, evaluations);
   }
   Measure(catalogs, "gdp-pace", tables);
@@ -121,9 +118,10 @@ void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
   }
   lines.push_back(std::move(simple));
   lines.push_back(std::move(as_long));
-  for (const std::string& row : {published[0], published[1], std::string("hdp"), std::string("gdp, untrained")}) {
-    lines.push_back(LineOf(row, tables, row, Found));
+  for (const std::string& row : {published[0], published[1], std::string("hdp")}) {
+    for (const std::string& each : {row + ", untrained", row}) lines.push_back(LineOf(each, tables, each, Found));
   }
+  lines.push_back(LineOf("gdp, untrained", tables, "gdp, untrained", Found));
   lines.push_back(one);
   lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
   Print(lines, {{"gdp", one}, {"`human`", human}}, Titles(tables));

@@ -152,6 +152,10 @@ void AddTransfer(const std::string& suffix, const std::vector<std::vector<Transf
       "its policy's likeliest", few, [](const Transfer& t) { return t.tuned.learned->likeliest.value_or(kInfinity); },
       [](const Transfer& t) { return t.tuned.processor; });
   add_outcome(twin, few, &Transfer::flat);
+  if (held.front().front().gates.evaluations > 0) {
+    add_outcome(fmt::format("finetune{}, only these layers learn: `learns=superposition`", suffix), few,
+                &Transfer::gates);
+  }
   add_outcome("finetune, odds as they are: `temperature=1`", few, &Transfer::sure);
   add_outcome(twin, few, &Transfer::drawn);
   add_outcome(fmt::format("finetune{}, {} updates of {} placements, `temperature=1`", suffix, updates, kWideRollouts),
@@ -204,7 +208,7 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
 }  // namespace
 
 void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) {
-  const Effort effort = Of(quick, kMostTwo);
+  const Effort effort = Of(quick, kMostTwo, 5);
   std::vector<Table> tables = MakeTwo(catalogs, quick, effort);
   const std::vector<std::deque<Table>> other_sizes = MakeOtherSizes(catalogs, quick, effort);
   const std::deque<Table> other_families = MakeOtherFamilies(catalogs, quick);
@@ -222,7 +226,7 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       // on.
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
       add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes + families : later);
-      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 6 : 2) * effort.seeds);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 6 : 3) * effort.seeds);
       add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
           (f == 0 ? 3 : 1) * effort.seeds);
     }

@@ -34,6 +34,7 @@ void WriteHdp(const Catalogs& catalogs, bool quick, const std::string& pictures)
     add("**hdp**", "hdp", "#1f5fa8", "#9db9dc");
     add("**hdp on co-location groups**", "hdp(nodes=paper,baseline=elite,entropy=0.1,grouper_entropy=0.1)");
     add("hdp as in the code, 128 wide", "hdp(mode=code,hidden=128)");
+    add("rnn as in its paper, on layers", "on(group=layers,planner=rnn(mode=paper))");
     add("rnn as HSDAG ran it, on layers", "on(group=layers,planner=rnn(mode=hsdag))");
     add("the same with the sign put right", "on(group=layers,planner=rnn(mode=hsdag,reward=square_root))");
   }

@@ -108,7 +108,7 @@ void WriteHsdagOthers(const Catalogs& catalogs, bool quick, const std::string& p
 // Which change makes the published form learn: what is drawn costs less at the end of training than at its beginning,
 // and than what the untrained twin draws.
 void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int seeds = quick ? 1 : 2;
+  const int seeds = quick ? 1 : 10;
   const int64_t evaluations = quick ? 200 : 2000;
   std::vector<Table> tables;
   Table& table = tables.emplace_back(MakeScenario(catalogs, kBenchmarks[0], "hsdag_20us"));
@@ -124,6 +124,7 @@ void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string&
   add("4 steps (`epochs=4`)", "epochs=4");
   add("a rate of 1e-3", "learning_rate=0.001");
   add("a rate of 1e-2", "learning_rate=0.01");
+  add("a rate of 1e-3, 4 steps", "learning_rate=0.001,epochs=4");
   add("a baseline (`baseline=batch`)", "baseline=batch");
   add("normalised rewards (`normalise=true`)", "normalise=true");
   add("both", kBoth);
@@ -132,6 +133,8 @@ void WriteHsdagLearning(const Catalogs& catalogs, bool quick, const std::string&
   add("both, a rate of 1e-3, 4 steps", fmt::format("{},learning_rate=0.001,epochs=4", kBoth));
   add("coarser groups (`levels=2`), untrained", "levels=2,learning_rate=0");
   add("coarser groups", "levels=2");
+  add("coarser groups, a rate of 1e-3", "levels=2,learning_rate=0.001");
+  add("coarser groups, both", fmt::format("levels=2,{}", kBoth));
   add("coarser groups, both, a rate of 1e-3", fmt::format("levels=2,{},learning_rate=0.001", kBoth));
   add("coarser groups, both, a rate of 1e-3, 4 steps", fmt::format("levels=2,{},learning_rate=0.001,epochs=4", kBoth));
   Measure(catalogs, "hsdag-learning", tables);

@@ -1,7 +1,8 @@
 // Writes the tables of docs/measured.md to standard output: ./dev measured. Every figure in them is measured here, now.
-//   usage: measured [--runs N] [--plans N] [--contest SEEDS | --hsdag SEEDS] [MODEL...]
-// With --contest only: tune with 20 plans run beside planners that search by running 200 each. With --hsdag only:
-// HSDAG's table 2, 200 plans run per placer and seed. Both take hours for many models.
+//   usage: measured [--runs N] [--plans N] [--outputs | --contest SEEDS | --hsdag SEEDS] [MODEL...]
+// With --outputs only: whether models that are cut into many parts say the same; minutes. With --contest only: tune
+// with 20 plans run beside planners that search by running 200 each. With --hsdag only: HSDAG's table 2, 200 plans run
+// per placer and seed. Both take hours for many models.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,6 +23,7 @@
 #include "placement/single_devices.h"
 #include "tools/measured/contest.h"
 #include "tools/measured/models.h"
+#include "tools/measured/outputs.h"
 #include "tools/measured/prediction.h"
 #include "tools/measured/tiny_parts.h"
 
@@ -81,7 +83,7 @@ std::string Outputs(const Measurement& measurement) {
 
 void PrintTables(const std::vector<Row>& rows) {
   fmt::print(
-      "\n## Are the outputs the same?\n\nBeside those of the model on the first device alone: the largest difference, "
+      "\n### Of the plans that were found\n\nThe plans of the tables below; the largest difference, "
       "as a share of the largest value; {:.0e} is allowed.\n\n| model | parts | openvino_parallel | subgraphs | "
       "openvino "
       "|\n|---|---:|---|---:|---|\n",
@@ -174,18 +176,21 @@ void PrintTables(const std::vector<Row>& rows) {
 int Main(int argc, const char* const* argv) {
   size_t runs = 15, plans = 40;
   uint64_t contests = 0, seeds = 0;
+  bool outputs = false;
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--runs" && i + 1 < argc) {
       runs = ParseCount("--runs", argv[++i], 1);
     } else if (std::string_view(argv[i]) == "--plans" && i + 1 < argc) {
       plans = ParseCount("--plans", argv[++i], 3);
+    } else if (std::string_view(argv[i]) == "--outputs") {
+      outputs = true;
     } else if (std::string_view(argv[i]) == "--contest" && i + 1 < argc) {
       contests = ParseCount("--contest", argv[++i], 1);
     } else if (std::string_view(argv[i]) == "--hsdag" && i + 1 < argc) {
       seeds = ParseCount("--hsdag", argv[++i], 1);
     } else if (std::string_view(argv[i]).starts_with("--")) {
-      throw Error("{}: takes --runs N, --plans N, --contest SEEDS, --hsdag SEEDS and models", argv[i]);
+      throw Error("{}: takes --runs N, --plans N, --outputs, --contest SEEDS, --hsdag SEEDS and models", argv[i]);
     } else {
       models.emplace_back(argv[i]);
     }
@@ -202,7 +207,9 @@ int Main(int argc, const char* const* argv) {
   fmt::print("Devices: {} of one core each of: {}, which compute {} GFLOP/s by `detect`. {} runs of each.\n\n", split,
              ProcessorName(), fmt::join(speed, " and "), runs);
   const Catalogs catalogs;
-  Models measured(catalogs, std::make_shared<const Cluster>(cluster), runs);
+  const auto devices = std::make_shared<const Cluster>(cluster);
+  if (outputs) return PrintOutputs(catalogs, devices, models) ? 0 : 1;
+  Models measured(catalogs, devices, runs);
   if (seeds > 0 && !kCanLearn) throw Error("--hsdag: learned planners are not in this build");
   PrintTinyParts(catalogs, cluster);
   const size_t fitted_parts = Calibrate(catalogs, measured);
@@ -219,11 +226,14 @@ int Main(int argc, const char* const* argv) {
   std::vector<Row> rows;
   PredictPlans(catalogs, measured, fitted_parts, plans);
   for (const std::string& model : models) rows.push_back(Measure(catalogs, model, measured, runs));
+  const bool equal_by_turns = PrintOutputs(catalogs, devices, models);
   PrintTables(rows);
-  const bool equal = std::ranges::all_of(rows, [](const Row& row) {
-    const auto fine = [](const Measurement& measurement) { return measurement.outputs && measurement.outputs->equal; };
-    return fine(row.parallel.plan.measured) && fine(row.hetero.plan.measured);
-  });
+  const bool equal = equal_by_turns && std::ranges::all_of(rows, [](const Row& row) {
+                       const auto fine = [](const Measurement& measurement) {
+                         return measurement.outputs && measurement.outputs->equal;
+                       };
+                       return fine(row.parallel.plan.measured) && fine(row.hetero.plan.measured);
+                     });
   return equal ? 0 : 1;
 }
 
