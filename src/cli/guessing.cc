@@ -1,7 +1,9 @@
 #include "cli/guessing.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "placement/costs.h"
 #include "report/table.h"
@@ -11,6 +13,32 @@ namespace {
 
 // Of all evaluations together, how many ops a second of the budget is good for: about a tenth of it.
 constexpr double kOpsPerSecond = 400'000, kMostSeconds = 10;
+
+// The same machines with the efficiencies that their file leaves to a device's kind, of the classes of ops that such a
+// number predicts: guesses like all others then. No score changes.
+std::shared_ptr<const Cluster> WithDefaults(const Problem& problem) {
+  const Cluster& cluster = problem.cluster();
+  const Graph& graph = problem.graph();
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  for (const DeviceId id : cluster.ids()) {
+    Device& device = devices.emplace_back(cluster.device(id));
+    std::array<bool, kOpClasses> predicted{};
+    for (const OpId op : graph.ops()) {
+      const OpWork& work = graph.work(op);
+      if (work.flops > 0 && !problem.measured(op, id)) predicted[static_cast<size_t>(work.op_class)] = true;
+    }
+    for (size_t c = 0; c < kOpClasses; ++c) {
+      if (!predicted[c]) continue;
+      device.efficiency.try_emplace(std::string(kOpClassNames[c]),
+                                    Quantity{.value = DefaultEfficiency(device.kind, static_cast<OpClass>(c)),
+                                             .provenance = Provenance::kGuess,
+                                             .source = "the default of " + device.kind});
+    }
+    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
+  }
+  return std::make_shared<const Cluster>(cluster.name(), std::move(devices), std::move(links));
+}
 
 }  // namespace
 
@@ -61,7 +89,7 @@ std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catal
   };
   const auto [value, other] = both(*setup.evaluator);
   const double ops = kOpsPerSecond * std::min(seconds, kMostSeconds);
-  return VaryGuesses(problem.cluster(), {.energy = !facts.objective.is_time(), .cuts = facts.Is<PartsFacts>()},
+  return VaryGuesses(*WithDefaults(problem), {.energy = !facts.objective.is_time(), .cuts = facts.Is<PartsFacts>()},
                      rival->name, other / value, score,
                      static_cast<int64_t>(ops / static_cast<double>(problem.num_ops())));
 }

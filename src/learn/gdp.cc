@@ -418,7 +418,7 @@ void RegisterGdp(MethodCatalog& catalog) {
                   {{"features", "recalled"},
                    {"symmetric", "false"},
                    {"coupled", "false"},
-                   {"reward", "square_root"},
+                   {"reward", "relative_root"},
                    {"baseline", "moving"},
                    {"rollouts", "16"},
                    {"ppo", "0.2"},

@@ -20,6 +20,7 @@ const Words<Reward>& Rewards() {
   static const Words<Reward> words = {{"log", Reward::kLog},
                                       {"time", Reward::kNegative},
                                       {"square_root", Reward::kSquareRoot},
+                                      {"relative_root", Reward::kRelativeRoot},
                                       {"inverse", Reward::kInverse},
                                       {"slower", Reward::kSlower}};
   return words;
@@ -138,9 +139,11 @@ Params WithMode(const Params& params, const std::vector<Mode>& modes, const std:
 
 std::vector<Parameter> TrainingParameters() {
   std::vector<Parameter> list = {
-      Choice("reward", NamesOf(Rewards()),
-             "reward of a placement: minus the logarithm of its time, minus its time in seconds or the square root of "
-             "that, 1 / its time, or plus the square root (slower: as in the recurrent baseline that HSDAG released)"),
+      Choice(
+          "reward", NamesOf(Rewards()),
+          "reward of a placement: minus the logarithm of its time, minus its time in seconds or the square root of "
+          "that, minus the square root of its time over the first one's, at least -10 (relative_root), 1 / its time, "
+          "or plus the square root (slower: as in the recurrent baseline that HSDAG released)"),
       Choice("credit", NamesOf(Credits()),
              "what a step is credited with: the reward of its own placement; all of an episode's, discounted (buffer); "
              "its reward minus the one before (incremental), or how much better all later placements become "

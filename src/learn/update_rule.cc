@@ -36,6 +36,11 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
       case Reward::kSquareRoot:
         reward[i] = -std::sqrt(time * seconds_per_unit);
         break;
+      case Reward::kRelativeRoot: {
+        constexpr double kFloor = -10;
+        reward[i] = failed ? kFloor : std::max(-std::sqrt(time / reference), kFloor);
+        break;
+      }
       case Reward::kSlower:
         reward[i] = std::sqrt(time * seconds_per_unit);
         break;

@@ -19,8 +19,11 @@ enum class Reward : uint8_t {
   kInverse,     // 1 / seconds (HSDAG, section 3.1)
   kNegative,    // -seconds (Placeto)
   kSquareRoot,  // -sqrt(seconds) (Mirhoseini et al. 2017, section 3.1)
-  kSlower,      // sqrt(seconds): what is slower becomes likelier, as HSDAG's released recurrent baseline has it
-  kLog,         // -ln(cost / reference): the same for graphs of any size
+  // -sqrt(cost / reference), at least -10, which is what a placement that fails is worth: GDP's, as an independent
+  // reproduction has it, the same for graphs of any size.
+  kRelativeRoot,
+  kSlower,  // sqrt(seconds): what is slower becomes likelier, as HSDAG's released recurrent baseline has it
+  kLog,     // -ln(cost / reference): the same for graphs of any size
 };
 
 // What a step's decisions are credited with.

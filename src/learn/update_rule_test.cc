@@ -158,6 +158,13 @@ TEST(UpdateRule, CountsRootsOfSecondsWhereAsked) {
               ElementsAre(Near(-2), Near(-std::sqrt(40.0))));
 }
 
+TEST(UpdateRule, CountsRootsOfSharesOfTheReferenceDownToAFloor) {
+  const Episode episode = MakeEpisode(kNan, {8, 2, 1e6, kInfinity});
+  EXPECT_THAT(
+      WeighOne({.reward = Reward::kRelativeRoot, .credit = Credit::kOwn, .baseline = Baseline::kNone}, episode, 2),
+      ElementsAre(Near(-2), Near(-1), Near(-10), Near(-10)));
+}
+
 TEST(UpdateRule, NormalisesToADeviationOfOne) {
   const auto weight =
       WeighOne({.reward = Reward::kNegative, .credit = Credit::kOwn, .baseline = Baseline::kBatch, .normalise = true},

@@ -28,8 +28,8 @@ struct GuessScope {
   bool cuts = false;    // what a part costs, and reading and writing at cuts: of the evaluator `parts`
 };
 
-// From half to double of each; shares (efficiencies) end at 1. Numbers that enter no score are left out, zeros, which
-// have no range, and the efficiencies that a device file leaves to the device's kind.
+// From half to double of each; shares (efficiencies) end at 1. Numbers that enter no score are left out, and zeros,
+// which have no range. Efficiencies that a device file leaves to the device's kind are not in the cluster.
 std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope);
 
 struct GuessEffect {
