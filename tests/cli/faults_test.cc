@@ -5,6 +5,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <set>
+
 #include "tests/cli/run_berth.h"
 
 namespace berth::testing {
@@ -104,6 +106,28 @@ TEST(ABound, HoldsForPlansThatKeepAKernelWhole) {
                                   "--placement", "1,0,0", "--json"});
   const json best = Planned("one_kernel.json", "slow_fast.yaml", {"--budget", "50evals"});
   EXPECT_LE(split.json().at("lower_bound_seconds"), best.at("score_seconds"));
+}
+
+// All numbers of the file are measured; what it leaves to the kind of the device is a guess all the same.
+TEST(AnEfficiencyThatIsADefault, IsVariedLikeAnyGuess) {
+  const Folder folder;
+  Write(folder / "pair.yaml",
+        "name: pair\nprovenance: measured\ndevices:\n"
+        "  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us, efficiency: {conv: 0.7}}\n"
+        "  b: {kind: cpu, peak: {f32: 50GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us}\n"
+        "links:\n  - {latency: 1us, bandwidth: 10GB/s}\n");
+  const Outcome outcome =
+      RunBerth({"plan", "inception_v3", "--cluster", folder / "pair.yaml", "--budget", "2000evals", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::set<std::string> whats;
+  for (const json& number : outcome.json().at("guesses").at("numbers")) {
+    whats.insert(number.at("what"));
+    EXPECT_EQ(number.at("measure_with"), "berth profile");
+  }
+  EXPECT_EQ(whats.count("efficiency conv of a"), 0u) << "the file has it";
+  EXPECT_EQ(whats.count("efficiency conv of b"), 1u);
+  EXPECT_EQ(whats.count("efficiency elementwise of a"), 1u);
+  EXPECT_EQ(whats.count("efficiency recurrent of a"), 0u) << "no op of the model is of this class";
 }
 
 TEST(AGuessThatEntersNoTime, MovesNoGain) {
