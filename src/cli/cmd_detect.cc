@@ -2,6 +2,7 @@
 
 #include "base/catalog.h"
 #include "base/file.h"
+#include "base/stopwatch.h"
 #include "base/system_limits.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -62,18 +63,20 @@ int DetectCluster(const DetectArguments& arguments) {
                                 : "devices that compute at the same time may be slower than measured, since each is "
                                   "measured alone"));
   }
+  const Stopwatch watch;
   const Cluster cluster = [&] {
     ProgressLine progress;
     progress.Show(fmt::format("measuring, about {:.0f} s", options.seconds));
     return DetectMachine(options);
   }();
+  const double took = watch.seconds();
   for (const std::string& text : warnings) Warn(text);
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteCluster(cluster));
   if (arguments.json) {
     Print(DumpJson(ClusterJson(cluster)));
     return 0;
   }
-  std::string text = ClusterPage(cluster);
+  std::string text = ClusterPage(cluster) + "\n" + Line(fmt::format("Measured in {:.1f} s.", took));
   if (!arguments.output.empty()) {
     text +=
         "\n" + Line(fmt::format("Written to {0}: berth plan MODEL --cluster {0} -o plan.json, then berth run plan.json",

@@ -1,6 +1,7 @@
 #include "exec/detect.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -230,6 +231,7 @@ Cluster DetectMachine(const DetectOptions& options) {
   std::vector<Device> kept;
   for (const size_t i : measured) kept.push_back(std::move(devices[i]));
   std::vector<Link> links(count * count);
+  std::vector<std::string> unknown;
   for (size_t from = 0; from < count; ++from) {
     for (size_t to = 0; to < count; ++to) {
       const nlohmann::json& link = answer.at("links").at(measured[from] * all + measured[to]);
@@ -239,6 +241,7 @@ Cluster DetectMachine(const DetectOptions& options) {
         options.warn(fmt::format("the link from {} to {} is a guess, since it could not be measured: {}",
                                  kept[from].name, kept[to].name, link.at("error").get<std::string>()));
       }
+      if (link.is_null()) unknown.push_back(kept[from].name + " -> " + kept[to].name);
       if (link.is_null() || link.contains("error")) {
         made.latency = {20e-6, Provenance::kGuess, "a usual bus"};
         made.bandwidth = {12e9, Provenance::kGuess, "a usual bus"};
@@ -249,6 +252,12 @@ Cluster DetectMachine(const DetectOptions& options) {
     }
   }
   measure.Warn(options.warn);
+  if (!unknown.empty() && options.warn) {
+    options.warn(
+        fmt::format("{} of the links ({}) are guesses: only links between parts of the processor are measured; "
+                    "write what you know of them into the device file",
+                    unknown.size() == count * (count - 1) ? "all" : "some", fmt::join(unknown, ", ")));
+  }
   return Cluster("here", std::move(kept), std::move(links));
 }
 

@@ -15,7 +15,9 @@
 namespace berth {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(OnePerPhysicalCore, LeavesOutTheFurtherThreadsOfEach) {
   const std::filesystem::path folder = ::testing::TempDir() + fmt::format("/berth_cores_{}", ::getpid());
@@ -90,7 +92,12 @@ TEST(DetectMachine, KeepsThePacesOfFastAndSlowCoresApart) {
                                    R"({"devices": [{"runs_on": "CPU"}]})",
                                    fmt::format(R"({{"devices": [{}, {}], "links": [null, null, null, null]}})",
                                                core(8e9, "[3e-4, 4e-4, 4e-4]"), core(4e9, "[6e-4, 7e-4, 7e-4]"))));
-  const Cluster cluster = DetectMachine({.cores = {0, 1}, .split = 2, .program = program.path()});
+  std::vector<std::string> warnings;
+  const Cluster cluster = DetectMachine({.cores = {0, 1},
+                                         .split = 2,
+                                         .warn = [&](const std::string& text) { warnings.push_back(text); },
+                                         .program = program.path()});
+  EXPECT_THAT(warnings, Contains(HasSubstr("all of the links (cpu0 -> cpu1, cpu1 -> cpu0) are guesses")));
   EXPECT_EQ(cluster.device(DeviceId{0}).pace, 4e-4);
   EXPECT_EQ(cluster.device(DeviceId{1}).pace, 7e-4);
   EXPECT_EQ(cluster.device(DeviceId{0}).peak.at("f32").value, 8e9);

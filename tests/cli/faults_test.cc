@@ -111,11 +111,12 @@ TEST(ABound, HoldsForPlansThatKeepAKernelWhole) {
 // All numbers of the file are measured; what it leaves to the kind of the device is a guess all the same.
 TEST(AnEfficiencyThatIsADefault, IsVariedLikeAnyGuess) {
   const Folder folder;
-  Write(folder / "pair.yaml",
-        "name: pair\nprovenance: measured\ndevices:\n"
-        "  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us, efficiency: {conv: 0.7}}\n"
-        "  b: {kind: cpu, peak: {f32: 50GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us}\n"
-        "links:\n  - {latency: 1us, bandwidth: 10GB/s}\n");
+  Write(
+      folder / "pair.yaml",
+      "name: pair\nprovenance: measured\ndevices:\n"
+      "  a: {kind: cpu, peak: {f32: 100GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us, efficiency: {conv: 0.7}}\n"
+      "  b: {kind: cpu, peak: {f32: 50GFLOP/s}, memory_bandwidth: 10GB/s, op_overhead: 1us}\n"
+      "links:\n  - {latency: 1us, bandwidth: 10GB/s}\n");
   const Outcome outcome =
       RunBerth({"plan", "inception_v3", "--cluster", folder / "pair.yaml", "--budget", "2000evals", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
