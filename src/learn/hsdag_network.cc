@@ -141,7 +141,7 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
       const at::Tensor energy =
           torch::leaky_relu(sent.index_select(0, graph.from) + received.index_select(0, graph.to), 0.2);
       const at::Tensor raised = torch::exp(energy - energy.max().detach());
-      const at::Tensor total = torch::zeros({graph.nodes}).index_add(0, graph.to, raised);
+      const at::Tensor total = torch::zeros({graph.nodes}, raised.options()).index_add(0, graph.to, raised);
       const at::Tensor share = raised / total.index_select(0, graph.to);
       return torch::zeros_like(mapped).index_add(0, graph.to, mapped.index_select(0, graph.from) * share.unsqueeze(1)) +
              layer.bias;
@@ -205,10 +205,11 @@ HsdagOutput HsdagNetwork::Forward(const LevelGraph& graph, const at::Tensor& fea
     }
     const at::Tensor members = deep_set(pre_, pre_norm_, Encode(gnn2_, gnn2_norm_, *level_graph, h, dropout));
     const at::Tensor pooled =
-        deep_set(post_, post_norm_, torch::zeros({clusters.count, shape_.hidden}).index_add(0, Indices(of), members));
+        deep_set(post_, post_norm_,
+                 torch::zeros({clusters.count, shape_.hidden}, members.options()).index_add(0, Indices(of), members));
     // Mean times number is the sum; 1 for a cluster without inner edges.
-    at::Tensor factor = torch::zeros({clusters.count});
-    at::Tensor lonely = torch::ones({clusters.count});
+    at::Tensor factor = torch::zeros({clusters.count}, h.options());
+    at::Tensor lonely = torch::ones({clusters.count}, h.options());
     if (!inner.empty()) {
       factor = factor.index_add(0, Indices(inner_cluster), score.index_select(0, Indices(inner)));
       lonely.index_fill_(0, Indices(inner_cluster), 0);

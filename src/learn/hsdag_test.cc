@@ -143,6 +143,52 @@ double SlowFractal(const CoarseGraph& graph, size_t from) {
   return (count * xy - x * y) / (count * xx - x * x);
 }
 
+// With the clusters of the first pass: which edges join is no smooth function.
+TEST(HsdagNetwork, HasTheGradientThatDifferencesSay) {
+  for (const Encoder encoder : {Encoder::kGcn, Encoder::kGat, Encoder::kGin}) {
+    for (const bool symmetric : {true, false}) {
+      const HsdagShape shape{
+          .features = 3, .devices = 3, .hidden = 4, .encoder = encoder, .directed = !symmetric, .symmetric = symmetric};
+      HsdagNetwork network(shape, Random(1));
+      Random random(2);
+      const LevelGraph graph(8, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {4, 5}, {5, 6}, {6, 7}}, shape);  // two parts
+      const at::Tensor features = testing::NormalTensor(random, {8, 3});
+      const std::vector<ParsedClusters> parsed =
+          network.Forward(graph, features.to(torch::kFloat32), nullptr, nullptr).parsed;
+      network.to(torch::kFloat64);
+      const int64_t groups = network.Forward(graph, features, nullptr, &parsed).logits.size(0);
+      ASSERT_GT(groups, 1);
+      const at::Tensor of_logits = testing::NormalTensor(random, {groups, 3}),
+                       of_embedding = testing::NormalTensor(random, {groups, 3});
+      const auto sum = [&] {
+        const HsdagOutput output = network.Forward(graph, features, nullptr, &parsed);
+        return (torch::log_softmax(output.logits, 1) * of_logits).sum() + (output.embedding * of_embedding).sum();
+      };
+      const auto parameters = network.named_parameters();
+      const HsdagOutput kept = network.Forward(graph, features, nullptr, &parsed);
+      const at::Tensor loss =
+          (torch::log_softmax(kept.logits, 1) * of_logits).sum() + (kept.embedding * of_embedding).sum();
+      const auto gradient = torch::autograd::grad({loss}, network.parameters(), {}, {}, false, true);
+      const torch::NoGradGuard no_gradient;
+      for (size_t p = 0; p < parameters.size(); ++p) {
+        at::Tensor weight = parameters[p].value();
+        for (int64_t i = 0; i < weight.numel(); i += 1 + weight.numel() / 5) {
+          double& number = weight.data_ptr<double>()[i];
+          const double before = number, step = 1e-6;
+          number = before + step;
+          const double above = sum().item<double>();
+          number = before - step;
+          const double below = sum().item<double>();
+          number = before;
+          const double said = gradient[p].defined() ? gradient[p].reshape({-1})[i].item<double>() : 0;
+          EXPECT_NEAR(said, (above - below) / (2 * step), 1e-6)
+              << parameters[p].key() << " " << i << " encoder " << static_cast<int>(encoder) << " " << symmetric;
+        }
+      }
+    }
+  }
+}
+
 TEST(HsdagFeatures, FractalDimensionIsTheSlopeOfReachableNodesOverDistance) {
   for (const auto* model : {"layered(ops=40,seed=3)", "fork_join(width=4,depth=3)", "chain(ops=9)"}) {
     const Case test(model);
