@@ -27,6 +27,10 @@ struct Quantity {
   double value = 0;
   Provenance provenance = Provenance::kGuess;
   std::string source{};  // a data sheet, a paper, a command; may be empty
+  // Of a guess, between which numbers the true one is thought to be; 0 and 0: half to double. They enter no score.
+  double low = 0, high = 0;
+
+  bool has_range() const { return high > 0; }
 };
 
 // One processor with its own memory. Rates are at full speed; the efficiencies say what share of it a class of ops

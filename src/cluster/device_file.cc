@@ -128,8 +128,24 @@ Quantity ReadQuantity(const YamlFields& fields, const YamlField& field, Parser p
   const std::string& text = YamlText(field.value, place, "a number with its unit, like `16GiB vendor (data sheet)`");
   Origin origin = otherwise;
   const std::string_view number = SplitOrigin(text, place, origin);
+  constexpr std::string_view kFrom = " from ", kTo = " to ";
+  const size_t from = number.find(kFrom), to = number.find(kTo);
   try {
-    return {.value = parse(number), .provenance = origin.provenance, .source = origin.source};
+    Quantity quantity{
+        .value = parse(Trim(number.substr(0, from))), .provenance = origin.provenance, .source = origin.source};
+    if (from == std::string_view::npos) return quantity;
+    if (to == std::string_view::npos || to < from) {
+      throw Error("'{}'; expected a range like `15us from 5us to 40us`", number);
+    }
+    quantity.low = parse(Trim(number.substr(from + kFrom.size(), to - from - kFrom.size())));
+    quantity.high = parse(Trim(number.substr(to + kTo.size())));
+    if (!(quantity.low <= quantity.value && quantity.value <= quantity.high) || !(quantity.low > 0)) {
+      throw Error("'{}'; expected a range above 0 that holds the number, like `15us from 5us to 40us`", number);
+    }
+    if (quantity.provenance != Provenance::kGuess) {
+      throw Error("'{}' has a range and is no guess; expected `guess` behind it, or no range", number);
+    }
+    return quantity;
   } catch (const Error& error) {
     throw place.Fail(error.what());
   }

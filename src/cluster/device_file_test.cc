@@ -170,6 +170,22 @@ TEST(DeviceFile, TheFilesOfTheToolsAreDeviceFiles) {
   }
 }
 
+TEST(DeviceFile, AGuessMayHaveARange) {
+  const std::string yaml = With("op_overhead: 3us", "op_overhead: 3us from 1.5us to 40us guess (a forum)",
+                                With("50GB/s guess", "50GB/s from 10GB/s to 60GB/s guess"));
+  const Cluster cluster = ParseCluster(yaml, "box.yaml");
+  const Quantity& overhead = cluster.device(cluster.Find("cpu")).op_overhead;
+  EXPECT_DOUBLE_EQ(overhead.value, 3e-6);
+  EXPECT_DOUBLE_EQ(overhead.low, 1.5e-6);
+  EXPECT_DOUBLE_EQ(overhead.high, 40e-6);
+  EXPECT_EQ(overhead.source, "a forum");
+  EXPECT_EQ(cluster.fingerprint(), ParseCluster(kGood, "box.yaml").fingerprint()) << "a range enters no score";
+  const Cluster again = ParseCluster(WriteCluster(cluster), "again.yaml");
+  EXPECT_EQ(again.device(DeviceId{0}).op_overhead.low, overhead.low);
+  EXPECT_EQ(again.link(again.Find("gpu0"), again.Find("gpu1")).bandwidth.high, 60e9);
+  EXPECT_FALSE(again.link(again.Find("cpu"), again.Find("gpu0")).bandwidth.has_range());
+}
+
 TEST(DeviceFile, OneDeviceNeedsNoLinks) {
   EXPECT_EQ(ParseCluster("name: one\ndevices: {cpu: {kind: cpu}}\n", "f").num_devices(), 1u);
 }
@@ -195,6 +211,13 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
       {With("f32:", "f64:"), "box.yaml:7: peak of cpu: no f32"},
       {With("80GB/s", "nan"), "box.yaml:8: memory_bandwidth of cpu: 'nan' is not"},
       {With("op_overhead: 3us", "op_overhead: 3"), "box.yaml:9: op_overhead of cpu: '3' is not"},
+      {With("op_overhead: 3us", "op_overhead: 3us from 1us guess"),
+       "box.yaml:9: op_overhead of cpu: '3us from 1us'; expected a range like `15us from 5us to 40us`"},
+      {With("op_overhead: 3us", "op_overhead: 3us from 4us to 8us guess"),
+       "box.yaml:9: op_overhead of cpu: '3us from 4us to 8us'; expected a range above 0 that holds the number"},
+      {With("op_overhead: 3us", "op_overhead: 3us from 1us to 8us measured"),
+       "box.yaml:9: op_overhead of cpu: '3us from 1us to 8us' has a range and is no guess"},
+      {With("op_overhead: 3us", "op_overhead: 3us from 1 to 8us guess"), "box.yaml:9: op_overhead of cpu: '1' is not"},
       {With("0.5", "50"), "box.yaml:11: conv of efficiency of cpu: '50' is out of range"},
       {With("idle: 10", "idle: 200"),
        "box.yaml:13: busy of watts of cpu: 125 W is less than the 200 W of an idle device"},

@@ -79,8 +79,12 @@ std::string TimeText(double value) {
 }
 std::string PlainText(double value) { return fmt::format("{}", value); }
 
-// A number, with its origin where that is not the default.
-std::string Number(std::string text, const Quantity& quantity, const OriginText& otherwise) {
+using Format = std::string (*)(double);
+
+// A number, with its range, and its origin where that is not the default.
+std::string Number(const Quantity& quantity, Format format, const OriginText& otherwise) {
+  std::string text = format(quantity.value);
+  if (quantity.has_range()) text += fmt::format(" from {} to {}", format(quantity.low), format(quantity.high));
   const OriginText origin = OriginOf(quantity);
   return Scalar(origin == otherwise ? text : text + ' ' + origin);
 }
@@ -113,7 +117,7 @@ class DeviceText {
   explicit DeviceText(const Device& device, const OriginText& file_origin) : origin_(MostCommon(QuantitiesOf(device))) {
     Line("kind", Scalar(device.kind));
     if (origin_ != file_origin) Line("provenance", Scalar(origin_));
-    if (device.memory) Line("memory", Number(MemoryText(device.memory->value), *device.memory, origin_));
+    if (device.memory) Line("memory", Number(*device.memory, MemoryText, origin_));
     Map("peak", device.peak, RateText);
     if (device.memory_bandwidth.value > 0) Positive("memory_bandwidth", device.memory_bandwidth, BandwidthText);
     Positive("op_overhead", device.op_overhead, TimeText);
@@ -136,20 +140,17 @@ class DeviceText {
   const std::string& text() const { return text_; }
 
  private:
-  using Format = std::string (*)(double);
-
   void Line(std::string_view key, std::string_view value) { text_ += fmt::format("    {}: {}\n", key, value); }
 
   void Positive(std::string_view key, const Quantity& quantity, Format format) {
     const bool says_nothing = quantity.value == 0 && OriginOf(quantity) == OriginOf({});
-    if (!says_nothing) Line(key, Number(format(quantity.value), quantity, origin_));
+    if (!says_nothing) Line(key, Number(quantity, format, origin_));
   }
 
   void Map(std::string_view key, const std::map<std::string, Quantity, std::less<>>& quantities, Format format) {
     std::string entries;
     for (const auto& [name, quantity] : quantities) {
-      if (quantity.value > 0)
-        entries += fmt::format("      {}: {}\n", name, Number(format(quantity.value), quantity, origin_));
+      if (quantity.value > 0) entries += fmt::format("      {}: {}\n", name, Number(quantity, format, origin_));
     }
     if (!entries.empty()) text_ += fmt::format("    {}:\n{}", key, entries);
   }
@@ -195,9 +196,8 @@ std::string DevicesText(const Cluster& cluster, const OriginText& file_origin) {
 }
 
 std::string LinkText(const Link& link, const OriginText& origin) {
-  std::string text =
-      fmt::format("latency: {}, bandwidth: {}", Number(TimeText(link.latency.value), link.latency, origin),
-                  Number(BandwidthText(link.bandwidth.value), link.bandwidth, origin));
+  std::string text = fmt::format("latency: {}, bandwidth: {}", Number(link.latency, TimeText, origin),
+                                 Number(link.bandwidth, BandwidthText, origin));
   if (!link.domain.empty()) text += fmt::format(", domain: {}", Scalar(link.domain));
   return text;
 }
@@ -213,7 +213,8 @@ std::string LinksText(const Cluster& cluster, const OriginText& origin) {
   if (count < 2) return "";
   const auto key = [](const Link& link) {
     const auto parts = [](const Quantity& quantity) {
-      return std::make_tuple(quantity.value, quantity.provenance, std::string_view(quantity.source));
+      return std::make_tuple(quantity.value, quantity.provenance, std::string_view(quantity.source), quantity.low,
+                             quantity.high);
     };
     return std::make_tuple(parts(link.latency), parts(link.bandwidth), std::string_view(link.domain));
   };

@@ -51,7 +51,8 @@ class Finder {
   void Add(const std::string& key, const std::string& place, size_t alike, const Quantity& quantity,
            const char* measure, Place where) {
     if (quantity.provenance != Provenance::kGuess || !(quantity.value > 0)) return;
-    auto [at, fresh] = position_.try_emplace({key, alike, quantity.value, quantity.source}, found_.size());
+    auto [at, fresh] = position_.try_emplace({key, alike, quantity.value, quantity.low, quantity.high, quantity.source},
+                                             found_.size());
     if (fresh) found_.push_back({.key = key, .places = {}, .all = {}, .quantity = quantity, .measure = measure});
     found_[at->second].places.push_back(place);
     found_[at->second].all.push_back(std::move(where));
@@ -64,12 +65,16 @@ class Finder {
       const std::string of = found.places.size() <= kNamed
                                  ? JoinAnd(found.places)
                                  : fmt::format("{} and {} more", found.places.front(), found.places.size() - 1);
-      const double value = found.quantity.value;
-      const bool share = found.key.starts_with("efficiency");
+      const Quantity& quantity = found.quantity;
+      const double value = quantity.value;
+      const bool share = found.key.starts_with("efficiency"), ranged = quantity.has_range();
       Guess guess{.what = fmt::format("{} of {}", found.key, of),
                   .value = value,
-                  .low = value / 2,
-                  .high = share ? std::min(1.0, 2 * value) : 2 * value,
+                  .low = ranged ? quantity.low : value / 2,
+                  .high = ranged  ? quantity.high
+                          : share ? std::min(1.0, 2 * value)
+                                  : 2 * value,
+                  .stated = ranged,
                   .low_text = {},
                   .value_text = TextOf(found.key, value),
                   .high_text = {},
@@ -94,7 +99,7 @@ class Finder {
 
  private:
   const Cluster& cluster_;
-  std::map<std::tuple<std::string, size_t, double, std::string>, size_t> position_;
+  std::map<std::tuple<std::string, size_t, double, double, double, std::string>, size_t> position_;
   std::vector<Found> found_;
 };
 
@@ -201,6 +206,7 @@ std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope,
       report.most = std::max(report.most, varied);
       return varied;
     };
+    report.stated = report.stated || guess.stated;
     effect.low_gain = gain_at(guess.low);
     effect.high_gain = gain_at(guess.high);
     report.effects.push_back(std::move(effect));
@@ -220,8 +226,9 @@ std::string GuessHeadline(const GuessReport& report) {
 std::string GuessLines(const GuessReport& report) {
   if (!report.not_varied.empty()) return Field("guesses", "not varied: " + report.not_varied);
   std::string text = Field(
-      "guesses", fmt::format("{} to {} over {}, with each of {} from half to double ({})", Factor(report.least),
+      "guesses", fmt::format("{} to {} over {}, with each of {} from half to double{} ({})", Factor(report.least),
                              Factor(report.most), report.rival, Counted(std::ssize(report.effects), "guessed number"),
+                             report.stated ? " or through the range that its file says" : "",
                              Counted(report.evaluations, "evaluation")));
   const GuessEffect* turning = report.turning();
   const GuessEffect& first = turning != nullptr ? *turning : report.effects.front();

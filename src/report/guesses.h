@@ -16,6 +16,7 @@ struct Guess {
   std::string what;  // "op_overhead of gpu", "latency of cpu -> gpu"
   double value = 0;  // in the cluster's units: seconds, bytes per second, FLOP/s, a share
   double low = 0, high = 0;
+  bool stated = false;                          // the range is the device file's
   std::string low_text, value_text, high_text;  // "2.50 us"
   std::string measure;                          // what measures it
   // The same machines with another number in its place.
@@ -28,8 +29,9 @@ struct GuessScope {
   bool cuts = false;    // what a part costs, and reading and writing at cuts: of the evaluator `parts`
 };
 
-// From half to double of each; shares (efficiencies) end at 1. Numbers that enter no score are left out, and zeros,
-// which have no range. Efficiencies that a device file leaves to the device's kind are not in the cluster.
+// Each through the range that its file says, else from half to double; shares (efficiencies) end at 1. Numbers that
+// enter no score are left out, and zeros, which have no range. Efficiencies that a device file leaves to the device's
+// kind are not in the cluster.
 std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope);
 
 struct GuessEffect {
@@ -44,6 +46,7 @@ struct GuessReport {
   double least = 0, most = 0;          // over all
   std::vector<GuessEffect> effects{};  // of all guesses that were varied, the one that matters most first
   int64_t evaluations = 0;
+  bool stated = false;       // at least one went through a range that its file says
   std::string not_varied{};  // why none was; else empty
 
   // The first that reverses the recommendation; null where none does.

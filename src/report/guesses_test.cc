@@ -115,6 +115,21 @@ TEST(VaryGuesses, SaysThatAGainSurvives) {
   EXPECT_EQ(GuessJson(*report)["survives"], true);
 }
 
+TEST(VaryGuesses, GoesThroughTheRangeThatTheFileSays) {
+  std::string narrow = kPair;
+  for (size_t at; (at = narrow.find("4us guess")) != std::string::npos;) {
+    narrow.replace(at, 9, "4us from 3900ns to 4100ns guess");
+  }
+  narrow.replace(narrow.find("10us guess"), 10, "10us measured");
+  const auto report = Split(6).Vary(narrow);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->effects.size(), 1u);
+  EXPECT_EQ(report->effects[0].low_text, "3.90 us");
+  EXPECT_EQ(report->effects[0].high_text, "4.10 us");
+  EXPECT_EQ(report->turning(), nullptr) << "from half to double it turns the advice";
+  EXPECT_THAT(GuessLines(*report), HasSubstr("or through the range that its file says"));
+}
+
 TEST(VaryGuesses, SaysNothingWhereNothingIsGuessed) {
   std::string measured = kPair;
   for (size_t at; (at = measured.find(" guess")) != std::string::npos;) measured.replace(at, 6, " measured");

@@ -56,6 +56,7 @@ Json MemoryJson(const Problem& problem, const Timeline& timeline) {
 Json QuantityJson(const Quantity& quantity) {
   Json json = {{"value", quantity.value}, {"provenance", kProvenanceNames[static_cast<size_t>(quantity.provenance)]}};
   if (!quantity.source.empty()) json["source"] = quantity.source;
+  if (quantity.has_range()) json["range"] = {quantity.low, quantity.high};
   return json;
 }
 
