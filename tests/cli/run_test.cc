@@ -235,6 +235,27 @@ TEST(Run, IsWhatLearnedPlannersLearnFromWhereTheyAreAskedTo) {
   }
 }
 
+// What OpenVINO does by itself: whatever the plan, the whole model with devices of its own choice.
+TEST(Run, MeasuresWhatTheRuntimeChoosesByItself) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  for (const std::string planner : {"single", "round_robin"}) {
+    ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", planner, "-o",
+                        folder / (planner + ".json")})
+                  .code,
+              0);
+    for (const char* evaluator : {"openvino_default(runs=2,keep=1)", "openvino_auto(runs=2,keep=1)"}) {
+      const Outcome outcome = RunBerth({"simulate", folder / (planner + ".json"), "--evaluator", evaluator, "--json"});
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(outcome.json()["evaluator"], evaluator);
+      EXPECT_GT(outcome.json()["score_seconds"], 0);
+    }
+  }
+  ExpectMistake({"simulate", folder / "single.json", "--evaluator", "openvino_auto(first=TPU)"},
+                "first=TPU is not one of CPU, GPU, NPU");
+}
+
 TEST(Run, NamesWhatIsMissingInOneLine) {
   ExpectMistake({"run"}, "run: give a plan file, or --placement");
   ExpectMistake({"run", "--placement", "0,0"}, "--placement needs a model");
