@@ -26,14 +26,15 @@ std::shared_ptr<const Cluster> WithDefaults(const Problem& problem) {
     std::array<bool, kOpClasses> predicted{};
     for (const OpId op : graph.ops()) {
       const OpWork& work = graph.work(op);
-      if (work.flops > 0 && !problem.measured(op, id)) predicted[static_cast<size_t>(work.op_class)] = true;
+      if (work.flops > 0 && problem.can_run(op, id) && !problem.measured(op, id))
+        predicted[static_cast<size_t>(work.op_class)] = true;
     }
     for (size_t c = 0; c < kOpClasses; ++c) {
       if (!predicted[c]) continue;
       device.efficiency.try_emplace(std::string(kOpClassNames[c]),
                                     Quantity{.value = DefaultEfficiency(device.kind, static_cast<OpClass>(c)),
                                              .provenance = Provenance::kGuess,
-                                             .source = "the default of " + device.kind});
+                                             .source = std::string(kDefaultOf) + device.kind});
     }
     for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
   }

@@ -263,7 +263,11 @@ Device ReadDevice(const YamlFields& fields, const Origin& file_origin) {
   }
   ReadPrecision(fields, device);
   ReadWhereItRuns(fields, device);
-  device.pace = quantity(fields, "pace", Time).value;
+  const Quantity pace = quantity(fields, "pace", Time);
+  if (pace.has_range()) {
+    throw fields.PlaceOf(*fields.Find("pace")).Fail("has a range; expected a time alone, since it is measured");
+  }
+  device.pace = pace.value;
   return device;
 }
 

@@ -211,6 +211,7 @@ TEST(DeviceFile, NamesTheLineOfEachMistake) {
       {With("f32:", "f64:"), "box.yaml:7: peak of cpu: no f32"},
       {With("80GB/s", "nan"), "box.yaml:8: memory_bandwidth of cpu: 'nan' is not"},
       {With("op_overhead: 3us", "op_overhead: 3"), "box.yaml:9: op_overhead of cpu: '3' is not"},
+      {With("op_overhead: 3us", "pace: 3us from 1us to 4us guess"), "box.yaml:9: pace of cpu: has a range"},
       {With("op_overhead: 3us", "op_overhead: 3us from 1us guess"),
        "box.yaml:9: op_overhead of cpu: '3us from 1us'; expected a range like `15us from 5us to 40us`"},
       {With("op_overhead: 3us", "op_overhead: 3us from 4us to 8us guess"),

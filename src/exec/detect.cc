@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "cluster/pace.h"
@@ -253,10 +254,12 @@ Cluster DetectMachine(const DetectOptions& options) {
   }
   measure.Warn(options.warn);
   if (!unknown.empty() && options.warn) {
-    options.warn(
-        fmt::format("{} of the links ({}) are guesses: only links between parts of the processor are measured; "
-                    "write what you know of them into the device file",
-                    unknown.size() == count * (count - 1) ? "all" : "some", fmt::join(unknown, ", ")));
+    constexpr size_t kNamed = 2;
+    const std::span named = std::span(unknown).first(std::min(unknown.size(), kNamed));
+    options.warn(fmt::format(
+        "{} of {} links are guesses ({}{}): only links between parts of the processor are measured; "
+        "write what you know of the others into the device file",
+        unknown.size(), count * (count - 1), fmt::join(named, ", "), unknown.size() > kNamed ? ", ..." : ""));
   }
   return Cluster("here", std::move(kept), std::move(links));
 }

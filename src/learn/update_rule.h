@@ -63,9 +63,10 @@ struct RuleOptions {
   // Seconds that a failed placement is taken to last under kInverse (HSDAG's released code). Otherwise it is worth ten
   // times the worst cost of its update: a reward of another magnitude would be all that Adam hears of for long.
   double failed_cost = 1e10;
-  // Seconds that it is taken to last under the other rewards instead, as in the code of Mirhoseini et al. 2018; 0: as
-  // above. `first_baseline`, where it is a number, is what kMoving begins with instead of the first mean; and after so
-  // many updates (0: never) episodes with a failure weigh nothing and count for no baseline.
+  // Seconds that it is taken to last under the other rewards (kRelativeRoot has a floor instead), as in the code of
+  // Mirhoseini et al. 2018; 0: as above. `first_baseline`, where it is a number, is what kMoving begins with instead of
+  // the first mean; and after so many updates (0: never) episodes with a failure weigh nothing and count for no
+  // baseline.
   double failed_seconds = 0;
   double first_baseline = std::numeric_limits<double>::quiet_NaN();
   int64_t failures_until = 0;
@@ -77,9 +78,9 @@ class UpdateRule {
   explicit UpdateRule(RuleOptions options) : options_(options) {}
   const RuleOptions& options() const { return options_; }
 
-  // A weight per step for each episode of one task, in order; `reference` is the task's own cost for kLog, in time
-  // units; `update` counts the updates before this one. A step without a cost has a weight where the credit is that of
-  // later steps alone (kTerminal), else NaN; an episode without a start counts its reward as 0.
+  // A weight per step for each episode of one task, in order; `reference` is the task's own cost for kLog and
+  // kRelativeRoot, in time units; `update` counts the updates before this one. A step without a cost has a weight where
+  // the credit is that of later steps alone (kTerminal), else NaN; an episode without a start counts its reward as 0.
   std::vector<std::vector<double>> Weigh(int64_t task, std::span<const Episode* const> episodes, double reference,
                                          double seconds_per_unit, int64_t update = 0);
 

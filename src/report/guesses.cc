@@ -128,7 +128,7 @@ const char* MeasureOf(const Device& device, std::string_view key, GuessScope sco
   if (key == "memory") return nullptr;
   if (key == "watts") return scope.energy ? kMeter : nullptr;
   if (key == "part_overhead" || key.starts_with("cut_")) return scope.cuts ? kCalibrate : nullptr;
-  if (key == "efficiency") return kProfile;
+  if (key == "efficiency") return device.kind == "gpu" ? kGpu : kProfile;
   if (key == "half_rate_outputs") return kSizes;
   return DetectOf(device);
 }
@@ -152,7 +152,9 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
       const char* measure = MeasureOf(cluster.device(id), key, scope);
       if (measure == nullptr) return;
       const std::string name = NumberName(key, entry);
-      finder.Add(name, LegibleName(cluster, id), Index(cluster.class_of(id)), number, measure,
+      // What is guessed of a kind is one guess, also for devices that differ.
+      const size_t alike = number.source.starts_with(kDefaultOf) ? 0 : Index(cluster.class_of(id));
+      finder.Add(name, LegibleName(cluster, id), alike, number, measure,
                  [d = Index(id), name](auto& devices, auto&) -> Quantity& { return NumberNamed(devices[d], name); });
     });
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -22,6 +23,9 @@ struct Guess {
   // The same machines with another number in its place.
   std::function<std::shared_ptr<const Cluster>(double value)> with;
 };
+
+// How the source of a number begins that a device file leaves to the device's kind; the kind follows.
+inline constexpr std::string_view kDefaultOf = "the default of ";
 
 // What numbers beside those of ops and links enter the scores.
 struct GuessScope {

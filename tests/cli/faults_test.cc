@@ -121,13 +121,15 @@ TEST(AnEfficiencyThatIsADefault, IsVariedLikeAnyGuess) {
       RunBerth({"plan", "inception_v3", "--cluster", folder / "pair.yaml", "--budget", "2000evals", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::set<std::string> whats;
-  for (const json& number : outcome.json().at("guesses").at("numbers")) {
+  const json numbers = outcome.json().at("guesses").at("numbers");
+  ASSERT_FALSE(numbers.empty());
+  for (const json& number : numbers) {
     whats.insert(number.at("what"));
     EXPECT_EQ(number.at("measure_with"), "berth profile");
   }
   EXPECT_EQ(whats.count("efficiency conv of a"), 0u) << "the file has it";
   EXPECT_EQ(whats.count("efficiency conv of b"), 1u);
-  EXPECT_EQ(whats.count("efficiency elementwise of a"), 1u);
+  EXPECT_EQ(whats.count("efficiency elementwise of a and b"), 1u) << "a default is one guess";
   EXPECT_EQ(whats.count("efficiency recurrent of a"), 0u) << "no op of the model is of this class";
 }
 

@@ -69,7 +69,7 @@ inline bool HasOpenVino() {
   return std::filesystem::exists(std::filesystem::path(BERTH_BINARY).parent_path() / "berth-openvino");
 }
 
-// Until the process has a handler for the signal, or has ended; a minute at most.
+// Until the process has a handler for the signal, or has ended. Throws after a minute.
 inline void AwaitHandler(pid_t process, int signal) {
   for (int i = 0; i < 6000; ++i, ::usleep(10'000)) {
     std::ifstream status("/proc/" + std::to_string(process) + "/status");
@@ -81,6 +81,7 @@ inline void AwaitHandler(pid_t process, int signal) {
       if ((caught >> (signal - 1)) & 1) return;
     }
   }
+  throw std::runtime_error("it has no handler for the signal");
 }
 
 struct Outcome {

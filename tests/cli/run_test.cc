@@ -342,9 +342,12 @@ TEST(Calibrate, WritesWhatCutsCostAndSaysHowFarOffItIsOnPlansThatItDidNotFit) {
   // Where other processes had the cores, runs may be explained without any cost of a part.
   if (answer["part_overhead_seconds"] > 0) {
     EXPECT_GT(time_on("calibrated.yaml"), time_on("two.yaml"));
-  } else {
-    EXPECT_GE(time_on("calibrated.yaml"), time_on("two.yaml"));
   }
+  std::string dear = kTwoCores;
+  for (const std::string core : {"cores: [0]", "cores: [1]"})
+    dear.replace(dear.find(core), core.size(), core + ", part_overhead: 1ms");
+  Write(folder / "dear.yaml", dear);
+  EXPECT_GT(time_on("dear.yaml"), time_on("two.yaml"));
 }
 
 // Tunes on the first two cores, into tuned.json; `two.yaml` is their device file.
@@ -422,7 +425,8 @@ TEST(Tune, RunsTheFastestDeviceAloneAgainHoweverManyPlansAreFaster) {
   const Folder folder;
   const nlohmann::json answer = TuneInto(folder, "two_towers", "8");
   // Where nothing else has the cores, three splits and more are faster than one tower after the other.
-  if (answer["plans"].size() < 4) GTEST_SKIP() << "another process has the cores";
+  if (answer["plans"].size() < 4 && answer["plans_stolen_share"] > 0.02) GTEST_SKIP() << "others have the cores";
+  ASSERT_GE(answer["plans"].size(), 4u);
   const auto alone = [](const auto& plan) { return plan["parts"].template get<int>() == 1; };
   EXPECT_GE(std::ranges::count_if(answer["run_again"], alone), 1);
 }

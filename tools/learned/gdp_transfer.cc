@@ -226,7 +226,11 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       // on.
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
       add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes + families : later);
-      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), (f == 0 ? 6 : 3) * effort.seeds);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates),
+          (f == 0                   ? 6
+           : HasGates(form.planner) ? 3
+                                    : 2) *
+              effort.seeds);
       add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
           (f == 0 ? 3 : 1) * effort.seeds);
     }
