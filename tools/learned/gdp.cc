@@ -136,8 +136,8 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       graphs, evaluations);
   PrintOverGraphs(tables);
   fmt::print(
-      "### On ten other graphs\n\nThe same with seeds 301 to {} of the graphs, of which nothing was used while "
-      "`gdp` was made.\n\n",
+      "### On ten other graphs\n\nThe same with seeds 301 to {} of the graphs, on which nothing of `gdp` was "
+      "designed.\n\n",
       300 + graphs);
   PrintOverGraphs(others);
 }
