@@ -116,23 +116,7 @@ TEST(HdpNetwork, HasTheGradientThatDifferencesSay) {
       return network.Group(ops).gather(1, group.t()).sum() +
              placer.All(placer.Read(read), device, torch::zeros({4, 3}), noise).gather(2, device.unsqueeze(2)).sum();
     };
-    const auto parameters = network.named_parameters();
-    const auto gradient = torch::autograd::grad({likelihood()}, network.parameters());
-    const torch::NoGradGuard no_gradient;
-    for (size_t p = 0; p < parameters.size(); ++p) {
-      at::Tensor weight = parameters[p].value();
-      for (int64_t i = 0; i < weight.numel(); i += 1 + weight.numel() / 7) {
-        double& number = weight.data_ptr<double>()[i];
-        const double before = number, step = 1e-6;
-        number = before + step;
-        const double above = likelihood().item<double>();
-        number = before - step;
-        const double below = likelihood().item<double>();
-        number = before;
-        EXPECT_NEAR(gradient[p].view({-1})[i].item<double>(), (above - below) / (2 * step), 1e-7)
-            << parameters[p].key() << " " << i << " " << ours;
-      }
-    }
+    testing::ExpectTheGradientThatDifferencesSay(network, likelihood, 1e-7, ours ? "ours" : "as in the code");
   }
 }
 

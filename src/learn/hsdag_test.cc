@@ -160,31 +160,13 @@ TEST(HsdagNetwork, HasTheGradientThatDifferencesSay) {
       ASSERT_GT(groups, 1);
       const at::Tensor of_logits = testing::NormalTensor(random, {groups, 3}),
                        of_embedding = testing::NormalTensor(random, {groups, 3});
+      HsdagOutput kept;  // the backward pass refers to it
       const auto sum = [&] {
-        const HsdagOutput output = network.Forward(graph, features, nullptr, &parsed);
-        return (torch::log_softmax(output.logits, 1) * of_logits).sum() + (output.embedding * of_embedding).sum();
+        kept = network.Forward(graph, features, nullptr, &parsed);
+        return (torch::log_softmax(kept.logits, 1) * of_logits).sum() + (kept.embedding * of_embedding).sum();
       };
-      const auto parameters = network.named_parameters();
-      const HsdagOutput kept = network.Forward(graph, features, nullptr, &parsed);
-      const at::Tensor loss =
-          (torch::log_softmax(kept.logits, 1) * of_logits).sum() + (kept.embedding * of_embedding).sum();
-      const auto gradient = torch::autograd::grad({loss}, network.parameters(), {}, {}, false, true);
-      const torch::NoGradGuard no_gradient;
-      for (size_t p = 0; p < parameters.size(); ++p) {
-        at::Tensor weight = parameters[p].value();
-        for (int64_t i = 0; i < weight.numel(); i += 1 + weight.numel() / 5) {
-          double& number = weight.data_ptr<double>()[i];
-          const double before = number, step = 1e-6;
-          number = before + step;
-          const double above = sum().item<double>();
-          number = before - step;
-          const double below = sum().item<double>();
-          number = before;
-          const double said = gradient[p].defined() ? gradient[p].reshape({-1})[i].item<double>() : 0;
-          EXPECT_NEAR(said, (above - below) / (2 * step), 1e-6)
-              << parameters[p].key() << " " << i << " encoder " << static_cast<int>(encoder) << " " << symmetric;
-        }
-      }
+      testing::ExpectTheGradientThatDifferencesSay(network, sum, 1e-6,
+                                                   fmt::format("encoder {} {}", static_cast<int>(encoder), symmetric));
     }
   }
 }

@@ -1,6 +1,8 @@
 // For tests of what learns: methods and evaluators by name, and an evaluator that says whatever a test wants.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -35,6 +37,30 @@ inline at::Tensor NormalTensor(Random& random, at::IntArrayRef sizes) {
   at::Tensor x = torch::empty(sizes, torch::kFloat64);
   for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = random.Normal();
   return x;
+}
+
+// The gradient of `function` by the parameters of a module in double precision is what differences say, in some numbers
+// of each.
+inline void ExpectTheGradientThatDifferencesSay(const torch::nn::Module& module,
+                                                const std::function<at::Tensor()>& function, double near,
+                                                const std::string& where) {
+  const auto parameters = module.named_parameters();
+  const auto gradient = torch::autograd::grad({function()}, module.parameters());
+  const torch::NoGradGuard no_gradient;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    at::Tensor weight = parameters[p].value();
+    for (int64_t i = 0; i < weight.numel(); i += 1 + weight.numel() / 7) {
+      double& number = weight.data_ptr<double>()[i];
+      const double before = number, step = 1e-6;
+      number = before + step;
+      const double above = function().item<double>();
+      number = before - step;
+      const double below = function().item<double>();
+      number = before;
+      EXPECT_NEAR(gradient[p].reshape({-1})[i].item<double>(), (above - below) / (2 * step), near)
+          << parameters[p].key() << " " << i << " " << where;
+    }
+  }
 }
 
 class FakeEvaluator : public Evaluator {
