@@ -26,6 +26,15 @@ bool HasTwoCores() { return ::sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
   if (!HasOpenVino()) GTEST_SKIP() << "berth-openvino, which needs OpenVINO, is not built"; \
   if (!HasTwoCores()) GTEST_SKIP() << "needs two cores"
 
+// kTwoCores, with this in the description of either core.
+std::string TwoCoresWith(const std::string& entry) {
+  std::string two = kTwoCores;
+  for (const std::string core : {"cores: [0]", "cores: [1]"}) {
+    two.replace(two.find(core), core.size(), core + ", " + entry);
+  }
+  return two;
+}
+
 void ExpectMistake(const std::vector<std::string>& arguments, const std::string& said) {
   const Outcome outcome = RunBerth(arguments);
   EXPECT_EQ(outcome.code, 2) << outcome.out;
@@ -75,10 +84,7 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
 TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
   NEEDS_OPENVINO();
   const Folder folder;
-  std::string two = kTwoCores;
-  for (const std::string core : {"cores: [0]", "cores: [1]"})
-    two.replace(two.find(core), core.size(), core + ", pace: 40ns");
-  Write(folder / "two.yaml", two);
+  Write(folder / "two.yaml", TwoCoresWith("pace: 40ns"));
   const Outcome plan = RunBerth(
       {"plan", "squeezenet1_1", "--cluster", folder / "two.yaml", "--planner", "single", "-o", folder / "plan.json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
@@ -343,10 +349,7 @@ TEST(Calibrate, WritesWhatCutsCostAndSaysHowFarOffItIsOnPlansThatItDidNotFit) {
   if (answer["part_overhead_seconds"] > 0) {
     EXPECT_GT(time_on("calibrated.yaml"), time_on("two.yaml"));
   }
-  std::string dear = kTwoCores;
-  for (const std::string core : {"cores: [0]", "cores: [1]"})
-    dear.replace(dear.find(core), core.size(), core + ", part_overhead: 1ms");
-  Write(folder / "dear.yaml", dear);
+  Write(folder / "dear.yaml", TwoCoresWith("part_overhead: 1ms"));
   EXPECT_GT(time_on("dear.yaml"), time_on("two.yaml"));
 }
 

@@ -231,9 +231,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
       }
       list.push_back(std::move(answers));
     }
-    std::vector<std::string> rules = Rules();
-    rules.emplace_back("auto");
-    for (const std::string& rule : rules) {
+    for (const std::string& rule : RulesAndAuto()) {
       Answers answers{fmt::format("`{}`, each op by itself", rule), ""};
       for (size_t g = 0; g < effort.own; ++g) {
         const Case& each = tests[f][g];

@@ -159,9 +159,7 @@ std::string Sentences(std::span<const Table> tables) {
 
 std::vector<Line> RuleLines(std::span<const Table> tables) {
   std::vector<Line> lines;
-  std::vector<std::string> rules = Rules();
-  rules.emplace_back("auto");
-  for (const std::string& rule : rules) {
+  for (const std::string& rule : RulesAndAuto()) {
     const std::string title = fmt::format("`{}`", rule);
     lines.push_back(LineOf(title, tables, title, Found));
     lines.back().evaluations = 0;

@@ -226,11 +226,8 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
       // on.
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
       add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes + families : later);
-      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates),
-          (f == 0                   ? 6
-           : HasGates(form.planner) ? 3
-                                    : 2) *
-              effort.seeds);
+      const int tuned = f == 0 ? 6 : 2 + (HasGates(form.planner) ? 1 : 0);
+      add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), tuned * effort.seeds);
       add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
           (f == 0 ? 3 : 1) * effort.seeds);
     }

@@ -235,6 +235,12 @@ std::vector<std::string> Rules() {
   return rules;
 }
 
+std::vector<std::string> RulesAndAuto() {
+  std::vector<std::string> rules = Rules();
+  rules.emplace_back("auto");
+  return rules;
+}
+
 void AddRules(Table& table, int seeds, int64_t evaluations) {
   for (const std::string& rule : Rules()) {
     table.Add({.title = fmt::format("`{}`", rule), .planner = rule, .evaluations = evaluations});

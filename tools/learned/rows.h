@@ -62,6 +62,7 @@ void AddLearned(Table& table, const std::string& title, const std::string& plann
                 const std::string& colour = "", const std::string& pale = "");
 // What people do without a search, one evaluation or a few each: planners, `scotch` where it is built in.
 std::vector<std::string> Rules();
+std::vector<std::string> RulesAndAuto();
 // These, and `auto`.
 void AddRules(Table& table, int seeds, int64_t evaluations);
 // Simple searches on all ops and on groups, and the best of them once more, in the seconds of the row `as_long_as`.

@@ -97,10 +97,9 @@ void WriteNetwork(const Catalogs& catalogs, const Network& network, const std::v
   };
   const Line human = found("human");
   std::vector<Line> lines{found("single"), human};
-  for (const std::string& rule : Rules()) {
+  for (const std::string& rule : RulesAndAuto()) {
     if (rule != "human") lines.push_back(found(rule));
   }
-  lines.push_back(found("auto"));
   for (size_t m = 0; m < methods.size(); ++m) {
     const auto& [answers, alone, on_others, on_one] = trained[m];
     const std::string& title = methods[m].title;

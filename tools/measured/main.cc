@@ -19,7 +19,6 @@
 #include "cli/measured_run.h"
 #include "cli/tuned_model.h"
 #include "exec/detect.h"
-#include "placement/bound.h"
 #include "placement/single_devices.h"
 #include "tools/measured/contest.h"
 #include "tools/measured/models.h"
@@ -60,11 +59,7 @@ Row Measure(const Catalogs& catalogs, const std::string& model, Models& models, 
   unprofiled.costs.clear();
   row.from_devices = SecondsOfFirstDevice(catalogs, unprofiled, unprofiled.evaluator);
   strings.evaluator = "serial";
-  Setup setup = MakeSetup(catalogs, strings);
-  PlanResult result = catalogs.planners.MakePlanner(kPlanner)->MakePlan(
-      {.evaluator = *setup.evaluator, .budget = {.evaluations = kEvaluations}, .random = Random(1)});
-  PlanReport report = MakePlanReport(*setup.evaluator, kPlanner, std::move(result), LowerBound(*setup.evaluator));
-  const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
+  const SavedPlan saved = MakeSaved(catalogs, strings, kPlanner, kEvaluations);
   OpenVino runtime(*saved.setup.problem, ModelFile(model));
   row.hetero = RunMeasured(saved, runtime, "openvino", runs);
   return row;
@@ -102,8 +97,8 @@ void PrintTables(const std::vector<Row>& rows) {
       "the device file was made, and *off* compares them with the measured time at that speed, which stands before "
       "it; *off, as measured* with the time as it was measured. "
       "Then what the device file alone predicts: micro-benchmarks, and the defaults of docs/costs.md for classes of "
-      "ops that these do not measure. When profiled: what the whole model took, without counters, while the profile was made, at the device "
-      "file's speed. Later: what it "
+      "ops that these do not measure. When profiled: what the whole model took, without counters, while the profile "
+      "was made, at the device file's speed. Later: what it "
       "took in turns with the plans of the tables below, up to half an hour after the profile; the later one is of one "
       "compilation.\n\n"
       "| model | from the profile | measured | at the file's speed | off | off, as measured | from the device file | off | "

@@ -10,6 +10,7 @@
 #include "cli/profiling.h"
 #include "cli/runtime.h"
 #include "exec/statistics.h"
+#include "placement/bound.h"
 #include "report/table.h"
 
 namespace berth::measured {
@@ -51,6 +52,14 @@ ProblemStrings Models::Strings(const std::string& model) {
   ProblemStrings strings = Unprofiled(model);
   strings.costs = Profiled(model).costs;
   return strings;
+}
+
+SavedPlan MakeSaved(const Catalogs& catalogs, const ProblemStrings& strings, const char* planner, int64_t evaluations) {
+  Setup setup = MakeSetup(catalogs, strings);
+  PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
+      {.evaluator = *setup.evaluator, .budget = {.evaluations = evaluations}, .random = Random(1)});
+  PlanReport report = MakePlanReport(*setup.evaluator, planner, std::move(result), LowerBound(*setup.evaluator));
+  return {.setup = std::move(setup), .report = std::move(report)};
 }
 
 std::string Cell(const Measurement& measurement) {

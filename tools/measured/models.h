@@ -7,6 +7,7 @@
 
 #include "cli/catalogs.h"
 #include "cli/problem_strings.h"
+#include "cli/saved_plan.h"
 #include "cli/scratch_folder.h"
 #include "exec/openvino.h"
 
@@ -48,5 +49,8 @@ class Models {
 
 // The median of its runs in milliseconds and its 95 % interval, or why there is none.
 std::string Cell(const Measurement& measurement);
+
+// The plan that this planner makes, with so many evaluations.
+SavedPlan MakeSaved(const Catalogs& catalogs, const ProblemStrings& strings, const char* planner, int64_t evaluations);
 
 }  // namespace berth::measured

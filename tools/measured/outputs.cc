@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "cli/measured_run.h"
-#include "placement/bound.h"
 #include "tools/measured/models.h"
 
 namespace berth::measured {
@@ -32,12 +31,8 @@ bool PrintOutputs(const Catalogs& catalogs, const std::shared_ptr<const Cluster>
   bool equal = true;
   for (const std::string& model : models) {
     fmt::print(stderr, "{}: outputs\n", model);
-    Setup setup =
-        MakeSetup(catalogs, {.model = model, .cluster = "here", .evaluator = "serial", .stored_cluster = cluster});
-    PlanResult result = catalogs.planners.MakePlanner(kByTurns)->MakePlan(
-        {.evaluator = *setup.evaluator, .budget = {.evaluations = 1}, .random = Random(1)});
-    PlanReport report = MakePlanReport(*setup.evaluator, kByTurns, std::move(result), LowerBound(*setup.evaluator));
-    const SavedPlan saved{.setup = std::move(setup), .report = std::move(report)};
+    const SavedPlan saved = MakeSaved(
+        catalogs, {.model = model, .cluster = "here", .evaluator = "serial", .stored_cluster = cluster}, kByTurns, 1);
     OpenVino runtime(*saved.setup.problem, ModelFile(model));
     const Measurement parallel = RunMeasured(saved, runtime, "openvino_parallel", kRuns).plan.measured,
                       hetero = RunMeasured(saved, runtime, "openvino", kRuns).plan.measured;
