@@ -220,7 +220,7 @@ Cluster DetectMachine(const DetectOptions& options) {
       SetRates(one, measure, devices[i]);
       measured.push_back(i);
     } else if (options.warn) {
-      options.warn(fmt::format("{} is left out, since it could not be measured: {}", devices[i].runs_on,
+      options.warn(fmt::format("{} is left out, since it could not be measured: {}", devices[i].name,
                                one.at("error").get<std::string>()));
     }
   }

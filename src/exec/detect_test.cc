@@ -50,7 +50,7 @@ TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
                                          .warn = [&](const std::string& text) { warnings.push_back(text); },
                                          .program = program.path()});
   EXPECT_THAT(warnings,
-              ElementsAre("NPU is left out, since it could not be measured: no f32",
+              ElementsAre("npu is left out, since it could not be measured: no f32",
                           "the link from cpu1 to cpu0 is a guess, since it could not be measured: no thread"));
   ASSERT_EQ(cluster.num_devices(), 2U);
   EXPECT_EQ(cluster.device(DeviceId{0}).name, "cpu0");

@@ -15,15 +15,14 @@ std::vector<IrDevice> UsedDevices(const Cluster& cluster, std::span<const Device
   for (const DeviceId id : cluster.ids()) {
     if (std::ranges::count(device, id) == 0) continue;
     const std::string runs_on = RunsOn(cluster.device(id));
-    const auto same = std::ranges::count_if(
-        used, [&](const IrDevice& other) { return RunsOn(cluster.device(other.device)) == runs_on; });
+    const auto is_same = [&](const IrDevice& other) { return RunsOn(cluster.device(other.device)) == runs_on; };
+    const auto same = std::ranges::count_if(used, is_same);
     if (same > 0 && runs_on != "CPU") {
-      const auto first = std::ranges::find_if(
-          used, [&](const IrDevice& other) { return RunsOn(cluster.device(other.device)) == runs_on; });
       throw Error(
           "devices {} and {} both run on {}; say in the device file which is which, like `runs_on: {}.0` and "
           "`runs_on: {}.1`",
-          cluster.device(first->device).name, cluster.device(id).name, runs_on, runs_on, runs_on);
+          cluster.device(std::ranges::find_if(used, is_same)->device).name, cluster.device(id).name, runs_on, runs_on,
+          runs_on);
     }
     used.push_back(
         {.device = id, .plugin = runs_on + std::string(static_cast<size_t>(same), 'B'), .more_cpu = same > 0});
@@ -55,7 +54,6 @@ WrittenIr WriteOpenVinoIr(const Problem& problem, std::span<const DeviceId> devi
       written.devices[i].settings.emplace_back(key, value);
     }
   }
-  written.nodes = answer.at("nodes");
   written.ops = answer.at("ops");
   written.ops_found = answer.at("ops_found");
   written.ops_missing = answer.at("ops_missing");

@@ -18,8 +18,7 @@ struct IrDevice {
 };
 
 struct WrittenIr {
-  std::vector<IrDevice> devices{};  // those that the plan uses, by number
-  size_t nodes = 0;
+  std::vector<IrDevice> devices{};         // those that the plan uses, by number
   size_t ops = 0, ops_found = 0;           // of the graph's, those that OpenVINO's reading has, too
   std::vector<std::string> ops_missing{};  // the first few
 };

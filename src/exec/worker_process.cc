@@ -44,7 +44,8 @@ std::string LastLine(int file) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::string>& arguments) {
+WorkerProcess::WorkerProcess(const std::string& program, const std::vector<std::string>& arguments)
+    : name_(std::filesystem::path(program).filename().string()) {
   std::array<int, 2> in{}, out{};
   errors_ = ::memfd_create("berth-worker", MFD_CLOEXEC);
   const bool has_in = errors_ >= 0 && ::pipe2(in.data(), O_CLOEXEC) == 0;
@@ -112,9 +113,10 @@ bool WorkerProcess::DiedMeanwhile() {
 }
 
 nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds, const StopCheck& stop) {
-  if (!alive()) return Failure("the process that measures is gone");
+  if (!alive()) return Failure(name_ + " is gone");
   const Stopwatch watch;
-  const std::string question = request.dump() + '\n';
+  // What a user typed may be no UTF-8, which the process then says of it.
+  const std::string question = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   size_t sent = 0;
   for (;;) {
     if (const size_t line = read_.find('\n'); sent == question.size() && line != std::string::npos) {
@@ -123,7 +125,7 @@ nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds,
       nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
       if (answer.is_object()) return answer;
       Kill();
-      return Failure("the process that measures gave an answer that is no JSON object");
+      return Failure(name_ + " gave an answer that is no JSON object");
     }
     if (stop && stop()) {
       Kill();
@@ -142,7 +144,11 @@ nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds,
     std::array<char, 65536> buffer;
     const ssize_t count = ::read(from_, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || read_.size() > kLongestAnswer) return Failure(End());
+    if (count <= 0) return Failure(End());
+    if (read_.size() > kLongestAnswer) {
+      Kill();
+      return Failure(name_ + " gave an answer that is too long");
+    }
     read_.append(buffer.data(), static_cast<size_t>(count));
   }
 }
@@ -155,14 +161,14 @@ std::string WorkerProcess::End() {
   while ((ended = ::waitpid(child_, &status, WNOHANG)) == 0 && watch.seconds() < 2) ::usleep(1000);
   if (ended != child_) {
     Kill();
-    return "the process that measures closed its output";
+    return name_ + " closed its output";
   }
   child_ = -1;
   const std::string said = LastLine(errors_);
   const std::string how =
       WIFSIGNALED(status) ? fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))
                           : fmt::format("ended with code {}", WEXITSTATUS(status));
-  return fmt::format("the process that measures {}{}{}", how, said.empty() ? "" : ": ", said);
+  return fmt::format("{} {}{}{}", name_, how, said.empty() ? "" : ": ", said);
 }
 
 void WorkerProcess::Kill() {

@@ -35,6 +35,7 @@ class WorkerProcess {
   std::string End();  // how it ended
   void Kill();
 
+  std::string name_;  // of the program, without its folder
   pid_t child_ = -1;
   int to_ = -1, from_ = -1, errors_ = -1;
   std::string read_;

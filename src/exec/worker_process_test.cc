@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "exec/worker_script.h"
@@ -10,11 +12,14 @@
 namespace berth {
 namespace {
 
+std::string NameOf(const Script& script) { return std::filesystem::path(script.path()).filename(); }
+
 TEST(WorkerProcess, AnswersOneLineForEachThatItIsAsked) {
   const Script echo("while read -r line; do echo \"{\\\"said\\\": $line}\"; done\n");
   WorkerProcess worker(echo.path());
   EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["said"]["a"], 1);
   EXPECT_EQ(worker.Ask({{"a", 2}}, 10)["said"]["a"], 2);
+  EXPECT_EQ(worker.Ask({{"a", "b\xe4"}}, 10)["said"]["a"], "b\xef\xbf\xbd") << "no UTF-8";
   EXPECT_TRUE(worker.alive());
 }
 
@@ -22,9 +27,9 @@ TEST(WorkerProcess, SaysWhatOneThatDiesWroteLast) {
   const Script dies("read -r line; echo first >&2; echo 'the device is gone' >&2; kill -SEGV $$\n");
   WorkerProcess worker(dies.path());
   const std::string error = worker.Ask({{"a", 1}}, 10)["error"];
-  EXPECT_EQ(error, "the process that measures was ended by signal 11 (Segmentation fault): the device is gone");
+  EXPECT_EQ(error, NameOf(dies) + " was ended by signal 11 (Segmentation fault): the device is gone");
   EXPECT_FALSE(worker.alive());
-  EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], "the process that measures is gone");
+  EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], NameOf(dies) + " is gone");
 }
 
 TEST(WorkerProcess, KnowsThatItDiedWhileItWasAskedNothing) {
@@ -63,10 +68,10 @@ TEST(WorkerProcess, ThatDoesNotReadALongQuestionIsEndedToo) {
 TEST(WorkerProcess, ThatSpeaksNoJsonOrEndsByItselfIsNoCrash) {
   const Script babbles("read -r line; echo hello; exec sleep 60\n");
   WorkerProcess worker(babbles.path());
-  EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], "the process that measures gave an answer that is no JSON object");
+  EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], NameOf(babbles) + " gave an answer that is no JSON object");
   const Script ends("exit 3\n");
   WorkerProcess ended(ends.path());
-  EXPECT_EQ(ended.Ask({{"a", 1}}, 10)["error"], "the process that measures ended with code 3");
+  EXPECT_EQ(ended.Ask({{"a", 1}}, 10)["error"], NameOf(ends) + " ended with code 3");
   EXPECT_THROW(WorkerProcess("/nowhere/berth-openvino"), Error);
 }
 

@@ -57,8 +57,7 @@ nlohmann::json WriteIr(const nlohmann::json& question, ov::Core& core) {
           {"nodes", nodes.size()},
           {"ops", loaded.ops},
           {"ops_found", loaded.ops_found},
-          {"ops_missing", loaded.ops_missing},
-          {"version", std::string(ov::get_openvino_version().buildNumber)}};
+          {"ops_missing", loaded.ops_missing}};
 }
 
 }  // namespace berth

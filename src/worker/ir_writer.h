@@ -13,7 +13,7 @@ namespace berth {
 // does not keep what is in the rt_info of nodes. Names of nodes are made unique for that.
 //
 // -> {"devices": [{"plugin": "CPUB", "settings": {key: value}}], "nodes": n, "ops": n, "ops_found": n,
-//     "ops_missing": [the first few], "version": OpenVINO's}. Throws Error.
+//     "ops_missing": [the first few]}. Throws Error.
 nlohmann::json WriteIr(const nlohmann::json& question, ov::Core& core);
 
 }  // namespace berth

@@ -202,6 +202,7 @@ class ParallelRunner : public Runner {
     for (const CompiledPart& part : parts_) used.insert(part.device);
     stolen_.resize(devices.size());
     threads_ = used.size();
+    tell_stolen_ = std::ranges::count_if(used, [&](size_t device_used) { return devices[device_used].one_core(); });
     for (const size_t device_used : used) workers_.emplace_back([this, device_used] { Work(device_used); });
   }
 
@@ -225,7 +226,7 @@ class ParallelRunner : public Runner {
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
     OneRun run{.parts = runs_};
     for (const PartRun& part : runs_) run.seconds = std::max(run.seconds, part.end);
-    for (const double stolen : stolen_) run.stolen += stolen / static_cast<double>(threads_);
+    for (const double stolen : stolen_) run.stolen += stolen / static_cast<double>(std::max<int64_t>(tell_stolen_, 1));
     return run;
   }
 
@@ -252,7 +253,7 @@ class ParallelRunner : public Runner {
         const int32_t op = model_.op_of[static_cast<size_t>(node)];
         if (model_.named[static_cast<size_t>(node)] && std::ranges::count(ops, op) == 0) ops.push_back(op);
       }
-      parts.push_back({{"device", part.device}, {"ops", ops}, {"nodes", part.nodes.size()}, {"before", part.before}});
+      parts.push_back({{"device", part.device}, {"ops", ops}, {"before", part.before}});
     }
     // Once per tensor and device that does not make it.
     std::map<std::pair<Output, size_t>, size_t> sent;
@@ -267,7 +268,6 @@ class ParallelRunner : public Runner {
       const Output& tensor = key.first;
       const size_t maker = maker_.at(tensor);
       transfers.push_back({{"names", tensor.get_names()},
-                           {"op", model_.op_of[static_cast<size_t>(model_.number.at(tensor.get_node()))]},
                            {"from_part", maker},
                            {"to_part", reader},
                            {"bytes", shared_.at(tensor).get_byte_size()}});
@@ -309,6 +309,10 @@ class ParallelRunner : public Runner {
     }
   }
 
+  // A processor's thread spins within a run: waking one takes longer than many a part. That of another device has no
+  // core of its own, and would take time from one that computes.
+  static void Wait(const RuntimeDevice& device) { device.is_cpu() ? Pause() : std::this_thread::yield(); }
+
   void Work(size_t device) {
     PinTo(devices_[device].cores);
     for (int64_t round = 0;;) {
@@ -316,7 +320,7 @@ class ParallelRunner : public Runner {
       round = round_.load();
       if (ending_) return;
       ready_.fetch_add(1, std::memory_order_acq_rel);
-      while (!go_.load(std::memory_order_acquire)) Pause();
+      while (!go_.load(std::memory_order_acquire)) Wait(devices_[device]);
       const ThreadClock clock;
       try {
         for (size_t number = 0; number < parts_.size(); ++number) {
@@ -338,7 +342,7 @@ class ParallelRunner : public Runner {
     for (const int32_t before : part.before) {
       while (done_[static_cast<size_t>(before)].load(std::memory_order_acquire) != round) {
         if (failed_.load(std::memory_order_relaxed) == round) return;
-        Pause();
+        Wait(devices_[part.device]);
       }
     }
     const double begin = ThreadClock::Now(CLOCK_MONOTONIC) - started_;
@@ -357,6 +361,7 @@ class ParallelRunner : public Runner {
 
   std::vector<std::thread> workers_;
   size_t threads_ = 0;
+  int64_t tell_stolen_ = 0;  // of these, those of which it is known
   std::atomic<int64_t> round_ = 0, failed_ = -1;
   std::atomic<size_t> ready_ = 0, finished_ = 0;
   std::atomic<bool> go_ = false, ending_ = false;

@@ -116,7 +116,7 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "devices") {
       nlohmann::json devices = nlohmann::json::array();
       for (const std::string& name : core_.get_available_devices()) {
-        devices.push_back({{"runs_on", name}, {"full_name", core_.get_property(name, ov::device::full_name)}});
+        devices.push_back({{"runs_on", name}});
       }
       return {{"devices", devices}};
     }

@@ -46,7 +46,7 @@ namespace berth {
 // {"do": "kernels", "device": d} -> {"kernels": [{"type": OpenVINO's, "ops": [numbers]}]}: which ops it runs as one; an
 // op that no kernel names is in none, one that became several nodes may be in several.
 //
-// {"do": "devices"} -> {"devices": [{"runs_on": "CPU", "full_name": "..."}]}
+// {"do": "devices"} -> {"devices": [{"runs_on": "CPU"}]}
 // {"do": "detect", "devices": [...], "seconds": s} -> {"devices": [...], "links": [...]} (worker/detect.h)
 //
 // Anything that goes wrong: {"error": a line}.
