@@ -65,8 +65,8 @@ void TakeFromFolder(TrainArguments& arguments, Ranks& ranks) {
     }
     *value = begun[name];
   }
-  for (auto& [name, value] : begun) {
-    if (name.starts_with("shape")) arguments.problem.strings.shapes.push_back(value);
+  for (size_t i = 0; begun.contains(fmt::format("shape{}", i)); ++i) {
+    arguments.problem.strings.shapes.push_back(begun[fmt::format("shape{}", i)]);
   }
 }
 

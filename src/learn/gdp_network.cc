@@ -9,28 +9,22 @@ namespace berth {
 GdpNetwork::GdpNetwork(const GdpShape& shape, Random random) : shape_(shape) {
   at::Generator generator = MakeGenerator(random);
   const int64_t width = shape.placer.width;
-  types_ = MakeWeight("types", kGdpTypes, kGdpTypeColumns, generator);
+  types_ = NewWeight(*this, "types", kGdpTypes, kGdpTypeColumns, generator);
   const int64_t odds = shape.refinements > 0 ? shape.placer.outputs : 0;
-  embed_ = MakeWeight("embed", width, kGdpTypeColumns + shape.features + odds, generator);
+  embed_ = NewWeight(*this, "embed", width, kGdpTypeColumns + shape.features + odds, generator);
   embed_bias_ = MakeBias("embed_bias", width);
   for (int64_t l = 0; l < shape.sage_layers; ++l) {
     const std::string prefix = "sage" + std::to_string(l) + "_";
-    sage_.push_back({.message = MakeWeight(prefix + "message", width, width, generator),
+    sage_.push_back({.message = NewWeight(*this, prefix + "message", width, width, generator),
                      .message_bias = MakeBias(prefix + "message_bias", width),
-                     .join = MakeWeight(prefix + "join", width, 2 * width, generator),
+                     .join = NewWeight(*this, prefix + "join", width, 2 * width, generator),
                      .join_bias = MakeBias(prefix + "join_bias", width)});
   }
   if (shape.placer.gated) {
-    gate_ = MakeWeight("gate", shape.placer.layers * width, width, generator);
+    gate_ = NewWeight(*this, "gate", shape.placer.layers * width, width, generator);
     gate_bias_ = MakeBias("gate_bias", shape.placer.layers * width);
   }
   placer_ = register_module("placer", std::make_shared<SegmentPlacer>(shape.placer, generator));
-}
-
-at::Tensor GdpNetwork::MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator) {
-  at::Tensor weight = torch::empty({out, in});
-  GlorotUniform(weight, generator);
-  return register_parameter(name, weight);
 }
 
 at::Tensor GdpNetwork::MakeBias(const std::string& name, int64_t size) {

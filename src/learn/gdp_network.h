@@ -48,7 +48,6 @@ class GdpNetwork : public torch::nn::Module {
     at::Tensor message, message_bias;  // sigmoid(message h + bias) of each neighbour, of which the largest counts
     at::Tensor join, join_bias;        // relu(join [h, largest] + bias)
   };
-  at::Tensor MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator);
   at::Tensor MakeBias(const std::string& name, int64_t size);
   at::Tensor Pass(const GdpInput& input, const at::Tensor& odds, int64_t threads) const;
 

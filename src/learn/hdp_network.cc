@@ -8,9 +8,7 @@ HdpNetwork::HdpNetwork(const HdpShape& shape, Random random) : shape_(shape) {
   Random of_grouper = random.Fork(1);
   at::Generator generator = MakeGenerator(of_grouper);
   const auto weight = [&](const char* name, int64_t out, int64_t in) {
-    at::Tensor made = torch::empty({out, in});
-    GlorotUniform(made, generator);
-    return register_parameter(name, made);
+    return NewWeight(*this, name, out, in, generator);
   };
   hidden_ = weight("grouper_hidden", shape.grouper_hidden, shape.features);
   out_ = weight("grouper_out", shape.groups, shape.grouper_hidden);

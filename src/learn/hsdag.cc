@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "learn/coarse_graph.h"
 #include "learn/linear_critic.h"
 #include "learn/nets.h"
+#include "learn/node_task.h"
 #include "learn/scoring.h"
 #include "moves/judged_moves.h"
 
@@ -22,14 +22,11 @@ namespace {
 
 constexpr size_t kOpinions = 2;  // of the policy, about a move
 
-struct HsdagTask : Task {
-  HsdagTask(const Problem& of, const HsdagOptions& options)
-      : Task(of), coarse(MakeCoarseGraph(of, options.colocation)), placer(of, coarse) {
+struct HsdagTask : NodeTask {
+  HsdagTask(const Problem& of, const HsdagOptions& options) : NodeTask(of, options.colocation) {
     if (options.near > 0) moves = std::make_unique<const MoveSpace>(of, coarse.grouping);
   }
 
-  CoarseGraph coarse;
-  NodePlacer placer;
   std::unique_ptr<const MoveSpace> moves;  // where some placements are drawn near others
   std::unique_ptr<LevelGraph> level;
   std::vector<at::Tensor> features;  // by way to play
@@ -258,7 +255,8 @@ void ScoreNear(const HsdagTask& task, const at::Tensor& log_probabilities, std::
 }  // namespace
 
 HsdagPolicy::HsdagPolicy(const Problem& problem, const HsdagOptions& options, Random random) : options_(options) {
-  const FeatureTable table = MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features);
+  const FeatureTable table =
+      MakeHsdagFeatures(problem, MakeCoarseGraph(problem, options.colocation), options.features, false);
   if (table.columns == 0) throw Error("hsdag: all features are switched off; leave at least one on");
   columns_ = table.names;
   for (const DeviceId device : problem.cluster().ids()) devices_.push_back(problem.cluster().device(device).kind);
@@ -277,9 +275,9 @@ std::unique_ptr<Task> HsdagPolicy::Prepare(const Problem& problem) const {
   if (table.names != columns_) {
     const auto first = std::ranges::mismatch(table.names, columns_);
     const bool lacks = first.in2 != columns_.end();
-    throw Error("hsdag: graph {} {} the feature {}, {} the one that the policy was made for: train with columns=fixed",
-                problem.graph().name(), lacks ? "lacks" : "has", lacks ? *first.in2 : *first.in1,
-                lacks ? "unlike" : "which is not in");
+    throw Error("hsdag: graph {} {} the feature {}, {} the one that the policy was made for{}", problem.graph().name(),
+                lacks ? "lacks" : "has", lacks ? *first.in2 : *first.in1, lacks ? "unlike" : "which is not in",
+                options_.features.fixed ? "" : ": train with columns=fixed");
   }
   const auto nodes = static_cast<int64_t>(task->coarse.size());
   const at::Tensor features = torch::tensor(table.value).reshape({nodes, static_cast<int64_t>(table.columns)});

@@ -77,7 +77,7 @@ void AddCosts(const Problem& problem, const CoarseGraph& graph, FeatureColumns& 
       const double time = graph.quotient.time[node * graph.num_devices + static_cast<size_t>(Index(device))];
       column[node] = time < kCannotRun ? log_share(time) : 0;
     }
-    columns.Add("time:" + problem.cluster().device(device).name, column);
+    columns.Add(fmt::format("time:{}", Index(device)), column);
   }
   for (const DeviceId from : problem.cluster().ids()) {
     for (const DeviceId to : problem.cluster().ids()) {
@@ -86,7 +86,7 @@ void AddCosts(const Problem& problem, const CoarseGraph& graph, FeatureColumns& 
       for (size_t node = 0; node < graph.size(); ++node) {
         column[node] = log_share(problem.transfer_time(graph.quotient.output_bytes[node], from, to));
       }
-      columns.Add("transfer:" + problem.cluster().device(from).name + ">" + problem.cluster().device(to).name, column);
+      columns.Add(fmt::format("transfer:{}>{}", Index(from), Index(to)), column);
     }
   }
 }
@@ -127,7 +127,8 @@ std::vector<double> FractalDimensions(const CoarseGraph& graph) {
   return dimension;
 }
 
-FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks) {
+FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks,
+                               bool with_fractal) {
   FeatureColumns columns(graph.size());
   if (blocks.type) AddTypes(problem, graph, blocks.fixed, columns);
   std::vector<size_t> in, out;
@@ -138,7 +139,9 @@ FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph,
   const auto add_degrees = blocks.fixed ? &FeatureColumns::AddRanges : &FeatureColumns::AddOneHot;
   if (blocks.in_degree) (columns.*add_degrees)("in_degree", in);
   if (blocks.out_degree) (columns.*add_degrees)("out_degree", out);
-  if (blocks.fractal) columns.Add("fractal", FractalDimensions(graph));
+  if (blocks.fractal) {
+    columns.Add("fractal", with_fractal ? FractalDimensions(graph) : std::vector<double>(graph.size()));
+  }
   if (blocks.position > 0) AddPosition(graph, blocks.position, columns);
   if (blocks.shape) AddShape(problem, graph, columns);
   if (blocks.costs) AddCosts(problem, graph, columns);

@@ -28,7 +28,9 @@ struct FeatureBlocks {
 
 inline constexpr size_t kTypeColumns = 32;
 
-FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks);
+// `with_fractal` is false for who needs the names alone: that column is 0 then, and O(V (V + E)) is saved.
+FeatureTable MakeHsdagFeatures(const Problem& problem, const CoarseGraph& graph, const FeatureBlocks& blocks,
+                               bool with_fractal = true);
 
 // Slope of log N(v, r) over log r, by least squares, over the distances r >= 1 that occur from v along the edges'
 // direction; N counts the nodes within r, v not among them. 0 where fewer than two distances occur. O(V + E) per node.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 namespace berth {
@@ -104,9 +105,7 @@ HsdagNetwork::Affine HsdagNetwork::MakeNorm(const std::string& name) {
 HsdagNetwork::Convolution HsdagNetwork::MakeConvolution(const std::string& name, at::Generator& generator) {
   const int64_t h = shape_.hidden;
   const auto glorot = [&](const std::string& part, int64_t rows) {
-    const at::Tensor weight = torch::empty({rows, h});
-    GlorotUniform(weight, generator);
-    return register_parameter(name + part, weight);
+    return NewWeight(*this, name + part, rows, h, generator);
   };
   Convolution layer;
   layer.weight = glorot("_weight", h);
@@ -140,7 +139,10 @@ at::Tensor HsdagNetwork::Convolve(const Convolution& layer, const LevelGraph& gr
       const at::Tensor received = torch::matmul(mapped, layer.attend_to.t()).squeeze(1);
       const at::Tensor energy =
           torch::leaky_relu(sent.index_select(0, graph.from) + received.index_select(0, graph.to), 0.2);
-      const at::Tensor raised = torch::exp(energy - energy.max().detach());
+      // The largest of each node that receives: those of far clusters may be too far apart for one of all.
+      const at::Tensor most = torch::full({graph.nodes}, -std::numeric_limits<float>::infinity(), energy.options())
+                                  .scatter_reduce(0, graph.to, energy.detach(), "amax");
+      const at::Tensor raised = torch::exp(energy - most.index_select(0, graph.to));
       const at::Tensor total = torch::zeros({graph.nodes}, raised.options()).index_add(0, graph.to, raised);
       const at::Tensor share = raised / total.index_select(0, graph.to);
       return torch::zeros_like(mapped).index_add(0, graph.to, mapped.index_select(0, graph.from) * share.unsqueeze(1)) +

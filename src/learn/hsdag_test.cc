@@ -171,6 +171,21 @@ TEST(HsdagNetwork, HasTheGradientThatDifferencesSay) {
   }
 }
 
+TEST(HsdagNetwork, AttendsAlsoWhereSomeNodesAreMuchLouderThanOthers) {
+  const HsdagShape shape{.features = 3, .devices = 2, .hidden = 4, .encoder = Encoder::kGat, .levels = 2};
+  const HsdagNetwork network(shape, Random(1));
+  {
+    const torch::NoGradGuard no_gradient;
+    for (const auto& parameter : network.named_parameters()) {
+      if (parameter.key().find("attend") != std::string::npos) parameter.value().mul_(1e4);
+    }
+  }
+  Random random(2);
+  const LevelGraph graph(8, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {4, 5}, {5, 6}, {6, 7}}, shape);
+  const at::Tensor features = testing::NormalTensor(random, {8, 3}).to(torch::kFloat32);
+  EXPECT_TRUE(torch::isfinite(network.Forward(graph, features, nullptr, nullptr).logits).all().item<bool>());
+}
+
 TEST(HsdagFeatures, FractalDimensionIsTheSlopeOfReachableNodesOverDistance) {
   for (const auto* model : {"layered(ops=40,seed=3)", "fork_join(width=4,depth=3)", "chain(ops=9)"}) {
     const Case test(model);
@@ -212,6 +227,24 @@ TEST(HsdagFeatures, FixedColumnsAreTheSameForEveryGraph) {
     }
   }
   EXPECT_EQ(names.size(), 1U);
+}
+
+TEST(Hsdag, APolicyThatReadsCostsServesDevicesOfOtherNames) {
+  const Case test("layered(ops=30,seed=5)");
+  HsdagOptions options;
+  options.features.costs = true;
+  const HsdagPolicy policy(*test.problem, options, Random(7));
+  const Cluster& cluster = test.problem->cluster();
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  for (const DeviceId from : cluster.ids()) {
+    devices.push_back(cluster.device(from));
+    devices.back().name += " of another";
+    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(from, to));
+  }
+  const auto renamed = std::make_shared<const Cluster>("renamed", std::move(devices), std::move(links));
+  const Problem problem(test.problem->shared_graph(), renamed, RooflineTimes(test.problem->graph(), *renamed));
+  EXPECT_NE(policy.Prepare(problem), nullptr);
 }
 
 TEST(Hsdag, RecallsTheProbabilitiesWithWhichItPlayed) {

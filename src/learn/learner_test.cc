@@ -296,6 +296,7 @@ TEST_F(LearnerTest, GoesOnFromACheckpointAsIfNothingHadHappened) {
   for (const auto& [method, cases] :
        {std::pair(SmallPlaceto(), testing::Evaluators{*on_first, *on_second}),
         std::pair(SmallPlaceto(), testing::Evaluators{*on_first, *noisy}),
+        std::pair(SmallHsdag("cache=true"), testing::Evaluators{*on_first, *noisy}),
         std::pair(SmallHsdag("imagined=2"), testing::Evaluators{*on_first, *on_second})}) {
     testing::OpenLearner unbroken(method, cases, Random(1), 6), before(method, cases, Random(1), 6),
         after(method, cases, Random(1), 6);

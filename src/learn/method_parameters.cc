@@ -176,7 +176,7 @@ std::vector<Parameter> TrainingParameters() {
            1e6),
       Real("clip", "0", "largest norm of a gradient; 0: no limit", 0, 1e6),
       Real("memory_penalty", "2", "seconds added per GB over the memory limits", 0, 1e6),
-      Switch("seeded", "false", "score each single device first, so that the answer is never worse"),
+      Switch("seeded", "false", "in planning, score each single device first, so that the answer is never worse"),
       Switch("cache", "false", "score a repeated placement only once (each time counts as an evaluation)"),
       Whole("runs", "1", "scores of each placement, for evaluators that measure (10 published, HSDAG and Placeto)", 1,
             1000),

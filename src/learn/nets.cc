@@ -175,6 +175,13 @@ void GlorotUniform(at::Tensor weight, at::Generator generator) {
   weight.uniform_(-range, range, std::move(generator));
 }
 
+at::Tensor NewWeight(torch::nn::Module& of, const std::string& name, int64_t out, int64_t in,
+                     at::Generator& generator) {
+  at::Tensor weight = torch::empty({out, in});
+  GlorotUniform(weight, generator);
+  return of.register_parameter(name, weight);
+}
+
 Mlp::Mlp(std::span<const int64_t> sizes, at::Generator generator, at::ScalarType type) {
   BERTH_CHECK(sizes.size() >= 2);
   for (size_t i = 0; i + 1 < sizes.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -68,5 +69,8 @@ at::Tensor MaskedLogSoftmax(const at::Tensor& logits, const at::Tensor& mask);
 
 // Glorot-uniform, in place: range sqrt(6 / (inputs + outputs)).
 void GlorotUniform(at::Tensor weight, at::Generator generator);
+
+// Such a weight, out x in, as a parameter of a module.
+at::Tensor NewWeight(torch::nn::Module& of, const std::string& name, int64_t out, int64_t in, at::Generator& generator);
 
 }  // namespace berth

@@ -83,14 +83,6 @@ std::optional<std::string> PlacetoRefuses(const Problem& problem, const PlacetoO
     return fmt::format("it can place {} groups and not {}: put ops together, as in on(group=merge,planner=placeto)",
                        kMostNodes, units.num_groups());
   }
-  const Quotient quotient = MakeQuotient(problem, units);
-  for (const GroupId group : units.groups()) {
-    const auto times = std::span(quotient.time).subspan(Index(group) * problem.num_devices(), problem.num_devices());
-    if (std::ranges::all_of(times, [](double time) { return time == kCannotRun; })) {
-      return fmt::format("no device can run all {} ops that must share one with {}", units.ops_of(group).size(),
-                         problem.graph().op_name(units.ops_of(group).front()));
-    }
-  }
   return std::nullopt;
 }
 

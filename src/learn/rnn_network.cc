@@ -19,7 +19,7 @@ RnnNetwork::RnnNetwork(const RnnShape& shape, Random random) : shape_(shape) {
   at::Generator generator = MakeGenerator(random);
   const int64_t hidden = shape.hidden;
   if (shape.embedded) {
-    embed_ = MakeWeight("embed", hidden, shape.features, generator);
+    embed_ = NewWeight(*this, "embed", hidden, shape.features, generator);
     embed_bias_ = register_parameter("embed_bias", torch::zeros({hidden}));
   }
   const auto forget = [&](const char* name) {
@@ -34,24 +34,18 @@ RnnNetwork::RnnNetwork(const RnnShape& shape, Random random) : shape_(shape) {
     encoder_.push_back(MakeLstm("encoder", read, hidden, of_encoder, generator));
   }
   decoder_ = MakeLstm("decoder", shape.aligned ? 2 * hidden : hidden, hidden, forget("decoder_forget"), generator);
-  device_ = MakeWeight("device", shape.devices + 1, hidden, generator);
-  key_ = MakeWeight("key", hidden, hidden, generator);
-  query_ = MakeWeight("query", hidden, hidden, generator);
-  score_ = MakeWeight("score", 1, hidden, generator);
-  out_ = MakeWeight("out", shape.devices, 2 * hidden, generator);
-}
-
-at::Tensor RnnNetwork::MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator) {
-  at::Tensor weight = torch::empty({out, in});
-  GlorotUniform(weight, generator);
-  return register_parameter(name, weight);
+  device_ = NewWeight(*this, "device", shape.devices + 1, hidden, generator);
+  key_ = NewWeight(*this, "key", hidden, hidden, generator);
+  query_ = NewWeight(*this, "query", hidden, hidden, generator);
+  score_ = NewWeight(*this, "score", 1, hidden, generator);
+  out_ = NewWeight(*this, "out", shape.devices, 2 * hidden, generator);
 }
 
 // The forget gates begin open.
 RnnNetwork::Lstm RnnNetwork::MakeLstm(const std::string& name, int64_t in, int64_t hidden, const at::Tensor& forget,
                                       at::Generator& generator) {
-  Lstm lstm{.input = MakeWeight(name + "_input", 4 * hidden, in, generator),
-            .recurrent = MakeWeight(name + "_recurrent", 4 * hidden, hidden, generator),
+  Lstm lstm{.input = NewWeight(*this, name + "_input", 4 * hidden, in, generator),
+            .recurrent = NewWeight(*this, name + "_recurrent", 4 * hidden, hidden, generator),
             .bias = forget};
   if (forget.defined()) return lstm;
   at::Tensor bias = torch::zeros({4 * hidden});

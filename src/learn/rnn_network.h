@@ -75,7 +75,6 @@ class RnnNetwork : public torch::nn::Module {
   // `forget`: the bias of all forget gates; undefined for one of each gate.
   Lstm MakeLstm(const std::string& name, int64_t in, int64_t hidden, const at::Tensor& forget,
                 at::Generator& generator);
-  at::Tensor MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator);
   // From decoder states (placements x steps x hidden) to log-probabilities (placements x steps x devices).
   at::Tensor Decide(const Memory& memory, const at::Tensor& h, const at::Tensor& mask, const at::Tensor& noise) const;
 

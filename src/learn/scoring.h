@@ -16,7 +16,8 @@ struct ScoringOptions {
   // Added per GB (1e9 bytes) over the memory limits, in seconds, so that a policy learns to fit (Placeto: 2). Infinite:
   // a placement that does not fit is one that fails.
   double memory_penalty = 2;
-  // A placement that the same worker has scored before is not scored again. It still counts as an evaluation.
+  // A placement that the same worker has scored before is not scored again; where scores are noisy, that it has scored
+  // before in the same update. It still counts as an evaluation.
   bool cache = false;
   // Placements on a single device are not scored and fail, as in HSDAG's released code. They count as evaluations.
   bool reject_single_device = false;

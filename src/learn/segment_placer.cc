@@ -78,31 +78,25 @@ SegmentPlacer::SegmentPlacer(const SegmentShape& shape, at::Generator generator)
     const std::string prefix = "layer" + std::to_string(l) + "_";
     Layer layer;
     if (shape.gated) norm(prefix + "gate_norm", layer.gate_norm, layer.gate_norm_bias);
-    layer.query = MakeWeight(prefix + "query", shape.width, shape.width, generator);
-    layer.key = MakeWeight(prefix + "key", shape.width, shape.width, generator);
-    layer.value = MakeWeight(prefix + "value", shape.width, shape.width, generator);
-    layer.out = MakeWeight(prefix + "out", shape.width, shape.width, generator);
+    layer.query = NewWeight(*this, prefix + "query", shape.width, shape.width, generator);
+    layer.key = NewWeight(*this, prefix + "key", shape.width, shape.width, generator);
+    layer.value = NewWeight(*this, prefix + "value", shape.width, shape.width, generator);
+    layer.out = NewWeight(*this, prefix + "out", shape.width, shape.width, generator);
     norm(prefix + "norm", layer.norm, layer.norm_bias);
-    layer.in = MakeWeight(prefix + "in", shape.inner, shape.width, generator);
+    layer.in = NewWeight(*this, prefix + "in", shape.inner, shape.width, generator);
     layer.in_bias = register_parameter(prefix + "in_bias", torch::zeros({shape.inner}));
-    layer.back = MakeWeight(prefix + "back", shape.width, shape.inner, generator);
+    layer.back = NewWeight(*this, prefix + "back", shape.width, shape.inner, generator);
     layer.back_bias = register_parameter(prefix + "back_bias", torch::zeros({shape.width}));
     norm(prefix + "last_norm", layer.last_norm, layer.last_norm_bias);
     layers_.push_back(layer);
   }
-  head_ = MakeWeight("head", shape.outputs, shape.width, generator);
+  head_ = NewWeight(*this, "head", shape.outputs, shape.width, generator);
   {
     // Nearly even odds at first: what has not been tried is not ruled out.
     const torch::NoGradGuard no_gradient;
     head_.mul_(0.1);
   }
   head_bias_ = register_parameter("head_bias", torch::zeros({shape.outputs}));
-}
-
-at::Tensor SegmentPlacer::MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator) {
-  at::Tensor weight = torch::empty({out, in});
-  GlorotUniform(weight, generator);
-  return register_parameter(name, weight);
 }
 
 at::Tensor SegmentPlacer::Norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {

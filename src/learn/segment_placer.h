@@ -52,7 +52,6 @@ class SegmentPlacer : public torch::nn::Module {
   // `before`: u of the segment before, of no rows for the first one.
   at::Tensor Apply(const Layer& layer, const at::Tensor& before, const at::Tensor& u) const;
   at::Tensor Norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
-  at::Tensor MakeWeight(const std::string& name, int64_t out, int64_t in, at::Generator& generator);
 
   // The outputs without gradients; `inputs` receives u of each layer, rows x width.
   at::Tensor Run(const at::Tensor& x, const at::Tensor& gate, int64_t threads, std::vector<at::Tensor>& inputs) const;
