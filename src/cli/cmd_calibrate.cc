@@ -133,14 +133,14 @@ class Calibration {
     ProblemStrings strings = {.model = setup->strings.model, .cluster = setup->strings.cluster};
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", strings.model));
-    const auto runtime = std::make_shared<Runtime>(setup);
+    auto runtime = std::make_shared<Runtime>(setup);
     try {
       strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
     } catch (const Error&) {
       if (stop_()) return;
       throw;
     }
-    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, runtime);
+    auto runner = std::make_unique<PlanRunner>(catalogs_, strings, std::move(runtime));
     const std::vector<std::vector<DeviceId>> plans = runner->VariedPlans(plans_, seed_);
     const auto progress = [&](size_t done) {
       progress_.Show(fmt::format("{}: plan {} of {}", strings.model, done, plans.size()));
@@ -151,6 +151,7 @@ class Calibration {
       if (!one.is_held_out[k]) fit_.Add(runner->problem(), one.runs[k].measured, one.runs[k].speed);
     }
     models_.push_back(std::move(one));
+    runner->EndRuntime();
     runners_.push_back(std::move(runner));
   }
 

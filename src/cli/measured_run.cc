@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/system_limits.h"
 #include "placement/single_devices.h"
 #include "report/table.h"
 
@@ -184,9 +185,10 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   // Of a pipeline the time per sample, or of one run.
   const double of_plan = problem.ToSeconds(saved.report.timeline.score.time).value;
   run.plan.name = "this plan";
-  if (!saved.setup.evaluator->facts().Is<PipelineFacts>()) run.plan.predicted = of_plan;
+  const bool fits = std::isfinite(of_plan);
+  if (fits && !saved.setup.evaluator->facts().Is<PipelineFacts>()) run.plan.predicted = of_plan;
   const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
-  double round = of_plan;  // seconds
+  double round = fits ? of_plan : 0;  // seconds
   size_t cores = 0, processors = 0;
   for (const DeviceId id : problem.cluster().ids()) {
     const Device& one = problem.cluster().device(id);
@@ -229,6 +231,13 @@ Json IntervalJson(const std::vector<double>& seconds) {
 
 std::string DisturbedLine(double stolen, const std::string& of_what) {
   if (stolen <= kDisturbed) return "";
+  const std::optional<double> allowed = ProcessorLimit();
+  if (allowed && *allowed < static_cast<double>(UsableCores().size())) {
+    return Item(fmt::format(
+        "The cores were taken away for {} {}: this process may use {:.3g} of {} cores' time (its control group's "
+        "cpu.max), or other programs had them.",
+        Percent(stolen), of_what, *allowed, UsableCores().size()));
+  }
   return Item(fmt::format("Other programs had the cores for {} {}: measure again on a machine at rest.",
                           Percent(stolen), of_what));
 }
@@ -269,6 +278,9 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   AddRow(run.plan, other_pace, table);
   for (const RunRow& row : run.others) AddRow(row, other_pace, table);
   text += table.ToString() + "\n";
+  for (const RunRow& row : run.others) {
+    if (!row.measured.error.empty()) text += Field("failed", row.name + ": " + Legible(row.measured.error));
+  }
   if (const std::string verdict = Verdict(run); !verdict.empty()) text += Field("speed-up", verdict);
   text += Field("outputs", OutputLine(measured));
   text += Field("subgraphs", fmt::format("{} measured{}", measured.subgraphs,
@@ -287,7 +299,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   text += DisturbedLine(measured.stolen, "of the time");
   text += PaceLine(oddest.measured.typical_slowdown(), fmt::format("While {} ran", oddest.name),
                    "predictions are compared with the times at one speed, the file's");
-  if (!run.plan.predicted) {
+  if (saved.setup.evaluator->facts().Is<PipelineFacts>()) {
     text += Item(
         "pipeline predicts the time per sample while many are under way, not of one run: --evaluator parts "
         "predicts that.");

@@ -58,6 +58,8 @@ class PlanRunner {
   const Setup& setup() const { return *setup_; }
   const Problem& problem() const { return *setup_->problem; }
   Runtime& runtime() { return *runtime_; }
+  // Ends the process that holds the model. Nothing can be run then, but predicted.
+  void EndRuntime() { runtime_.reset(); }
 
   double Predict(const std::vector<DeviceId>& device) const;  // seconds
   // Different plans, those with the smallest prediction first, as many as so many searches end with; single devices

@@ -125,12 +125,13 @@ std::string TunedPage(const TunedModel& tuned) {
                           Counted(static_cast<int64_t>(tuning.plans.size()), "plan"),
                           tuning.stopped ? ", then stopped" : "")) +
          "\n" + TuningTable(tuning) + "\n" +
-         Wrap(
-             (tuning.finals.turns > 0
-                  ? FinalsText(tuning.finals)
-                  : std::string("The fastest were not run again: it was stopped, or they failed. The plan below is the "
-                                "fastest of those above.")) +
-             " Times above are at the speed at which its op times are told.") +
+         Wrap((tuning.finals.turns > 0
+                   ? FinalsText(tuning.finals)
+                   : fmt::format("The fastest were not run again: {}. The plan below is the fastest of those above.",
+                                 tuning.finals.failed > 0
+                                     ? "they failed, the first since " + Legible(tuning.finals.failure)
+                                     : "it was stopped")) +
+              " Times above are at the speed at which its op times are told.") +
          (disturbed.empty() ? "" : "\n" + disturbed) + "\n" + RunPage(tuned.saved, tuned.run);
 }
 
