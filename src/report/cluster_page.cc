@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "cluster/device_numbers.h"
+#include "report/guesses.h"
 #include "report/notes.h"
 #include "report/table.h"
 
@@ -164,6 +165,17 @@ std::string SourceLines(const Cluster& cluster) {
   return text;
 }
 
+// The guesses whose range the file states.
+std::string RangeLines(const Cluster& cluster) {
+  std::string items;
+  for (const Guess& guess : FindGuesses(cluster, {.energy = true, .cuts = true})) {
+    if (!guess.stated) continue;
+    items += Item(
+        Legible(fmt::format("{}: {}, from {} to {}", guess.what, guess.value_text, guess.low_text, guess.high_text)));
+  }
+  return items.empty() ? items : "\nGuesses with a range of their own (all others: from half to double):\n" + items;
+}
+
 }  // namespace
 
 std::string ClusterPage(const Cluster& cluster) {
@@ -180,7 +192,7 @@ std::string ClusterPage(const Cluster& cluster) {
     text += Wrap(fmt::format("{} {} the same as a device above, in all numbers: planners use that to search less.",
                              JoinAnd(interchangeable), interchangeable.size() == 1 ? "is" : "are"));
   }
-  return text + SourceLines(cluster);
+  return text + RangeLines(cluster) + SourceLines(cluster);
 }
 
 }  // namespace berth

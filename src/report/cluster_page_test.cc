@@ -60,5 +60,18 @@ TEST(ClusterPage, SaysOfWhichLinksASourceIsWhereTheyDiffer) {
   EXPECT_THAT(page, Not(HasSubstr("link latency")));
 }
 
+TEST(ClusterPage, SaysTheRangesThatTheFileStates) {
+  std::vector<Device> devices(1);
+  devices[0].name = "a";
+  devices[0].memory_bandwidth = {.value = 1e9};
+  EXPECT_THAT(ClusterPage(Cluster("one", devices, {Link{}})), Not(HasSubstr("range")));
+  devices[0].op_overhead = {.value = 15e-6, .low = 5e-6, .high = 40e-6};
+  devices[0].watts_busy = {.value = 100, .low = 90, .high = 120};
+  const std::string page = ClusterPage(Cluster("one", devices, {Link{}}));
+  EXPECT_THAT(page, HasSubstr("Guesses with a range of their own (all others: from half to double):\n"
+                              "  - op_overhead of a: 15.0 us, from 5.00 us to 40.0 us\n"
+                              "  - watts busy of a: 100 W, from 90.0 W to 120 W\n"));
+}
+
 }  // namespace
 }  // namespace berth
