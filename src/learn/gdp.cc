@@ -387,8 +387,8 @@ void RegisterGdp(MethodCatalog& catalog) {
                 "random number, then those of a co-location group, in the last quarter each op by itself; and the "
                 "policy answers with the best of ten, the likeliest placements of ops, of these groups and of "
                 "layers, also with all devices busy, or on the way there, or the memory shared as well, and all on one "
-                "device; where some of the first do not fit into memory but take less time than all that fit, groups leave "
-                "the devices that are too full instead; "
+                "device; where some of the first do not fit into memory but take less time than all that fit, groups "
+                "leave the devices that are too full instead; "
                 "training begins with the first of these ten, at most half of a batch"),
             Real("near", "0",
                  "share of the placements that are not drawn from the odds but made of the best ones so far, by moves "

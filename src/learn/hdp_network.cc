@@ -7,11 +7,8 @@ namespace berth {
 HdpNetwork::HdpNetwork(const HdpShape& shape, Random random) : shape_(shape) {
   Random of_grouper = random.Fork(1);
   at::Generator generator = MakeGenerator(of_grouper);
-  const auto weight = [&](const char* name, int64_t out, int64_t in) {
-    return NewWeight(*this, name, out, in, generator);
-  };
-  hidden_ = weight("grouper_hidden", shape.grouper_hidden, shape.features);
-  out_ = weight("grouper_out", shape.groups, shape.grouper_hidden);
+  hidden_ = NewWeight(*this, "grouper_hidden", shape.grouper_hidden, shape.features, generator);
+  out_ = NewWeight(*this, "grouper_out", shape.groups, shape.grouper_hidden, generator);
   {
     const torch::NoGradGuard no_gradient;
     out_ *= shape.grouper_scale;

@@ -113,12 +113,12 @@ Player::Plays Player::PlayUpdate(int64_t update, int64_t round, double share_of_
     if (!IsOf(ranks_, static_cast<size_t>(p))) continue;
     own.push_back(static_cast<size_t>(p));
     std::vector<std::unique_ptr<Workspace>>& workspaces = workspaces_[index];
-    if (taken[index] == workspaces.size()) workspaces.push_back(cases_[index].scoring->NewWorkspace());
+    const Evaluator& scoring = *cases_[index].scoring;
+    if (taken[index] == workspaces.size()) workspaces.emplace_back();
     std::unique_ptr<Workspace>& workspace = workspaces[taken[index]++];
     // Noisy scores that are remembered from play to play would be others after a resume, or on other ranks.
-    if (method_.scoring.cache && !cases_[index].scoring->facts().deterministic) {
-      workspace = cases_[index].scoring->NewWorkspace();
-    }
+    const bool forgets = method_.scoring.cache && !scoring.facts().deterministic;
+    if (!workspace || forgets) workspace = scoring.NewWorkspace();
     shares.back().search = Borrow(cases_[index], lease, random, *workspace, inside, stop);
   }
   InParallel(std::ssize(own), threads, [&](size_t i) {
