@@ -87,6 +87,11 @@ std::optional<double> ProcessorLimit(const std::string& root) {
                        [](const std::string& folder) { return ProcessorsIn(folder + "/cpu.max"); });
 }
 
+std::optional<double> ProcessorLimitBelow(size_t cores, const std::string& root) {
+  const std::optional<double> limit = ProcessorLimit(root);
+  return limit && *limit < static_cast<double>(cores) ? limit : std::nullopt;
+}
+
 std::vector<int> UsableCores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -102,8 +107,8 @@ std::vector<int> UsableCores() {
 
 size_t UsableThreads(const std::string& root) {
   const size_t cores = UsableCores().size();
-  const std::optional<double> limit = ProcessorLimit(root);
-  return limit && *limit < static_cast<double>(cores) ? static_cast<size_t>(std::ceil(*limit)) : cores;
+  const std::optional<double> limit = ProcessorLimitBelow(cores, root);
+  return limit ? static_cast<size_t>(std::ceil(*limit)) : cores;
 }
 
 }  // namespace berth

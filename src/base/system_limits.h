@@ -23,6 +23,9 @@ std::optional<Bytes> MemoryLimit(const std::string& root = "");
 // gets that is started with a limit. None where they do not say.
 std::optional<double> ProcessorLimit(const std::string& root = "");
 
+// ProcessorLimit, where it is less than the time of so many cores.
+std::optional<double> ProcessorLimitBelow(size_t cores, const std::string& root = "");
+
 // The cores that this process may use, ascending; core 0 where the system does not say.
 std::vector<int> UsableCores();
 

@@ -93,6 +93,8 @@ TEST_F(SystemLimitsTest, ProcessorsAreWhatTheGroupsLetAProcessHave) {
   }
   Put("/sys/fs/cgroup/jobs/cpu.max", "150000 100000\n");
   EXPECT_EQ(ProcessorLimit(root_), 1.5);
+  EXPECT_EQ(ProcessorLimitBelow(2, root_), 1.5);
+  EXPECT_FALSE(ProcessorLimitBelow(1, root_));
   EXPECT_EQ(UsableThreads(root_), std::min<size_t>(cores, 2));
   Put("/sys/fs/cgroup/jobs/one/cpu.max", "5000 100000\n");
   EXPECT_EQ(ProcessorLimit(root_), 0.05);

@@ -55,7 +55,7 @@ int DetectCluster(const DetectArguments& arguments) {
         split, Counted(static_cast<int64_t>(usable.physical), "physical core")));
   }
   const auto cores = static_cast<double>(options.cores.size());
-  if (const std::optional<double> limit = ProcessorLimit(); limit && *limit < cores) {
+  if (const std::optional<double> limit = ProcessorLimitBelow(options.cores.size())) {
     const bool even_alone = *limit < cores / static_cast<double>(split);
     Warn(fmt::format("this process may use {}, but only the time of {:.3g} (cpu.max of its control group): {}",
                      Counted(std::ssize(options.cores), "core"), *limit,

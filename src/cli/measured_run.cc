@@ -231,12 +231,12 @@ Json IntervalJson(const std::vector<double>& seconds) {
 
 std::string DisturbedLine(double stolen, const std::string& of_what) {
   if (stolen <= kDisturbed) return "";
-  const std::optional<double> allowed = ProcessorLimit();
-  if (allowed && *allowed < static_cast<double>(UsableCores().size())) {
+  const size_t cores = UsableCores().size();
+  if (const std::optional<double> allowed = ProcessorLimitBelow(cores)) {
     return Item(fmt::format(
         "The cores were taken away for {} {}: this process may use {:.3g} of {} cores' time (its control group's "
         "cpu.max), or other programs had them.",
-        Percent(stolen), of_what, *allowed, UsableCores().size()));
+        Percent(stolen), of_what, *allowed, cores));
   }
   return Item(fmt::format("Other programs had the cores for {} {}: measure again on a machine at rest.",
                           Percent(stolen), of_what));

@@ -118,7 +118,10 @@ nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) 
 }
 
 OpenVino::OpenVino(const Problem& problem, const std::string& model_file, std::string program)
-    : problem_(problem), question_(ModelQuestion(problem.graph(), model_file)), program_(std::move(program)) {
+    : problem_(problem),
+      model_file_(model_file),
+      question_(ModelQuestion(problem.graph(), model_file)),
+      program_(std::move(program)) {
   question_.update({{"do", "open"}, {"devices", DevicesOf(problem.cluster())}});
   if (program_.empty()) program_ = OpenVinoProgram();
   Open(kOpenLimit);
@@ -127,8 +130,7 @@ OpenVino::OpenVino(const Problem& problem, const std::string& model_file, std::s
 void OpenVino::Open(double limit, const StopCheck& stop) {
   is_open_ = false;
   worker_ = std::make_unique<WorkerProcess>(program_);
-  const nlohmann::json answer = worker_->Ask(question_, limit, stop);
-  if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
+  const nlohmann::json answer = worker_->AskAbout(model_file_, question_, limit, stop);
   opened_ = {.ops = answer.at("ops"),
              .ops_found = answer.at("ops_found"),
              .ops_missing = answer.at("ops_missing"),

@@ -145,6 +145,7 @@ class OpenVino {
   OpMeasurement ReadOps(const nlohmann::json& answer) const;
 
   const Problem& problem_;
+  std::string model_file_;
   nlohmann::json question_;  // that opens the model
   std::string program_;
   std::unique_ptr<WorkerProcess> worker_;

@@ -47,8 +47,7 @@ WrittenIr WriteOpenVinoIr(const Problem& problem, std::span<const DeviceId> devi
   }
   question.update({{"do", "write_ir"}, {"devices", devices}, {"device", places}, {"to", WorkerPath(xml)}});
   WorkerProcess worker(OpenVinoProgram());
-  const nlohmann::json answer = worker.Ask(question, kWriteLimit);
-  if (answer.contains("error")) throw Error("{}", answer.at("error").get<std::string>());
+  const nlohmann::json answer = worker.AskAbout(model_file, question, kWriteLimit);
   for (size_t i = 0; i < written.devices.size(); ++i) {
     for (const auto& [key, value] : answer.at("devices").at(i).at("settings").items()) {
       written.devices[i].settings.emplace_back(key, value);

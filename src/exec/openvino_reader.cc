@@ -12,13 +12,7 @@ constexpr double kReadLimit = 300;  // seconds; a large model is read in ten
 nlohmann::json Ask(const std::string& path, nlohmann::json question) {
   WorkerProcess worker(OpenVinoProgram("reading " + path));
   question["model"] = WorkerPath(path);
-  nlohmann::json answer = worker.Ask(question, kReadLimit);
-  if (answer.contains("error")) {
-    // What the worker says itself names the file; that it died, or took too long, does not.
-    const std::string error = answer.at("error");
-    throw worker.alive() ? Error("{}", error) : Error("{}: {}", path, error);
-  }
-  return answer;
+  return worker.AskAbout(path, question, kReadLimit);
 }
 
 nlohmann::json Json(const SizesByName& sizes) {

@@ -153,6 +153,16 @@ nlohmann::json WorkerProcess::Ask(const nlohmann::json& request, double seconds,
   }
 }
 
+nlohmann::json WorkerProcess::AskAbout(const std::string& file, const nlohmann::json& request, double seconds,
+                                       const StopCheck& stop) {
+  nlohmann::json answer = Ask(request, seconds, stop);
+  if (answer.contains("error")) {
+    const std::string error = answer.at("error");
+    throw alive() ? Error("{}", error) : Error("{}: {}", file, error);
+  }
+  return answer;
+}
+
 std::string WorkerProcess::End() {
   int status = 0;
   const Stopwatch watch;

@@ -24,6 +24,10 @@ class WorkerProcess {
   // The answer; or an object with one key "error", a line that says why there is none: what the process answers itself,
   // that it died, that `stop` said so, or that it took longer than `seconds`. After the last three it is gone.
   nlohmann::json Ask(const nlohmann::json& request, double seconds, const StopCheck& stop = {});
+  // The same of what is about a file. Throws Error with that line where there is no answer: what the process says
+  // itself names the file; where it died, was stopped or took too long, the line begins with it.
+  nlohmann::json AskAbout(const std::string& file, const nlohmann::json& request, double seconds,
+                          const StopCheck& stop = {});
 
   bool alive() const { return child_ > 0; }
   // Whether it died while it was asked nothing, which is no fault of the next question; it is not alive then.

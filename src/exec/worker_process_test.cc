@@ -32,6 +32,25 @@ TEST(WorkerProcess, SaysWhatOneThatDiesWroteLast) {
   EXPECT_EQ(worker.Ask({{"a", 1}}, 10)["error"], NameOf(dies) + " is gone");
 }
 
+std::string ErrorAbout(WorkerProcess& worker, const std::string& file) {
+  try {
+    worker.AskAbout(file, {{"a", 1}}, 10);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(WorkerProcess, NamesTheFileOfWhichItSaysNothingItself) {
+  const Script answers("read -r line; echo '{\"b\": 2}'; read -r line; echo '{\"error\": \"net.onnx: no op\"}'\n");
+  WorkerProcess worker(answers.path());
+  EXPECT_EQ(worker.AskAbout("net.onnx", {{"a", 1}}, 10)["b"], 2);
+  EXPECT_EQ(ErrorAbout(worker, "net.onnx"), "net.onnx: no op");
+  const Script dies("read -r line; exit 3\n");
+  WorkerProcess died(dies.path());
+  EXPECT_EQ(ErrorAbout(died, "net.onnx"), "net.onnx: " + NameOf(dies) + " ended with code 3");
+}
+
 TEST(WorkerProcess, KnowsThatItDiedWhileItWasAskedNothing) {
   const Script once("read -r line; echo '{}'\n");
   WorkerProcess worker(once.path());

@@ -45,12 +45,12 @@ struct Played {
   Finals finals;
   std::map<Placement, size_t> turns;
 };
-Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans) {
+Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans, size_t most_turns = kMostTurns) {
   Played played;
   std::map<Placement, std::vector<double>> times(plans.begin(), plans.end());
   Placements order;
   for (const auto& [plan, _] : plans) order.push_back(plan);
-  played.finals = RunFinals(order, [&](const Placements& of_turn) {
+  const auto run_turn = [&](const Placements& of_turn) {
     std::vector<PlanRun> ran;
     for (const Placement& plan : of_turn) {
       const size_t turn = played.turns[plan];
@@ -59,7 +59,8 @@ Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans)
       ++played.turns[plan];
     }
     return ran;
-  });
+  };
+  played.finals = RunFinals(order, run_turn, most_turns);
   return played;
 }
 
@@ -167,6 +168,12 @@ TEST(Finals, EndAfterNineTurnsWithTheDeviceWhereNothingDecides) {
   const std::vector<double> alone(20, 30), split = {17, 31, 17, 17, 31, 17, 31, 17, 17, 17, 17, 17};
   const Played played = Play({{kAlone, alone}, {kSplit, split}});
   EXPECT_EQ(played.finals.turns, 9u);
+  EXPECT_EQ(played.finals.winner().device(), kAlone);
+}
+
+TEST(Finals, EndWithTheTurnsThatTheyMayHave) {
+  const Played played = Play({{kAlone, {30, 30, 30}}, {kSplit, {17, 31, 17}}}, kFirstTurns);
+  EXPECT_EQ(played.finals.turns, 3u);
   EXPECT_EQ(played.finals.winner().device(), kAlone);
 }
 
