@@ -4,10 +4,10 @@
 #include "cli/console.h"
 #include "cli/learning.h"
 #include "cli/machine.h"
+#include "cli/measured_run.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
-#include "cli/tuned_model.h"
 #include "exec/detect.h"
 #include "report/notes.h"
 #include "report/table.h"
@@ -168,7 +168,8 @@ std::string Overview(const Catalogs& catalogs, const std::atomic<bool>* cancelle
 // What was simulated so far, for real: this machine's cores as two devices. Its times are this machine's, now.
 std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* cancelled) {
   constexpr const char* kModel = "inception_v3";
-  constexpr size_t kPlans = 8, kRuns = 10;
+  constexpr size_t kProfiled = 6, kRuns = 15;
+  constexpr int64_t kEvaluations = 4000;
   constexpr double kDetectSeconds = 8;
   std::vector<int> cores = CoresFor(2).cores;
   if (cores.size() < 2) return Wrap("Left out: this machine has one core, and a plan needs two devices.");
@@ -183,15 +184,22 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
                             .stored_cluster = std::make_shared<const Cluster>(DetectMachine(
                                 {.cores = cores, .split = 2, .memory = MemoryBytes(), .seconds = kDetectSeconds}))};
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
-  strings.costs = ProfileToFile(*runtime, kRuns, folder.Path("profile.json"), stop);
-  // Where three turns do not tell which is faster, the answer is the device alone, and the demo ends in time.
-  const TuneOptions options = {.plans = kPlans, .most_turns = kFirstTurns, .stop = stop};
-  const TunedModel tuned =
-      TuneModel(catalogs, strings, options, [&](const std::string& text) { line.Show(text); }, runtime);
-  return TunedPage(tuned) +
-         "\n  The same by hand:\n"
+  strings.costs = ProfileToFile(*runtime, kProfiled, folder.Path("profile.json"), stop);
+  strings.evaluator = "parts";
+  SavedPlan saved{.setup = MakeSetup(catalogs, strings, runtime->setup->instance), .report = {}};
+  line.Show("planning");
+  saved.report = RunPlanner(ConditionsOf(saved.setup, {.budget = {.evaluations = kEvaluations}, .seed = 1}, cancelled),
+                            *catalogs.planners.MakePlanner("auto"));
+  line.Show("running the plan, beside each device alone");
+  return RunPage(saved, RunMeasured(saved, runtime->openvino, "openvino_parallel", kRuns, stop)) + "\n" +
+         Wrap("The same by hand, and with plans that are corrected by runs:") +
          "    berth cluster detect --split cpu:2 --quick -o here.yaml\n" +
-         fmt::format("    berth tune {} --cluster here.yaml --evaluations {} -o tuned.json\n", kModel, kPlans);
+         fmt::format("    berth profile {} --cluster here.yaml --runs {} -o times.json\n", kModel, kProfiled) +
+         fmt::format(
+             "    berth plan {} --cluster here.yaml --costs 'profile(file=times.json)' --evaluator parts --budget {}evals "
+             "-o plan.json\n",
+             kModel, kEvaluations) +
+         "    berth run plan.json\n" + fmt::format("    berth tune {} --cluster here.yaml -o tuned.json\n", kModel);
 }
 
 }  // namespace

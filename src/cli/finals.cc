@@ -113,10 +113,10 @@ const Finalist& Finals::winner() const {
   return split ? *split : *alone;
 }
 
-Finals RunFinals(const Placements& plans, const RunTurn& run_turn, size_t most_turns) {
+Finals RunFinals(const Placements& plans, const RunTurn& run_turn) {
   Finals finals;
   Placements open = plans;
-  while (!open.empty() && finals.turns < most_turns) {
+  while (!open.empty() && finals.turns < kMostTurns) {
     std::vector<PlanRun> ran = ThreeTurns(open, run_turn);
     if (ran.empty()) break;
     finals.turns += kFirstTurns;

@@ -63,6 +63,6 @@ using RunTurn = std::function<std::vector<PlanRun>(const Placements&)>;
 // Plans that differ from one another: three turns of all; where no split has won then, three more of the device alone
 // and of the splits that have a smaller median than it, and three more again. Where somebody stops it, the go of three
 // turns that was not finished does not count.
-Finals RunFinals(const Placements& plans, const RunTurn& run_turn, size_t most_turns = kMostTurns);
+Finals RunFinals(const Placements& plans, const RunTurn& run_turn);
 
 }  // namespace berth

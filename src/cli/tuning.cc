@@ -158,13 +158,12 @@ Tuning TunePlans(PlanRunner& runner, const TuneOptions& options,
   if (!best.empty() && !options.stopped()) {
     const size_t runs = (options.final_runs + kFirstTurns - 1) / kFirstTurns;
     size_t turn = 0;
-    const auto run_turn = [&](const Placements& plans) {
+    tuning.finals = RunFinals(best, [&](const Placements& plans) {
       ++turn;
       progress(fmt::format("the fastest once more, turn {} of {}", turn,
                            (turn + kFirstTurns - 1) / kFirstTurns * kFirstTurns));
       return runner.Run(plans, runs, options.stop, [](size_t) {});
-    };
-    tuning.finals = RunFinals(best, run_turn, options.most_turns);
+    });
   }
   if (tuning.finals.finalists.empty() && !order.empty()) {
     tuning.finals.turns = 0;

@@ -31,8 +31,7 @@ struct Tuning {
 
 struct TuneOptions {
   size_t plans = 20, runs = 10;
-  size_t final_runs = 15;          // of each finalist in its first three turns, and of the answer, at least
-  size_t most_turns = kMostTurns;  // of the finalists, where three do not tell
+  size_t final_runs = 15;  // of each finalist in its first three turns, and of the answer, at least
   uint64_t seed = 1;
   bool correct = true;  // false: the best plans of the first prediction
   StopCheck stop{};

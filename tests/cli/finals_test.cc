@@ -45,12 +45,12 @@ struct Played {
   Finals finals;
   std::map<Placement, size_t> turns;
 };
-Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans, size_t most_turns = kMostTurns) {
+Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans) {
   Played played;
   std::map<Placement, std::vector<double>> times(plans.begin(), plans.end());
   Placements order;
   for (const auto& [plan, _] : plans) order.push_back(plan);
-  const auto run_turn = [&](const Placements& of_turn) {
+  played.finals = RunFinals(order, [&](const Placements& of_turn) {
     std::vector<PlanRun> ran;
     for (const Placement& plan : of_turn) {
       const size_t turn = played.turns[plan];
@@ -59,8 +59,7 @@ Played Play(const std::vector<std::pair<Placement, std::vector<double>>>& plans,
       ++played.turns[plan];
     }
     return ran;
-  };
-  played.finals = RunFinals(order, run_turn, most_turns);
+  });
   return played;
 }
 
@@ -168,12 +167,6 @@ TEST(Finals, EndAfterNineTurnsWithTheDeviceWhereNothingDecides) {
   const std::vector<double> alone(20, 30), split = {17, 31, 17, 17, 31, 17, 31, 17, 17, 17, 17, 17};
   const Played played = Play({{kAlone, alone}, {kSplit, split}});
   EXPECT_EQ(played.finals.turns, 9u);
-  EXPECT_EQ(played.finals.winner().device(), kAlone);
-}
-
-TEST(Finals, EndWithTheTurnsThatTheyMayHave) {
-  const Played played = Play({{kAlone, {30, 30, 30}}, {kSplit, {17, 31, 17}}}, kFirstTurns);
-  EXPECT_EQ(played.finals.turns, 3u);
   EXPECT_EQ(played.finals.winner().device(), kAlone);
 }
 
