@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "moves/rank.h"
-#include "placement/mean_transfer.h"
 
 namespace berth {
 namespace {
@@ -161,7 +160,8 @@ void AddLayers(const CoarseGraph& graph, const Grouping& layers, std::span<const
 // Levels as shares of the longest path, times as logarithms of shares of the mean, so that graphs of any size look
 // alike.
 void AddTimes(const Problem& problem, const CoarseGraph& graph, const Grouping& layers, FeatureColumns& columns) {
-  Levels levels = LevelsOf(problem, graph);
+  const CoarseTransfers transfers(problem, graph);
+  Levels levels = LevelsOf(graph, transfers);
   double longest = 1e-30;
   for (size_t node = 0; node < graph.size(); ++node)
     longest = std::max(longest, levels.top[node] + levels.bottom[node]);
@@ -189,10 +189,9 @@ void AddTimes(const Problem& problem, const CoarseGraph& graph, const Grouping& 
     columns.Add(fmt::format("time:{}", d), std::move(time));
     columns.Add(fmt::format("cannot_run:{}", d), std::move(cannot));
   }
-  const MeanTransfer sending(problem);
   std::vector<double> transfer;
-  for (const int64_t bytes : graph.quotient.output_bytes) {
-    transfer.push_back(std::log(std::max(sending(bytes) / mean, 1e-6)));
+  for (size_t node = 0; node < graph.size(); ++node) {
+    transfer.push_back(std::log(std::max(transfers.MeanOfNode(node) / mean, 1e-6)));
   }
   columns.Add("transfer", std::move(transfer));
 }
@@ -208,16 +207,15 @@ void AddSchedule(const CoarseGraph& graph, const NodeSchedule& schedule, Feature
 
 }  // namespace
 
-Levels LevelsOf(const Problem& problem, const CoarseGraph& graph) {
+Levels LevelsOf(const CoarseGraph& graph, const CoarseTransfers& transfers) {
   Levels levels{.top = std::vector<double>(graph.size(), 0), .bottom = MeanTimes(graph)};
   const std::vector<double> time = levels.bottom;
   std::vector<size_t> position(graph.size());
   for (size_t i = 0; i < graph.topological.size(); ++i) position[static_cast<size_t>(graph.topological[i])] = i;
-  const MeanTransfer sending(problem);
   std::vector<std::vector<std::pair<size_t, double>>> children(graph.size());
-  for (const Quotient::Edge& edge : graph.quotient.edges) {
-    const size_t from = Index(edge.from), to = Index(edge.to);
-    if (position[from] < position[to]) children[from].emplace_back(to, sending(edge.bytes));
+  for (size_t edge = 0; edge < graph.quotient.edges.size(); ++edge) {
+    const size_t from = Index(graph.quotient.edges[edge].from), to = Index(graph.quotient.edges[edge].to);
+    if (position[from] < position[to]) children[from].emplace_back(to, transfers.MeanOfEdge(edge));
   }
   for (const int32_t each : graph.topological) {
     const auto node = static_cast<size_t>(each);

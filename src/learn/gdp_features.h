@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "learn/coarse_graph.h"
+#include "learn/coarse_transfers.h"
 #include "learn/feature_table.h"
 #include "learn/node_schedule.h"
 #include "placement/problem.h"
@@ -38,7 +39,7 @@ size_t NumGdpFeatures(GdpFeatures which, size_t devices);
 struct Levels {
   std::vector<double> top, bottom;
 };
-Levels LevelsOf(const Problem& problem, const CoarseGraph& graph);
+Levels LevelsOf(const CoarseGraph& graph, const CoarseTransfers& transfers);
 
 // Of the work at the same depth of the forward pass the share that stands before each node in a depth-first order, from
 // 0 to 1: what tells one of several branches that look alike from the others, and one of several layers that work at

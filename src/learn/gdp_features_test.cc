@@ -19,7 +19,7 @@ TEST(Levels, AreTheLongestPathsBeforeAndAfter) {
   for (int round = 0; round < 20; ++round) {
     const Problem problem = testing::RandomProblem(random, {.ops = 9, .devices = 2});
     const CoarseGraph graph = MakeCoarseGraph(problem, "none");
-    const Levels levels = LevelsOf(problem, graph);
+    const Levels levels = LevelsOf(graph, CoarseTransfers(problem, graph));
     const auto mean_time = [&](size_t node) {
       return (problem.op_time(MakeId<OpId>(node), DeviceId{0}) + problem.op_time(MakeId<OpId>(node), DeviceId{1})) / 2;
     };

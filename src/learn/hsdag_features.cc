@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "learn/coarse_transfers.h"
 
 namespace berth {
 namespace {
@@ -79,13 +80,12 @@ void AddCosts(const Problem& problem, const CoarseGraph& graph, FeatureColumns& 
     }
     columns.Add(fmt::format("time:{}", Index(device)), column);
   }
+  const CoarseTransfers transfers(problem, graph);
   for (const DeviceId from : problem.cluster().ids()) {
     for (const DeviceId to : problem.cluster().ids()) {
       if (from == to) continue;
       std::vector<double> column(graph.size());
-      for (size_t node = 0; node < graph.size(); ++node) {
-        column[node] = log_share(problem.transfer_time(graph.quotient.output_bytes[node], from, to));
-      }
+      for (size_t node = 0; node < graph.size(); ++node) column[node] = log_share(transfers.OfNode(node, from, to));
       columns.Add(fmt::format("transfer:{}>{}", Index(from), Index(to)), column);
     }
   }
