@@ -18,6 +18,8 @@ namespace berth {
 
 namespace {
 
+constexpr const char* kAllowUnknown = "allow-unknown-shapes";
+
 // An option that decides what a run learns. `usual` is what it says by not being given, where it is always the same.
 struct Option {
   std::string name;
@@ -68,6 +70,7 @@ void TakeFromFolder(TrainArguments& arguments, Ranks& ranks) {
   for (size_t i = 0; begun.contains(fmt::format("shape{}", i)); ++i) {
     arguments.problem.strings.shapes.push_back(begun[fmt::format("shape{}", i)]);
   }
+  if (begun.contains(kAllowUnknown)) arguments.problem.allow_unknown_shapes = true;
 }
 
 std::vector<Setup> MakeSetups(const std::string& models, const TrainArguments& arguments, const Catalogs& catalogs) {
@@ -108,6 +111,7 @@ TrainingRequest RequestOf(TrainArguments& arguments, const Catalogs& catalogs) {
   for (size_t i = 0; i < arguments.problem.strings.shapes.size(); ++i) {
     request.arguments.emplace_back(fmt::format("shape{}", i), arguments.problem.strings.shapes[i]);
   }
+  if (arguments.problem.allow_unknown_shapes) request.arguments.emplace_back(kAllowUnknown, "yes");
   return request;
 }
 

@@ -1,6 +1,7 @@
 // What `berth train` leaves behind, on the built program.
 #include <gmock/gmock.h>
 
+#include "import/onnx_test_model.h"
 #include "tests/cli/run_berth.h"
 
 #if BERTH_HAS_LEARN
@@ -182,6 +183,42 @@ TEST(Train, ResumesWithTheDefaultsGivenAgain) {
   ASSERT_EQ(RunBerth(Train("placeto(rounds=1,rollouts=1,epochs=1)", run, {"--updates", "1"})).code, 0);
   const Outcome resumed =
       RunBerth({"train", "--resume", "--out", run, "--seed", "1", "--checkpoint-every", "10", "--mode", "inference"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+// A run's file has them by number, and sorts them as texts.
+TEST(Train, ResumesWithMoreShapesThanTen) {
+  const Folder folder;
+  std::vector<std::string> arguments = {"train",
+                                        "--planner",
+                                        "placeto(rounds=1,rollouts=1,epochs=1)",
+                                        "--on",
+                                        folder / "sum.onnx",
+                                        "--cluster",
+                                        "cpu_gpu",
+                                        "--mode",
+                                        "inference",
+                                        "--evaluator",
+                                        "serial",
+                                        "--out",
+                                        folder / "run",
+                                        "--updates",
+                                        "1"};
+  TestOnnxModel model;
+  std::vector<std::string> inputs;
+  for (int i = 0; i < 11; ++i) {
+    inputs.push_back(fmt::format("x{}", i));
+    const std::string size = fmt::format("n{}", i);
+    model.Input(inputs.back(), {size.c_str()});
+    arguments.insert(arguments.end(), {"--shape", inputs.back() + "=4"});
+  }
+  model.Node("Sum", inputs, {"sum"});
+  model.Node("Relu", {"sum"}, {"y"});
+  model.Output("y");
+  Write(folder / "sum.onnx", model.Bytes());
+  const Outcome outcome = RunBerth(arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome resumed = RunBerth({"train", "--resume", "--out", folder / "run"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 

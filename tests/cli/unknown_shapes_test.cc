@@ -158,5 +158,17 @@ TEST(Plan, AnswersOneDeviceOrSeveral) {
   EXPECT_THAT(alone.out, HasSubstr("none: gpu alone is as fast as this plan"));
 }
 
+#if BERTH_HAS_LEARN
+TEST_F(UnknownShapes, AreAllowedInARunThatIsResumedWhereTheyWereAtFirst) {
+  const std::string run = folder_ / "run";
+  const Outcome begun =
+      RunBerth({"train", "--planner", "placeto(rounds=1,rollouts=1,epochs=1)", "--on", model_, "--cluster", "cpu_gpu",
+                "--evaluator", "serial", "--updates", "1", "--out", run, "--allow-unknown-shapes"});
+  ASSERT_EQ(begun.code, 0) << begun.err;
+  const Outcome resumed = RunBerth({"train", "--resume", "--out", run});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+#endif
+
 }  // namespace
 }  // namespace berth::testing
