@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <unordered_map>
 
 namespace berth {
 namespace {
@@ -89,13 +90,13 @@ YAML::Node ParseYaml(std::string_view text, const std::string& path, const YamlS
 
 YamlFields::YamlFields(const YAML::Node& node, YamlPlace place) : place_(std::move(place)) {
   if (!node.IsMap()) throw place_.Fail(fmt::format("is {}; expected a mapping, `key: value` lines", KindOf(node)));
+  std::unordered_map<std::string, int> line_of;
   for (const auto& entry : node) {
     const int line = LineOf(entry.first, place_.line);
     const YamlPlace key_place{place_.path, line, place_.what};
     std::string key = YamlText(entry.first, key_place, "a key");
-    if (Find(key) != nullptr) {
-      throw key_place.Fail(
-          fmt::format("'{}' is there twice, first in line {}; expected it once", key, Find(key)->line));
+    if (const auto [first, is_new] = line_of.emplace(key, line); !is_new) {
+      throw key_place.Fail(fmt::format("'{}' is there twice, first in line {}; expected it once", key, first->second));
     }
     fields_.push_back({std::move(key), entry.second, line});
   }

@@ -54,14 +54,16 @@ class UniqueNames {
   std::string Make(std::string name, std::string_view fallback, size_t position) {
     if (name.empty()) name = fmt::format("{}_{}", fallback, position);
     if (taken_.insert(name).second) return name;
-    for (size_t k = 2;; ++k) {
-      std::string candidate = fmt::format("{}#{}", name, k);
+    size_t& next = next_.try_emplace(name, 2).first->second;  // all before are taken
+    for (;; ++next) {
+      std::string candidate = fmt::format("{}#{}", name, next);
       if (taken_.insert(candidate).second) return candidate;
     }
   }
 
  private:
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, size_t> next_;  // by a name that was there already
 };
 
 }  // namespace

@@ -50,7 +50,10 @@ constexpr unsigned char kFirst = 0x0a, kSecond = 0x12;  // keys of fields 1 and 
 // underscore; as text, with "node {". SavedModel's saved_model.pb is known by its name instead (KnownByPath).
 bool LooksLikeTensorFlow(std::string_view content) {
   std::string_view text = content.substr(0, 4096);
-  while (text.starts_with('#')) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  while (text.starts_with('#')) {
+    const size_t end = text.find('\n');
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
   if (text.starts_with("node {") || text.starts_with("node{")) return true;
   const auto node = Fields(content).Field(kFirst);
   if (!node) return false;

@@ -21,6 +21,8 @@ TEST(ForeignFormats, AreKnownByTheirFirstBytes) {
   EXPECT_TRUE(LooksLikeTensorFlow(kGraphDef));
   EXPECT_TRUE(LooksLikeTensorFlow("node {\n  name: \"x\"\n"));
   EXPECT_TRUE(LooksLikeTensorFlow("# a comment\nnode {\n"));
+  EXPECT_FALSE(LooksLikeTensorFlow("# a comment and no more"));
+  EXPECT_FALSE(LooksLikeTensorFlow(std::string(5000, '#')));
   EXPECT_TRUE(LooksLikeTfLite(std::string("\x1c\0\0\0TFL3\0\0\0\0", 12)));
   EXPECT_TRUE(LooksLikePaddle(kProgram));
 }

@@ -119,7 +119,7 @@ class Reader {
     ReadEntities(top, "inputs", inputs_, [&](JsonObject& object, int64_t bytes, std::string name) {
       const size_t input = builder_.AddInput(bytes, std::move(name));
       const std::vector<int64_t> shape = object.Has("shape") ? Shape(object) : std::vector<int64_t>{};
-      if (object.Has("type")) builder_.SetInputShape(input, shape, object.Text("type"));
+      builder_.SetInputShape(input, shape, object.Has("type") ? object.Text("type") : std::string());
       return input;
     });
     const json& ops = top.List("ops");
@@ -252,10 +252,12 @@ std::string WriteGraphJson(const Graph& graph) {
     for (const InputId input : graph.inputs()) {
       std::string line =
           fmt::format("{{\"name\": {}, \"bytes\": {}", Quoted(graph.input_name(input)), graph.input_bytes(input));
-      if (!graph.input_type(input).empty()) {
-        line += fmt::format(", \"shape\": [{}], \"type\": {}", fmt::join(graph.input_shape(input), ", "),
-                            Quoted(graph.input_type(input)));
+      const bool has_type = !graph.input_type(input).empty();
+      // A type without dimensions is a scalar's.
+      if (has_type || !graph.input_shape(input).empty()) {
+        line += fmt::format(", \"shape\": [{}]", fmt::join(graph.input_shape(input), ", "));
       }
+      if (has_type) line += fmt::format(", \"type\": {}", Quoted(graph.input_type(input)));
       lines.Add(line + "}");
     }
   }

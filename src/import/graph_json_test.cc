@@ -116,6 +116,17 @@ TEST(GraphJson, ReadsWhatAPersonWrites) {
   EXPECT_EQ(graph.total_parameter_bytes(), 8);
 }
 
+TEST(GraphJson, KeepsTheShapeOfAnInputWhoseTypeIsNotSaid) {
+  std::string text = kSmall;
+  const std::string_view input = "{\"name\": \"x\", \"bytes\": 4}";
+  text.replace(text.find(input), input.size(), "{\"name\": \"x\", \"bytes\": 4, \"shape\": [1, 2]}");
+  const Graph graph = ReadGraphJson(text, "small.json");
+  EXPECT_THAT(graph.input_shape(InputId{0}), ::testing::ElementsAre(1, 2));
+  const Graph again = ReadGraphJson(WriteGraphJson(graph), "again.json");
+  EXPECT_THAT(again.input_shape(InputId{0}), ::testing::ElementsAre(1, 2));
+  EXPECT_EQ(again.input_type(InputId{0}), "");
+}
+
 TEST(GraphJson, MistakesNameThePlace) {
   const auto with = [](std::string_view from, std::string_view to) {
     std::string text = kSmall;

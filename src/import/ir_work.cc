@@ -326,6 +326,8 @@ std::vector<Dims> IrWork::InputDims(const IrLayer& l) const {
     dims[1][1] *= dims[1][0];
     dims[1].erase(dims[1].begin());
   }
+  // A third input is the shape of the output, and no bias.
+  if (l.type.ends_with("ConvolutionBackpropData") && dims.size() > 2) dims.resize(2);
   // Data, offsets, filter[, mask].
   if (l.type == "DeformableConvolution" && dims.size() >= 3) dims = {dims[0], dims[2]};
   // Query, key, value[, mask, scale]; what stands fourth and fifth in ONNX's op is what came before.

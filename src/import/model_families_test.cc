@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "base/error.h"
 #include "base/file.h"
 
 namespace berth {
@@ -68,6 +69,10 @@ TEST(ModelFamilies, GrowWithTheirParameters) {
             4 * 64 * 2048 * 4);
   EXPECT_NEAR(catalog.Make("bert(batch=4)").total_flops() / catalog.Make("bert").total_flops(), 4, 0.01);
   EXPECT_GT(catalog.Make("nasnet(cells=6)").num_ops(), catalog.Make("nasnet").num_ops());
+}
+
+TEST(ModelFamilies, OfSizesThatNothingHoldsAreRefused) {
+  EXPECT_THROW(Families().Make("bert(layers=1,batch=1000,length=1000000,heads=3000,hidden=3000)"), Error);
 }
 
 TEST(ModelFamilies, ReachEightyThousandOpsWithEightLayersOfGnmt) {

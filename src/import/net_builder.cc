@@ -8,9 +8,13 @@
 namespace berth {
 namespace {
 
-constexpr int64_t kBytesPerValue = 4;
+constexpr double kBytesPerValue = 4;
+constexpr size_t kMostOps = 4'000'000;
 
-int64_t BytesOf(const Dims& dims) { return static_cast<int64_t>(Elements(dims)) * kBytesPerValue; }
+// No more than what Build refuses.
+int64_t BytesOf(const Dims& dims) {
+  return static_cast<int64_t>(std::min(Elements(dims) * kBytesPerValue, static_cast<double>(kMostGraphBytes)));
+}
 
 // The shape of an element-wise result (NumPy's broadcasting).
 Dims Broadcast(const Dims& a, const Dims& b) {
@@ -65,14 +69,16 @@ std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std:
   OpWork work;
   CountWork(*rule, shapes, work);
   if (rule->traffic != Traffic::kNone) {
-    for (const Dims& result : results) work.bytes_written += BytesOf(result);
+    const auto add = [](int64_t& sum, int64_t bytes) { sum = std::min(sum + bytes, kMostGraphBytes); };
+    for (const Dims& result : results) add(work.bytes_written, BytesOf(result));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool selected = i == 0 && rule->traffic == Traffic::kSelected;
-      work.bytes_read += selected ? work.bytes_written : BytesOf(inputs[i].dims);
+      add(work.bytes_read, selected ? work.bytes_written : BytesOf(inputs[i].dims));
     }
   }
   const std::string op_name = Named(name.empty() ? type : name);
   const size_t op = builder_.AddOp(op_name, type, work);
+  if (op >= kMostOps) throw Error("a model of more than {} ops is not made; choose smaller parameters", kMostOps);
   for (const Value& input : inputs) {
     switch (input.kind) {
       case Value::Kind::kTensor:

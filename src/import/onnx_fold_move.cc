@@ -331,7 +331,9 @@ bool Pad(const OnnxNode& node, std::vector<OnnxValue>& outputs) {
   ForEachIndex(outputs[0].dims, [&](size_t position, Place index) {
     bool outside = false;
     for (size_t axis = 0; axis < dims.size(); ++axis) {
-      index[axis] = dims[axis] > 0 ? PaddedFrom(index[axis] - padding->before[axis], dims[axis], mode) : -1;
+      int64_t from = 0;
+      const bool far = __builtin_sub_overflow(index[axis], padding->before[axis], &from);
+      index[axis] = dims[axis] > 0 && !far ? PaddedFrom(from, dims[axis], mode) : -1;
       outside |= index[axis] < 0;
     }
     content[position] = outside ? filling : (*data)[PositionAt(index, dims)];

@@ -19,11 +19,6 @@ using onnx::TensorProto;
 // A constant that is its own, and not a view of another.
 constexpr size_t kOwnStorage = SIZE_MAX;
 
-// The same inputs give other outputs each time.
-bool IsRandom(std::string_view type) {
-  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
-}
-
 // A constant of these is the same bytes as its input: read in another order or under another shape, or expanded on the
 // fly.
 bool SharesStorage(std::string_view type) {
@@ -230,7 +225,7 @@ void OnnxScope::RunNode(const NodeProto& proto) {
   InferredShapes shapes = Infer(node);
   SettleShapes(node, shapes);
   const auto is_constant = [](const OnnxValue* input) { return input == nullptr || input->constant; };
-  const bool of_shape = AsksForShape(node);
+  const bool of_shape = AsksForShape(node.domain, node.type);
   const bool makes_constant = node.domain.empty() && (node.type == "SequenceEmpty" || node.type == "Optional");
   const bool constant =
       (!node.inputs.empty() || makes_constant) && std::ranges::all_of(node.inputs, is_constant) && !IsRandom(node.type);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "import/onnx_shapes.h"
 
 namespace berth {
 namespace {
@@ -52,14 +53,6 @@ std::vector<std::string> NamesRead(const NodeProto& node) {
   return names;
 }
 
-bool IsStandard(const NodeProto& node) { return node.domain().empty() || node.domain() == "ai.onnx"; }
-
-// Gives other numbers each time, from no input.
-bool IsRandom(const NodeProto& node) {
-  const std::string& type = node.op_type();
-  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
-}
-
 bool HasBody(const NodeProto& node) {
   bool has = false;
   ForEachBody(node, [&](const GraphProto&) { has = true; });
@@ -68,7 +61,7 @@ bool HasBody(const NodeProto& node) {
 
 // Wants to know how large its input is, and not what it holds.
 bool AsksForShape(const NodeProto& node) {
-  return IsStandard(node) && (node.op_type() == "Shape" || node.op_type() == "Size");
+  return berth::AsksForShape(node.domain() == "ai.onnx" ? std::string_view() : node.domain(), node.op_type());
 }
 
 void AddOpsWithin(const NodeProto& node, const std::unordered_map<std::string, int32_t>& by_tensor,
@@ -141,10 +134,11 @@ void OnnxNodes::FindConstants(const GraphProto& model) {
   constant.assign(reads.size(), false);
   for (const size_t node : order) {
     const NodeProto& proto = model.node(static_cast<int>(node));
-    constant[node] = !IsRandom(proto) && !HasBody(proto) && std::ranges::all_of(reads[node], [&](const auto& name) {
-      const auto made = maker.find(name);
-      return made == maker.end() ? !fed.contains(name) : static_cast<bool>(constant[made->second]);
-    });
+    constant[node] =
+        !IsRandom(proto.op_type()) && !HasBody(proto) && std::ranges::all_of(reads[node], [&](const auto& name) {
+          const auto made = maker.find(name);
+          return made == maker.end() ? !fed.contains(name) : static_cast<bool>(constant[made->second]);
+        });
   }
 }
 

@@ -131,8 +131,12 @@ bool Pooling(Inference& i) {
 // stride (n - 1) + extent - padding, per axis: what a window leaves when it is slid backwards.
 std::optional<int64_t> SlideBack(const Window& window, size_t axis, int64_t size) {
   int64_t result = 0;
-  if (__builtin_mul_overflow(size - 1, window.strides[axis], &result)) return std::nullopt;
-  return result + window.Extent(axis) - window.Padding(axis);
+  if (__builtin_mul_overflow(size - 1, window.strides[axis], &result) ||
+      __builtin_add_overflow(result, window.Extent(axis), &result) ||
+      __builtin_sub_overflow(result, window.Padding(axis), &result)) {
+    return std::nullopt;
+  }
+  return result;
 }
 
 bool ConvTranspose(Inference& i) {

@@ -124,9 +124,13 @@ bool ApplyClassRule(Inference& i) {
 
 }  // namespace
 
-bool AsksForShape(const OnnxNode& node) {
+bool AsksForShape(std::string_view domain, std::string_view type) {
   constexpr std::string_view kTypes[] = {"Shape", "Size", "SequenceLength", "OptionalHasElement"};
-  return node.domain.empty() && std::ranges::count(kTypes, node.type) > 0;
+  return domain.empty() && std::ranges::count(kTypes, type) > 0;
+}
+
+bool IsRandom(std::string_view type) {
+  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
 }
 
 bool HasShapeRule(std::string_view domain, std::string_view type) { return FindRule(domain, type) != nullptr; }
@@ -145,7 +149,8 @@ InferredShapes InferShapes(const OnnxNode& node, const FileShapes& file_shapes, 
   const Certainty certainty = std::max(inference.certainty, node.InputCertainty());
   for (OnnxValue& output : result.outputs) output.certainty = certainty;
   // What a tensor is asked for are its dimensions and not their number, which is known where nothing was guessed.
-  if (AsksForShape(node) && certainty == Certainty::kEstimated) result.outputs[0].certainty = Certainty::kKnown;
+  if (AsksForShape(node.domain, node.type) && certainty == Certainty::kEstimated)
+    result.outputs[0].certainty = Certainty::kKnown;
   CarryDensity(node, result.outputs);
   return result;
 }

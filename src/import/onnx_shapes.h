@@ -37,7 +37,9 @@ InferredShapes InferShapes(const OnnxNode& node, const FileShapes& file_shapes, 
 
 // Whether an op needs no data of its inputs, but only what is known of them: Shape, Size, SequenceLength,
 // OptionalHasElement.
-bool AsksForShape(const OnnxNode& node);
+bool AsksForShape(std::string_view domain, std::string_view type);
+// The same inputs give other outputs each time.
+bool IsRandom(std::string_view type);
 
 // Whether this op type has a rule. Control flow and Constant are read by the walk itself and have none.
 bool HasShapeRule(std::string_view domain, std::string_view type);

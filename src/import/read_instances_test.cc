@@ -137,6 +137,16 @@ TEST(ReadPlaceto, SaysWhatIsWrongWhere) {
   for (int i = 0; i < 65536; ++i) many += ",1";
   EXPECT_EQ(error("[760000, 380000]", "[" + many + "]"),
             "file.json: nodes[0].out_bytes: has 65537 entries; expected at most 65536");
+  // Every edge asks for as many outputs as a node may have.
+  std::string nodes, edges;
+  for (int i = 0; i < 17; ++i) {
+    nodes += fmt::format("{{\"id\": {}, \"cost_us\": 1, \"out_bytes\": []}},", i);
+    edges += fmt::format("{}[{}, 17, 65535]", i > 0 ? "," : "", i);
+  }
+  EXPECT_THAT(ErrorOf(kPlaceto, fmt::format("{{\"nodes\": [{}{{\"id\": 17, \"cost_us\": 1, \"out_bytes\": []}}], "
+                                            "\"edges\": [{}]}}",
+                                            nodes, edges)),
+              HasSubstr("edges[15]: output 65535 and those before it: more than 1000000 outputs"));
   EXPECT_THAT(error("\"n_nodes\": 8", "\"n_nodes\": 9"),
               HasSubstr("n_nodes: is 9, but there are 8; the file is cut or was edited"));
   EXPECT_THAT(error("\"note\"", "\"remark\""), HasSubstr("remark"));
@@ -227,6 +237,11 @@ TEST(ReadPlanted, SaysWhatIsWrongWhere) {
   EXPECT_EQ(error("[1, 6]]", "[2, 6]]"), "file.json: planted[3][0]: is 2; expected an integer from 0 to 1");
   EXPECT_EQ(error(", [1, 6]]", "]"), "file.json: planted: has 3 entries; expected 4");
   EXPECT_THAT(error("\"optimum\"", "\"optimal\""), HasSubstr("optimal"));
+  const std::string row = fmt::format("[{}]", fmt::join(std::vector<int>(1024, 1), ","));
+  std::string edges = "[0, 1, 1]";
+  for (int i = 1; i < 129; ++i) edges += ", [0, 1, 1]";
+  EXPECT_THAT(ErrorOf(kPlanted, fmt::format("{{\"procs\": 1024, \"cost\": [{0}, {0}], \"edges\": [{1}]}}", row, edges)),
+              HasSubstr("procs: is 1024: too many for 129 edges"));
 }
 
 TEST(ReadInstance, KnowsEachSampleByItsContent) {

@@ -130,6 +130,14 @@ TEST(ReadIr, AnEinsumCountsItsEquation) {
   EXPECT_EQ(graph.work(OpId{0}).op_class, OpClass::kMatMul);
 }
 
+// Its third input, the size of the output, is no bias.
+TEST(ReadIr, AConvolutionBackwardsHasNoBias) {
+  const std::vector<Dims> inputs = {{1, 8, 5, 5}, {8, 4, 3, 3}, {2}};
+  const std::string layer = Layer(1, "ConvolutionBackpropData", inputs, {{1, 4, 11, 11}});
+  const Graph graph = ReadIr(Alone(layer, inputs, {1, 4, 11, 11}, 3), "net.xml", IrView::kFolded);
+  EXPECT_EQ(graph.work(OpId{0}).flops, 2.0 * 8 * 5 * 5 * 4 * 3 * 3);
+}
+
 TEST(ReadIr, ACellIsOneStepOfASequence) {
   const std::vector<Dims> lstm = {{3, 8}, {3, 16}, {3, 16}, {64, 8}, {64, 16}, {64}};
   const Graph cell =

@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr double kMostMilliseconds = 1e12;
 constexpr double kMostMemory = 1e15;
+constexpr size_t kMostDevices = 1024;
 constexpr auto kMostBytes = static_cast<double>(kMostTensorBytes);
 // What a staging cost says of a tensor's size: the data set's files were made with 2 GiB/s between accelerator and
 // host.
@@ -112,12 +113,16 @@ File ParseFile(std::string_view content, const std::string& path) {
   const json document = ParseJson(content, path);
   JsonObject top(document, path);
   File file{.bytes_per_accelerator = static_cast<int64_t>(top.Number("maxSizePerFPGA", 0, kMostMemory)),
-            .accelerators = static_cast<size_t>(top.Int("maxFPGAs", 0, 1024)),
-            .cpus = static_cast<size_t>(top.Int("maxCPUs", 0, 1024)),
+            .accelerators = static_cast<size_t>(top.Int("maxFPGAs", 0, kMostDevices)),
+            .cpus = static_cast<size_t>(top.Int("maxCPUs", 0, kMostDevices)),
             .nodes = {},
             .edges = {}};
   if (file.accelerators + file.cpus == 0)
     throw top.Mistake("maxFPGAs", "is 0 and so is maxCPUs; there must be a device");
+  if (file.accelerators + file.cpus > kMostDevices) {
+    throw top.Mistake("maxFPGAs", fmt::format("is {} and maxCPUs {}; at most {} devices together", file.accelerators,
+                                              file.cpus, kMostDevices));
+  }
   std::unordered_map<int64_t, size_t> position_of;
   for (const json& raw : top.List("nodes")) {
     const size_t position = file.nodes.size();
@@ -175,16 +180,17 @@ Cluster MakeCluster(const File& file, size_t accelerators) {
   }
   for (size_t i = 0; i < file.cpus; ++i) devices.push_back({.name = fmt::format("cpu{}", i), .kind = "cpu"});
   const size_t count = devices.size();
-  std::vector<Link> links(count * count);
-  for (size_t from = 0; from < count; ++from) {
-    for (size_t to = 0; to < count; ++to) {
-      const int moves = (from < accelerators ? 1 : 0) + (to < accelerators ? 1 : 0);
-      links[from * count + to].bandwidth = {
-          .value = moves == 0 ? std::numeric_limits<double>::infinity() : kBytesPerSecond / moves,
-          .source = "2 GiB/s between accelerator and host, as the data set was made"};
-    }
+  std::vector<Link> kinds(3);  // by how often a tensor is moved
+  for (size_t moves = 0; moves < kinds.size(); ++moves) {
+    kinds[moves].bandwidth = {
+        .value = moves == 0 ? std::numeric_limits<double>::infinity() : kBytesPerSecond / static_cast<double>(moves),
+        .source = "2 GiB/s between accelerator and host, as the data set was made"};
   }
-  return Cluster("msr", std::move(devices), std::move(links));
+  std::vector<uint32_t> kind_of(count * count);
+  for (size_t pair = 0; pair < kind_of.size(); ++pair) {
+    kind_of[pair] = (pair / count < accelerators ? 1 : 0) + (pair % count < accelerators ? 1 : 0);
+  }
+  return Cluster("msr", std::move(devices), std::move(kinds), std::move(kind_of));
 }
 
 std::shared_ptr<const Graph> MakeGraph(const File& file, const std::string& path) {

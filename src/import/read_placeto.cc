@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr int64_t kMostMicroseconds = 1'000'000'000'000;
 constexpr int64_t kMostOutputs = 65536;
+constexpr size_t kMostUnlisted = 1'000'000;  // outputs that edges name and nodes do not list, of all nodes
 
 struct Node {
   int64_t id;
@@ -77,7 +78,7 @@ void ReadEdges(const json& list, const std::string& path, File& file) {
     }
   }
   file.inputs.resize(file.nodes.size());
-  size_t position = 0;
+  size_t position = 0, unlisted = 0;
   for (const json& raw : list) {
     const JsonPlace place{path, fmt::format("edges[{}]", position++)};
     ExpectList(raw, place, 3);
@@ -94,7 +95,14 @@ void ReadEdges(const json& list, const std::string& path, File& file) {
     // Published rules: an output that the node does not list has no bytes; of several outputs that go from one node to
     // another the last counts.
     std::vector<int64_t>& bytes = file.nodes[from].out_bytes;
-    if (output >= bytes.size()) bytes.resize(output + 1, 0);
+    if (output >= bytes.size()) {
+      unlisted += output + 1 - bytes.size();
+      if (unlisted > kMostUnlisted) {
+        throw Error("{}: {}: output {} and those before it: more than {} outputs that no out_bytes lists", path,
+                    place.place, output, kMostUnlisted);
+      }
+      bytes.resize(output + 1, 0);
+    }
     const auto earlier = std::ranges::find(file.inputs[to], from, &std::pair<size_t, size_t>::first);
     if (earlier == file.inputs[to].end()) {
       file.inputs[to].emplace_back(from, output);

@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr double kMostTime = 1e15;
 constexpr size_t kMostDevices = 1024;
+constexpr size_t kMostTransfers = 1 << 27;  // times of an edge from one processor to another: 1 GiB
 
 struct Edge {
   size_t from, to;
@@ -62,6 +63,10 @@ File ParseFile(std::string_view content, const std::string& path) {
     file.edges.push_back({.from = static_cast<size_t>(IntOf(raw[0], place[0], 0, last_task)),
                           .to = static_cast<size_t>(IntOf(raw[1], place[1], 0, last_task)),
                           .delay = NumberOf(raw[2], place[2], 0, kMostTime)});
+  }
+  if (file.edges.size() > kMostTransfers / (file.processors * file.processors)) {
+    throw top.Mistake("procs", fmt::format("is {}: too many for {} edges, since {} times of transfers are held at most",
+                                           file.processors, file.edges.size(), kMostTransfers));
   }
   if (top.Has("planted")) ReadPlantedPlan(top.List("planted"), path, file);
   for (const char* key : {"optimum", "heft_makespan"}) {

@@ -106,6 +106,7 @@ class TrainingBuilder {
       const size_t copy = builder_.AddTensor(Index(forward_.producer(tensor)), forward_.tensor_bytes(tensor),
                                              std::string(forward_.tensor_name(tensor)), forward_.is_output(tensor));
       builder_.SetShape(copy, forward_.tensor_shape(tensor));
+      if (forward_.is_constant(tensor)) builder_.MarkConstant(copy);
       for (const OpId op : forward_.consumers(tensor)) builder_.Consume(Index(tensor), Index(op));
     }
     for (const ParameterId parameter : forward_.parameters()) {
@@ -239,7 +240,7 @@ class TrainingBuilder {
       case Keeps::kInputs:
         for (const TensorId tensor : forward_.inputs_of(op))
           Read(backward, {Index(tensor), forward_.tensor_bytes(tensor)});
-        for (const InputId input : inputs_of(op)) {
+        for (const InputId input : forward_.graph_inputs_of(op)) {
           builder_.UseInput(Index(input), backward);
           builder_.work(backward).bytes_read += forward_.input_bytes(input);
         }
@@ -291,15 +292,6 @@ class TrainingBuilder {
           update);
     builder_.work(update).bytes_read += bytes + state_bytes;
     builder_.work(update).bytes_written += bytes + state_bytes;
-  }
-
-  // The graph inputs of an op; few ops have any.
-  std::vector<InputId> inputs_of(OpId op) const {
-    std::vector<InputId> inputs;
-    for (const InputId input : forward_.inputs()) {
-      if (std::ranges::binary_search(forward_.input_consumers(input), op)) inputs.push_back(input);
-    }
-    return inputs;
   }
 
   const Graph& forward_;

@@ -140,6 +140,19 @@ Graph Masked(int64_t scale_bytes) {
   return builder.Build();
 }
 
+TEST(TrainingGraph, AConstantStaysOne) {
+  GraphBuilder builder("constant");
+  const size_t table = builder.AddOp("table", "Range", {}), add = builder.AddOp("add", "Add", {.flops = 10});
+  const size_t tensor = builder.AddTensor(table, 40, "numbers");
+  builder.MarkConstant(tensor);
+  builder.Consume(tensor, add);
+  builder.UseParameter(builder.AddParameter(40, "w"), add);
+  builder.AddTensor(add, 40, "out", true);
+  const Graph graph = MakeTrainingGraph(builder.Build(), Optimizer::kSgd).graph;
+  const OpId op = Find(graph, "table");
+  EXPECT_TRUE(graph.is_constant(MakeId<TensorId>(graph.first_output(op))));
+}
+
 TEST(TrainingGraph, TrainsNoConstantAndNothingThatNoWeightIsBehind) {
   const auto backward = [](const Graph& graph) {
     std::set<std::string> names;
