@@ -12,10 +12,11 @@ CriticalPath FindCriticalPath(const Problem& problem, std::span<const DeviceId> 
   if (graph.num_ops() == 0) return path;
   const auto end = [&](OpId op) { return starts[Index(op)] + problem.op_time(op, device[Index(op)]); };
   // Where each op is in the order of its device, and where that begins. Ops of no length come before what starts with
-  // them, so that the ends ascend too.
+  // them, so that the ends ascend too; of several of these a producer comes before its consumer, so that the walk back
+  // does not go round in a circle.
   std::vector<OpId> order;
   for (const OpId op : graph.ops()) order.push_back(op);
-  std::ranges::sort(order, {}, [&](OpId op) { return std::tuple(device[Index(op)], starts[Index(op)], end(op)); });
+  std::ranges::sort(order, {}, [&](OpId op) { return std::tuple(device[Index(op)], starts[Index(op)], end(op), op); });
   std::vector<size_t> at(order.size()), begin(problem.num_devices());
   for (size_t i = order.size(); i-- > 0;) {
     at[Index(order[i])] = i;

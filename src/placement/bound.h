@@ -24,11 +24,15 @@ struct Bound {
 //  L(u,q)),
 //            bound max over v of min over p; and the work bound (fractional assignment of ops to devices, sum of least
 //            times over devices as its simplest form); work within a window, and groups that share a device
-//            (bound_window.h). O(E D^2 + V log V), and up to 50,000 ops 64 V log V besides.
+//            (bound_window.h). O(E D^2 + V log V), and up to 50,000 ops 64 V log V + V E / 64 besides.
 //  serial:   sum of least op times; with two devices and no overhead the minimum cut itself is the optimum (planner
 //  mincut).
 //  pipeline: the work bound over groups that share a device, and the largest group. O(V D).
 //  pieces:   longest path, every op on its fastest device, nothing moved. O(V D + E).
+//  placeto:  longest path with a rest or a transfer between ops, and the work with all rests (bound_placeto.cc). O(V D
+//  +
+//            E).
+//  parts:    longest path of ops without transfers, and the work bound. O(V D + E).
 //  measured: none (time = 0).
 // With energy in the objective: what each op costs at least beyond idling, and what all devices cost while the least
 // time passes; and the two weighed against each other, as in the work bound. A bound never exceeds an achieved score,

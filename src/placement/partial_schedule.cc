@@ -71,10 +71,11 @@ void Calendar::Book(double start, double end) {
   BERTH_CHECK(gap.start <= start, "booked twice");
   std::array<Gap, 2> pieces;
   size_t count = 0;
-  // What takes no time divides a gap: nobody may run across it.
-  const double least = end > start ? shortest_ : std::numeric_limits<double>::min();
-  if (start - gap.start >= least) pieces[count++] = {gap.start, start};
-  if (gap.end - end >= least) pieces[count++] = {end, gap.end};
+  // What takes no time divides a gap: nobody may run across it. Otherwise what is left is of use to what fits by
+  // FirstGap's own sum; a difference is rounded otherwise, and would forget a place that has been promised.
+  const auto is_left = [&](double from, double to) { return end > start ? from + shortest_ <= to : from < to; };
+  if (is_left(gap.start, start)) pieces[count++] = {gap.start, start};
+  if (is_left(end, gap.end)) pieces[count++] = {end, gap.end};
   if (count > 0 || end > start) Replace(block, index, std::span(pieces).first(count));
 }
 

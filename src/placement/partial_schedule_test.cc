@@ -58,6 +58,17 @@ TEST(Calendar, ForgetsGapsThatNoRequestFits) {
   EXPECT_EQ(calendar.end(), 2999);
 }
 
+// 0.4 + 0.1 is 0.5 in doubles, and 0.5 - 0.4 is less than 0.1.
+TEST(Calendar, KeepsAPlaceThatItHasPromised) {
+  Calendar calendar(0.1);
+  calendar.Book(0.5, 0.6);
+  const double first = calendar.FirstGap(0.3, 0.1), second = calendar.FirstGap(first + 0.1, 0.1);
+  EXPECT_EQ(second + 0.1, 0.5);
+  calendar.Book(first, first + 0.1);
+  calendar.Book(second, second + 0.1);
+  EXPECT_EQ(calendar.FirstGap(0.3, 0.1), 0.6);
+}
+
 TEST(Calendar, SplitsItsBlocksAsItFills) {
   Calendar calendar;
   for (int i = 0; i < 2000; ++i) calendar.Book(2 * i, 2 * i + 1);

@@ -32,8 +32,7 @@ int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted) {
 }
 
 bool Better(const Score& a, const Score& b) {
-  if (a.fits() != b.fits()) return a.fits();
-  if (a.failed() != b.failed()) return b.failed();
+  if (a.outcome != b.outcome) return a.outcome < b.outcome;
   if (a.excess_bytes != b.excess_bytes) return a.excess_bytes < b.excess_bytes;
   return a.value() < b.value();
 }

@@ -23,7 +23,8 @@ namespace berth {
 // exclusive.
 int64_t ThreadsFor(const Evaluator& evaluator, int64_t wanted);
 
-// Better means: it fits, before it does not; then it has a score; then less excess memory, then less of the objective.
+// Better means: the better Outcome, which begins with those that fit; then less excess memory, then less of the
+// objective.
 bool Better(const Score& a, const Score& b);
 
 // For one thread, but for Interrupted. Work on several threads takes place behind EvaluateAll, or each thread has a

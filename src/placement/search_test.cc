@@ -26,6 +26,7 @@ TEST(Better, PutsFittingBeforeFastAndLessExcessBeforeLessTime) {
   EXPECT_TRUE(Better(near, fast));
   EXPECT_TRUE(Better({.time = 1}, fits));
   EXPECT_FALSE(Better(fits, fits));
+  EXPECT_TRUE(Better(near, {.time = 1, .outcome = Outcome::kImpossible}));
   EXPECT_TRUE(Better(fast, Score::Failed()));
   EXPECT_FALSE(Better(Score::Failed(), fast));
 }

@@ -6,10 +6,12 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "base/units.h"
+#include "graph/graph.h"
 
 namespace berth {
 
@@ -36,6 +38,10 @@ struct TransferRun {
   TransferPart part = TransferPart::kWhole;
   bool operator==(const TransferRun&) const = default;
 };
+
+// Bytes of the tensor or graph input that a transfer carries, and its name.
+int64_t TransferBytes(const Graph& graph, const TransferRun& transfer);
+std::string_view TransferName(const Graph& graph, const TransferRun& transfer);
 
 // One thing that occupies memory at the moment of the peak.
 struct MemoryHolder {
@@ -95,7 +101,7 @@ struct Timeline {
   std::vector<OpRun> ops{};              // by op
   std::vector<TransferRun> transfers{};  // by start, then tensor and destination
   std::vector<DeviceMemory> memory{};    // by device; empty when not tracked
-  size_t subgraphs = 0;                  // serial: how many the runtime would make; else 0
+  size_t subgraphs = 0;                  // serial, parts and measured runs: how many the runtime makes; else 0
 };
 
 }  // namespace berth

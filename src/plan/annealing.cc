@@ -30,7 +30,11 @@ class AnnealingPlanner : public NamedPlanner {
         work_(params.Real("work")),
         steps_(params.Int("steps")),
         places_(params.Text("moves") == "all"),
-        start_(params) {}
+        start_(params) {
+    if (!places_ && !start_.searches_order()) {
+      throw Error("planner {}: moves=order changes orders alone; give order=search or order=sequence, too", name());
+    }
+  }
 
   PlannerFacts facts() const override { return {.space = start_.space()}; }
 
@@ -42,12 +46,13 @@ class AnnealingPlanner : public NamedPlanner {
     const Plan start = StartPlan(search, units, request.start, start_);
     Improvement improvement(search, request);
     const EvaluatorFacts& facts = request.evaluator.facts();
+    if (search.Done()) return improvement.Finish("", "better than its first plan");
     const Structure structure(units);
     if (start_.order == SearchOrder::kSequence && facts.Is<ParallelFacts>() && facts.uses_priorities) {
       // Two evaluations at once; one device has orders, too.
-      if (search.evaluations_left() > 2 && !search.Done())
+      if (search.evaluations_left() > 2)
         Anneal(SequenceWalk(search, start.view(), kFoundBySearch), search, structure, units, bounded.budget);
-    } else if (request.problem().num_devices() > 1 && !search.Done()) {
+    } else if (request.problem().num_devices() > 1) {
       Anneal(Walk(search, start.view(), kFoundBySearch), search, structure, units, bounded.budget);
     }
     return improvement.Finish("", "better than its first plan");

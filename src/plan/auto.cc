@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/in_parallel.h"
 #include "moves/list_scheduler.h"
-#include "moves/structure.h"
 #include "placement/bound.h"
 #include "placement/bound_work.h"
 #include "placement/search.h"
@@ -122,9 +121,10 @@ class AutoPlanner : public NamedPlanner {
         if (!rule->Refuses(request_.problem(), request_.evaluator)) able.push_back(rule.get());
       }
       std::ranges::stable_partition(able, [](const Planner* rule) { return rule->name() != kLongest; });
+      const double end = EndOf(kForRules);
       for (size_t i = 0; i < able.size() && !search_.Done(); ++i) {
         const auto share = search_.evaluations_left() / static_cast<int64_t>(able.size() - i);
-        Play({able[i]}, std::max<int64_t>(share, 1), kForRules, kScoresOfRule, Seconds::kAsNeeded);
+        Play({able[i]}, std::max<int64_t>(share, 1), end, kScoresOfRule, Seconds::kAsNeeded);
       }
     }
 
@@ -149,7 +149,7 @@ class AutoPlanner : public NamedPlanner {
         each = static_cast<int64_t>(most / std::max<size_t>(1, able.size()));
       }
       if (able.empty()) return;
-      Play(able, each, share, least, seconds);
+      Play(able, each, EndOf(share), least, seconds);
     }
 
     // Nothing is left to search for where the best plan takes no longer than any must. The bound is computed once,
@@ -214,9 +214,12 @@ class AutoPlanner : public NamedPlanner {
       return std::max(0.0, left - order - search_.seconds_per_evaluation());
     }
 
-    void Play(const std::vector<Planner*>& members, int64_t evaluations, double share, double least, Seconds seconds) {
+    // When what gets this share of these seconds is to end.
+    double EndOf(double share) const { return search_.seconds() + share * SecondsForSearch(); }
+
+    void Play(const std::vector<Planner*>& members, int64_t evaluations, double end, double least, Seconds seconds) {
       const size_t threads = Threads(members.size());
-      const double begin = search_.seconds(), left = SecondsForSearch(), end = begin + share * left;
+      const double left = SecondsForSearch();
       std::atomic<double> pace = search_.seconds_per_evaluation();  // of a score: the slowest of those who have ended
       std::vector<PlanRequest> requests;
       for (size_t i = 0; i < members.size(); ++i) {

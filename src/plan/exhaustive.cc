@@ -216,8 +216,9 @@ class Enumeration {
   }
 
   bool OutOfTime() {
-    // Evaluations are asked for at the leaves; here it is about the clock.
-    const bool spent = static_cast<double>(steps_) >= most_steps_ || (search_.evaluations_left() > 0 && search_.Done());
+    // Evaluations are asked for at the leaves; here it is about the clock, also before the first score.
+    const bool spent = static_cast<double>(steps_) >= most_steps_ || search_.Interrupted() ||
+                       (search_.evaluations_left() > 0 && search_.Done());
     cut_short_ = cut_short_ || spent;
     return spent;
   }

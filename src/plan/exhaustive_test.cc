@@ -255,6 +255,18 @@ TEST(Exhaustive, GivesUpAfterItsSteps) {
   EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
 }
 
+// Its evaluations are spent with the first score, after which only the clock and Ctrl-C end it.
+TEST(Exhaustive, EndsWhereItIsStoppedAlsoWithoutEvaluationsLeft) {
+  Random random(9);
+  const Problem problem = RandomProblem(random, {.ops = 14, .devices = 3});
+  const auto evaluator = MakeSimulator("parallel(contention=ports,io=everywhere)", problem);
+  const auto planner = SimplePlanners().MakePlanner("exhaustive(space=order,limit=1e18)");
+  const PlanResult result =
+      planner->MakePlan({.evaluator = *evaluator, .budget = {.evaluations = 1, .seconds = 0.05}, .random = Random(1)});
+  EXPECT_FALSE(result.optimal);
+  EXPECT_EQ(FindViolation(problem, result.plan.view()), std::nullopt);
+}
+
 TEST(Exhaustive, BeginsWithWhatIsKnown) {
   Random random(10);
   const Problem problem = RandomProblem(random, {.ops = 9, .devices = 2});

@@ -90,8 +90,13 @@ class ListPlanner : public NamedPlanner {
         const double most = request.budget.seconds / 2;
         auto found = FavouritesByProgram(units, [&] { return search.Interrupted() || search.seconds() > most; });
         if (found) return std::move(found->child);
-        search.CutShort(SearchEnd::kClock);
-        note = "favourite children by the heaviest tensors: the linear program did not end in half of the time";
+        note = "favourite children by the heaviest tensors: the linear program ";
+        if (search.Interrupted() || search.seconds() > most) {
+          search.CutShort(SearchEnd::kClock);
+          note += "was stopped, or did not end in half of the time";
+        } else {
+          note += "was not solved";
+        }
       }
     }
     return HeaviestFavourites(units).child;

@@ -27,11 +27,12 @@ class LocalSearchPlanner : public NamedPlanner {
   PlanResult MakePlan(const PlanRequest& request) override {
     Search search(request);
     const Units units(request.problem());
-    const Structure structure(units);
-    MoveMaker moves(units, structure);
     Plan plan = StartPlan(search, units, request.start, start_);
     Improvement improvement(search, request);
     int64_t climbs = 0;
+    if (search.Done()) return improvement.Finish("0 climbs, ", "below the start");
+    const Structure structure(units);
+    MoveMaker moves(units, structure);
     while (!search.Done() && request.problem().num_devices() > 1) {
       const bool moved = Climb(search, units, moves, plan);
       ++climbs;

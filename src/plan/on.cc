@@ -61,7 +61,9 @@ class OnPlanner : public NamedPlanner {
                                    Counted(static_cast<int64_t>(grouping.num_groups()), "group"));
     if (stopped) result.cut_by = SearchEnd::kClock;
     // A fast machine's notes need no clock, so that equal runs print equal pages.
-    if (stopped) note += fmt::format(", which the clock cut short after {}", ToString(Seconds{grouping_seconds}));
+    if (stopped)
+      note += fmt::format(", which were stopped, or had used half of the time, after {}",
+                          ToString(Seconds{grouping_seconds}));
     result.wall_seconds += grouping_seconds;
     if (dropped > 0) note += fmt::format("; constraints split {} of them", dropped);
     result.note = result.note.empty() ? note : note + "; " + result.note;

@@ -121,16 +121,9 @@ class PartsRun {
   }
 
   // Each part has a copy: nobody waits for it.
-  bool IsConstant(int32_t t) const { return flat_.tensor(t).sending == FlatProblem::Sending::kFree; }
+  bool IsConstant(int32_t t) const { return flat_.problem().graph().is_constant(static_cast<TensorId>(t)); }
   // What makes constants alone is done before the first run: no part of its own.
-  bool MakesConstants(int32_t v) const {
-    bool makes = false;
-    for (int32_t t = flat_.first_output(v); t < flat_.first_output(v + 1); ++t) {
-      if (!IsConstant(t)) return false;
-      makes = true;
-    }
-    return makes;
-  }
+  bool MakesConstants(int32_t v) const { return flat_.problem().graph().makes_constants(static_cast<OpId>(v)); }
 
   int32_t Root(int32_t v) {
     while (work_.parent[static_cast<size_t>(v)] != v) {
