@@ -318,6 +318,14 @@ TEST_F(FileTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(ReadFile(Path("a")), "");
 }
 
+TEST_F(FileTest, KeepsWhoMayReadWhatItReplaces) {
+  WriteFile(Path("a"), "old");
+  std::filesystem::permissions(Path("a"), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  WriteFile(Path("a"), "new");
+  EXPECT_EQ(std::filesystem::status(Path("a")).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
 TEST_F(FileTest, LeavesNothingBehindWhenItCannotWrite) {
   EXPECT_THAT(ErrorOf([&] { WriteFile(Path("missing/a"), "x"); }), HasSubstr("missing/a: cannot be written"));
   EXPECT_THAT(ErrorOf([&] { WriteFile(folder_.string(), "x"); }), HasSubstr("is a directory"));

@@ -123,11 +123,26 @@ std::string FollowLinks(const std::string& path) {
   throw Error("{}: its symbolic links lead in a circle; name a file", path);
 }
 
+namespace {
+
+// Of this process. It can be read by being set only, which all threads would see: so once.
+mode_t Umask() {
+  static const mode_t mask = [] {
+    const mode_t before = ::umask(022);
+    ::umask(before);
+    return before;
+  }();
+  return mask;
+}
+
+}  // namespace
+
 void WriteFile(const std::string& given, std::string_view content) {
   const int own = OwnDescriptor(given);
   // Devices and pipes are written to directly: they cannot be renamed over.
   struct stat status{};
-  const bool special = own >= 0 || (::stat(given.c_str(), &status) == 0 && !S_ISREG(status.st_mode));
+  const bool exists = own < 0 && ::stat(given.c_str(), &status) == 0;
+  const bool special = own >= 0 || (exists && !S_ISREG(status.st_mode));
   if (special && S_ISDIR(status.st_mode)) throw Error("{}: is a directory; name a file in it", given);
   const std::string path = special ? given : FollowLinks(given);
   std::string temporary = special ? path : fmt::format("{}{}XXXXXX", path, kPart);
@@ -147,9 +162,8 @@ void WriteFile(const std::string& given, std::string_view content) {
     content.remove_prefix(static_cast<size_t>(count));
   }
   if (special) return;
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::fchmod(file.descriptor, 0666 & ~mask) != 0) throw fail();
+  // What is replaced keeps who may read it.
+  if (::fchmod(file.descriptor, exists ? status.st_mode & 07777 : 0666 & ~Umask()) != 0) throw fail();
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw fail();
 }
 
@@ -182,9 +196,7 @@ NewFolder::NewFolder(const std::string& path) : path_(path) {
     const std::string reason = Reason();
     throw Error("{}: cannot be made: {}; check that the folder above it exists and is yours", path, reason);
   }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::chmod(beside_.c_str(), 0777 & ~mask);
+  ::chmod(beside_.c_str(), 0777 & ~Umask());
 }
 
 NewFolder::~NewFolder() {

@@ -306,11 +306,12 @@ TEST(Picture, NamesTheDeviceInTheBoxWhereColoursReturn) {
 TEST(Picture, NamesCannotBreakTheDrawing) {
   GraphBuilder builder("a\"b\\");
   builder.AddOp("x\"];\n evil\\", "T\xff<&>", {});
+  builder.AddOp("a&lt;b", "Unit", {});
   const Problem problem = testing::UnitProblem(builder.Build(), 1);
-  const Plan plan{.device = {DeviceId{0}}};
+  const Plan plan{.device = {DeviceId{0}, DeviceId{0}}};
   const std::string svg = DrawDot(DotOf(problem, plan), PictureFormat::kSvg);
   EXPECT_THAT(svg, HasSubstr("</svg>"));
-  EXPECT_THAT(svg, HasSubstr("T?&lt;&amp;&gt;"));
+  EXPECT_THAT(svg, AllOf(HasSubstr("T?&lt;&amp;&gt;"), HasSubstr("a&amp;lt;b")));
 }
 
 TEST(Graphviz, WritesTheFormatThatTheNameEndsIn) {

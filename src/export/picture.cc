@@ -40,28 +40,30 @@ constexpr size_t kPictureArrows = 700, kFoldedArrows = 200;
 
 const Colour& ColourOf(DeviceId device) { return kColours[Index(device) % kColours.size()]; }
 
-// At most `longest` characters, and the middle left out.
-std::string Shortened(std::string_view text, size_t longest) {
-  if (text.size() <= longest) return std::string(text);
-  const size_t tail = longest / 2;
-  return fmt::format("{}..{}", text.substr(0, longest - tail - 2), text.substr(text.size() - tail));
+// Inside a DOT string, as one character of it. Control characters, and what XML cannot say, become '?'.
+std::string EscapedCharacter(std::string_view text, char32_t character) {
+  if (character < 0x20 || character == 0x7F || character == kBrokenCharacter ||
+      (character >= 0xFFFD && character <= 0xFFFF)) {
+    return "?";
+  }
+  if (character == '&') return "&amp;";  // Graphviz reads entities
+  return (character == '"' || character == '\\' ? "\\" : "") + std::string(text);
 }
 
-// Inside a DOT string: quotes and backslashes are escaped, and what is not printable ASCII becomes '?'.
+// Inside a DOT string: at most `longest` characters, and the middle left out.
 std::string Escaped(std::string_view text, size_t longest = 28) {
-  std::string result;
-  const std::string shortened(Shortened(text, longest));
-  for (size_t at = 0; at < shortened.size();) {
+  std::vector<std::string> characters;
+  for (size_t at = 0; at < text.size();) {
     const size_t start = at;
-    const char32_t character = NextCharacter(shortened, at);
-    if (character < 0x20 || character == 0x7F || character == 0xFFFD || character == kBrokenCharacter) {
-      result += '?';
-    } else {
-      if (character == '"' || character == '\\') result += '\\';
-      result += shortened.substr(start, at - start);
-    }
+    const char32_t character = NextCharacter(text, at);
+    characters.push_back(EscapedCharacter(text.substr(start, at - start), character));
   }
-  return result;
+  if (characters.size() > longest) {
+    const auto head = static_cast<ptrdiff_t>(longest - longest / 2 - 2), tail = static_cast<ptrdiff_t>(longest / 2);
+    characters.erase(characters.begin() + head, characters.end() - tail);
+    characters.insert(characters.begin() + head, "..");
+  }
+  return fmt::format("{}", fmt::join(characters, ""));
 }
 
 // What all names begin with, up to a '/' or '.': the part of the model that they are in.

@@ -86,11 +86,6 @@ class Writer {
   size_t flows_ = 0;
 };
 
-std::string_view NameOf(const Graph& graph, const TransferRun& transfer) {
-  return transfer.is_input ? graph.input_name(MakeId<InputId>(Index(transfer.tensor)))
-                           : graph.tensor_name(transfer.tensor);
-}
-
 void AddOps(const Problem& problem, const Timeline& timeline, Writer& writer) {
   const Graph& graph = problem.graph();
   for (const OpId op : graph.ops()) {
@@ -142,10 +137,8 @@ std::vector<size_t> AddTransfers(const Problem& problem, const Timeline& timelin
   for (const size_t i : by_start) {
     const TransferRun& transfer = timeline.transfers[i];
     track[i] += first_track[{transfer.from, transfer.to}];
-    const int64_t bytes = transfer.is_input ? graph.input_bytes(MakeId<InputId>(Index(transfer.tensor)))
-                                            : graph.tensor_bytes(transfer.tensor);
-    writer.Slice(writer.links(), track[i], NameOf(graph, transfer), "transfer", transfer.start, transfer.end,
-                 fmt::format(R"("bytes":{})", bytes));
+    writer.Slice(writer.links(), track[i], TransferName(graph, transfer), "transfer", transfer.start, transfer.end,
+                 fmt::format(R"("bytes":{})", TransferBytes(graph, transfer)));
   }
   return track;
 }
@@ -178,10 +171,10 @@ class Flows {
         if (timeline_.ops[Index(consumer)].device != to) continue;
         read = true;
         steps.push_back(OpStep(consumer, false));
-        Write(steps, NameOf(graph_, timeline_.transfers[way.front()]));
+        Write(steps, TransferName(graph_, timeline_.transfers[way.front()]));
         steps.pop_back();
       }
-      if (!read) Write(steps, NameOf(graph_, timeline_.transfers[way.front()]));
+      if (!read) Write(steps, TransferName(graph_, timeline_.transfers[way.front()]));
     }
   }
 

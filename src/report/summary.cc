@@ -105,16 +105,6 @@ class PathFinder {
 
 }  // namespace
 
-int64_t TransferBytes(const Graph& graph, const TransferRun& transfer) {
-  return transfer.is_input ? graph.input_bytes(MakeId<InputId>(Index(transfer.tensor)))
-                           : graph.tensor_bytes(transfer.tensor);
-}
-
-std::string_view TransferName(const Graph& graph, const TransferRun& transfer) {
-  return transfer.is_input ? graph.input_name(MakeId<InputId>(Index(transfer.tensor)))
-                           : graph.tensor_name(transfer.tensor);
-}
-
 size_t RunSummary::busiest() const {
   return static_cast<size_t>(std::max_element(devices.begin(), devices.end(),
                                               [](const DeviceUse& a, const DeviceUse& b) { return a.busy < b.busy; }) -

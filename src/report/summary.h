@@ -52,10 +52,6 @@ RunSummary Summarize(const Problem& problem, const Timeline& timeline);
 // What limits the run, in one sentence without the full stop: "gpu, which computes 97 % of the time".
 std::string DescribeLimit(const Problem& problem, const RunSummary& summary);
 
-// Bytes of the tensor or graph input that a transfer carries, and its name.
-int64_t TransferBytes(const Graph& graph, const TransferRun& transfer);
-std::string_view TransferName(const Graph& graph, const TransferRun& transfer);
-
 struct HolderNames {
   std::string_view kind{};  // "weight", "tensor", "copy", "workspace", "input"
   std::string_view name{};  // of the weight, the tensor or the input

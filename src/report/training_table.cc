@@ -19,9 +19,15 @@ std::string ScoreText(const Evaluator& evaluator, const Score& score) {
   return score.fits() ? ValueText(evaluator, score.value()) : "does not fit";
 }
 
-// A cost of the learner's.
+// Of a cost of the learner's, which counts in seconds whatever the objective is, the objective's value.
+double ValueOf(const Evaluator& evaluator, double cost) { return cost / evaluator.problem().seconds_per_unit(); }
+
 std::string CostText(const Evaluator& evaluator, double cost) {
-  return std::isnan(cost) ? "-" : ValueText(evaluator, cost / evaluator.problem().seconds_per_unit());
+  return std::isnan(cost) ? "-" : ValueText(evaluator, ValueOf(evaluator, cost));
+}
+
+double CostNumber(const Evaluator& evaluator, double cost) {
+  return ObjectiveNumber(evaluator.problem(), evaluator.facts().objective, ValueOf(evaluator, cost));
 }
 
 const PlanReport* Find(const TrainingRow& row, const Control& control) {
@@ -72,11 +78,11 @@ Json TrainingJson(std::span<const TrainingRow> rows) {
                  {"ops", problem.num_ops()},
                  {"cluster", problem.cluster().name()},
                  {"evaluator", row.evaluator.name()},
-                 {"first_cost", FiniteOrNull(row.first_cost)},
+                 {"first_cost", FiniteOrNull(CostNumber(row.evaluator, row.first_cost))},
                  {"best_seconds", found ? Json(problem.ToSeconds(row.best.score.time).value) : Json()},
                  {"best_feasible", found && row.best.score.fits()},
                  {"evaluations", row.best.evaluations},
-                 {"greedy_cost", FiniteOrNull(row.greedy_cost)},
+                 {"greedy_cost", FiniteOrNull(CostNumber(row.evaluator, row.greedy_cost))},
                  {"greedy_feasible", !row.greedy.plan.device.empty() && row.greedy.score.fits()},
                  {"greedy_evaluations", row.greedy.evaluations},
                  {"lower_bound_seconds", problem.ToSeconds(row.bound.time).value}};

@@ -15,8 +15,9 @@
 
 namespace berth {
 
-// A model that was learned on, or that the trained policy has answered. Costs in seconds, penalties for memory
-// included.
+// A model that was learned on, or that the trained policy has answered. Costs, penalties for memory included, are the
+// learner's: an objective's value times the problem's seconds per unit. TrainingJson gives them in the objective's own
+// unit.
 struct TrainingRow {
   std::string model{};
   const Evaluator& evaluator;
