@@ -10,7 +10,7 @@ namespace {
 
 TEST(Fidelity, AgreesWithWhatIsPublished) {
   const std::vector<FidelityTable> tables = Fidelity(BERTH_SHARED_DIR);
-  if (tables.empty()) GTEST_SKIP() << "the data sets are not in " << BERTH_SHARED_DIR;
+  if (tables.empty()) GTEST_SKIP() << "not all data sets are in " << BERTH_SHARED_DIR;
   for (const FidelityTable& table : tables) {
     EXPECT_FALSE(table.rows.empty()) << table.title;
     for (const FidelityRow& row : table.rows) {

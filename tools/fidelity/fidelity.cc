@@ -18,8 +18,11 @@ bool Agrees(const FidelityTable& table, const FidelityRow& row) {
 
 std::vector<FidelityTable> Fidelity(const std::string& shared) {
   std::vector<FidelityTable> tables;
-  for (const auto& of_data_set : {MsrFidelity, PlacetoFidelity, ScheduleFidelity, HsdagFidelity})
-    std::ranges::move(of_data_set(shared), std::back_inserter(tables));
+  for (const auto& of_data_set : {MsrFidelity, PlacetoFidelity, ScheduleFidelity, HsdagFidelity}) {
+    std::vector<FidelityTable> more = of_data_set(shared);
+    if (more.empty()) return {};
+    std::ranges::move(more, std::back_inserter(tables));
+  }
   return tables;
 }
 

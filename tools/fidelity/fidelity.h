@@ -35,7 +35,7 @@ std::vector<FidelityTable> PlacetoFidelity(const std::string& shared);
 std::vector<FidelityTable> ScheduleFidelity(const std::string& shared);
 std::vector<FidelityTable> HsdagFidelity(const std::string& shared);
 
-// All data sets.
+// All data sets; empty where one of them is not there, so that no page lacks a part of it.
 std::vector<FidelityTable> Fidelity(const std::string& shared);
 
 std::string ToMarkdown(const std::vector<FidelityTable>& tables);

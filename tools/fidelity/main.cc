@@ -6,7 +6,9 @@
 
 int main() try {
   const auto tables = berth::Fidelity(BERTH_SHARED_DIR);
-  if (tables.empty()) throw berth::Error("{}: the data sets are not here", BERTH_SHARED_DIR);
+  if (tables.empty())
+    throw berth::Error("{}: not all data sets are here (data/msr-dnn-partitioning, data/placeto, data/planted)",
+                       BERTH_SHARED_DIR);
   fmt::print("{}", berth::ToMarkdown(tables));
   for (const auto& table : tables) {
     for (const auto& row : table.rows) {

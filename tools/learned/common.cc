@@ -47,10 +47,13 @@ TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, con
                            .threads = 1});
 }
 
+double SecondsOf(const Problem& problem, const Score& score) {
+  return score.fits() ? score.value() * problem.seconds_per_unit() : std::numeric_limits<double>::infinity();
+}
+
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
              uint64_t seed, int64_t threads) {
   Outcome outcome;
-  const double unit = setup.problem->seconds_per_unit();
   const double before = ProcessorSeconds();
   const PlanResult result = catalogs.planners.MakePlanner(planner)->MakePlan(
       {.evaluator = *setup.evaluator,
@@ -59,7 +62,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .progress =
            [&](const Progress& progress) {
              if (!progress.best.fits()) return;
-             const double seconds = progress.best.value() * unit;
+             const double seconds = SecondsOf(*setup.problem, progress.best);
              if (!outcome.improvements.empty() && !(seconds < outcome.improvements.back().found)) return;
              outcome.improvements.push_back(
                  {.evaluations = progress.best_after, .found = seconds, .processor = ProcessorSeconds() - before});
@@ -67,7 +70,7 @@ Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& pl
        .threads = threads});
   outcome.processor = ProcessorSeconds() - before;
   outcome.wall = result.wall_seconds;
-  outcome.found = result.score.fits() ? result.score.value() * unit : std::numeric_limits<double>::infinity();
+  outcome.found = SecondsOf(*setup.problem, result.score);
   outcome.evaluations = result.evaluations;
   outcome.learned = result.learned;
   return outcome;

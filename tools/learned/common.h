@@ -31,6 +31,9 @@ struct Outcome {
   double wall = 0;
 };
 
+// Of a plan's score; infinite where it does not fit.
+double SecondsOf(const Problem& problem, const Score& score);
+
 // `threads`: 0 for as many as there are cores; no result depends on it.
 Outcome Play(const Catalogs& catalogs, const Setup& setup, const std::string& planner, int64_t evaluations,
              uint64_t seed, int64_t threads = 1);

@@ -197,8 +197,7 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
           if (g >= effort.own) continue;
           const TrainedCase& trained = runs[p].own[f][g][seed].cases[0];
           own.of[name].push_back(trained.greedy_cost / single[name]);
-          sample.of[name].push_back(trained.best.score.value() * tests[f][g].setup.problem->seconds_per_unit() /
-                                    single[name]);
+          sample.of[name].push_back(SecondsOf(*tests[f][g].setup.problem, trained.best.score) / single[name]);
         }
       }
       for (Answers* each : {&family, &both, &own, &sample}) {

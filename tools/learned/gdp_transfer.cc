@@ -101,7 +101,7 @@ void AddBatch(const Form& form, std::span<const Lesson> lessons, std::span<const
     std::vector<double> best, greedy, took;
     for (const Lesson& lesson : lessons) {
       const TrainedCase& trained = lesson.result.cases[g];
-      best.push_back(trained.best.score.value() * tables[g].setup->problem->seconds_per_unit());
+      best.push_back(SecondsOf(*tables[g].setup->problem, trained.best.score));
       greedy.push_back(trained.greedy_cost);
       took.push_back(lesson.seconds / static_cast<double>(tables.size()));
     }

@@ -33,7 +33,7 @@ Outcome ContiguousSplit(const Setup& setup) {
         std::min(static_cast<size_t>(share * static_cast<double>(problem.num_devices())), problem.num_devices() - 1)));
   }
   const Score score = setup.evaluator->ScorePlan({.device = device}, *setup.evaluator->NewWorkspace());
-  return {.found = score.value() * problem.seconds_per_unit(), .evaluations = 1};
+  return {.found = SecondsOf(problem, score), .evaluations = 1};
 }
 
 }  // namespace

@@ -290,8 +290,10 @@ def profile(arguments):
 def profile_in_child(path, device, prefix, blocking):
     environment = {**os.environ, "CUDA_LAUNCH_BLOCKING": "1" if blocking else "0"}
     command = [sys.executable, __file__, "--profile", str(path), device, str(prefix), DEVICES["gpu"]]
-    made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    return pathlib.Path(made.stdout.split()[-1])
+    made = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise RuntimeError(f"profiling on {device}: {made.stderr.strip()}")
+    return pathlib.Path(made.stdout.strip().splitlines()[-1])
 
 
 def kernels_ms(trace):

@@ -136,8 +136,8 @@ std::string Longer(std::optional<double> other, std::optional<double> time) {
   return other && time ? fmt::format("{:+.1f} %", 100 * (*other / *time - 1)) : "";
 }
 
-// How many times as much one method needs for its best as another needs for one at least as good, seed by seed: the
-// median. Empty where a seed of one has no plan; "never" where at most half of the seeds of `quick` get there.
+// How many times as much one method needs for its best, or one nearly as good, as another needs for that, seed by seed:
+// the median. Empty where a seed of one has no plan; "never" where at most half of the seeds of `quick` get there.
 template <typename Member>
 std::string Speed(const Row& slow, const Row& quick, const Member& needed, std::vector<double>& all) {
   if (!slow.time() || !quick.time()) return "";
@@ -146,10 +146,12 @@ std::string Speed(const Row& slow, const Row& quick, const Member& needed, std::
     const auto same = std::ranges::find_if(
         quick.cells(), [&](const Cell* cell) { return cell->question.seed == long_search->question.seed; });
     if (same == quick.cells().end() || long_search->on.empty()) continue;
-    const auto there = std::ranges::find_if(
-        (*same)->on, [&](const Improvement& each) { return each.time <= (1 + kAlike) * long_search->time; });
+    // Both are held to the same.
+    const auto as_good = [&](const Improvement& each) { return each.time <= (1 + kAlike) * long_search->time; };
+    const auto slowly = std::ranges::find_if(long_search->on, as_good);
+    const auto there = std::ranges::find_if((*same)->on, as_good);
     const bool reached = there != (*same)->on.end();
-    ratios.push_back(reached ? needed(long_search->on.back()) / std::max(needed(*there), 1e-6) : 0);
+    ratios.push_back(reached ? needed(*slowly) / std::max(needed(*there), 1e-6) : 0);
   }
   if (ratios.empty()) return "";
   std::ranges::sort(ratios);
