@@ -100,6 +100,35 @@ void ListScheduler::Begin(const ListRules& rules, const Clusters* clusters) {
   given_bytes_.assign(problem_.num_devices(), 0);
   missing_.assign(graph.num_ops(), 0);
   for (const OpId op : graph.ops()) missing_[Index(op)] = graph.inputs_of(op).size();
+  waiting_bytes_.assign(problem_.num_devices(), 0);
+  if (rules_.mind_memory && own_bytes_.empty()) SetOwnBytes();
+}
+
+void ListScheduler::SetOwnBytes() {
+  const Graph& graph = problem_.graph();
+  own_bytes_.assign(graph.num_ops(), 0);
+  for (const TensorId tensor : graph.tensors()) own_bytes_[Index(graph.producer(tensor))] += graph.tensor_bytes(tensor);
+  std::vector<size_t> units;
+  for (const ParameterId parameter : graph.parameters()) {
+    units.clear();
+    for (const OpId op : graph.parameter_consumers(parameter)) {
+      const size_t unit = units_.unit_of(op);
+      if (std::ranges::count(units, unit) > 0) continue;
+      units.push_back(unit);
+      own_bytes_[Index(op)] += graph.parameter_bytes(parameter);
+    }
+  }
+}
+
+int64_t ListScheduler::OwnBytes(size_t unit) const {
+  int64_t bytes = 0;
+  for (const OpId op : units_.ops(unit)) bytes += own_bytes_[Index(op)];
+  return bytes;
+}
+
+void ListScheduler::Put(size_t unit, DeviceId device) {
+  units_.Put(device_, unit, device);
+  if (rules_.mind_memory) waiting_bytes_[Index(device)] += OwnBytes(unit);
 }
 
 PartialSchedule ListScheduler::Run(const ListRules& rules, const Clusters* clusters) {
@@ -341,14 +370,14 @@ void ListScheduler::RunByStart(PartialSchedule& schedule) {
 
 void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
   if (clusters_ == nullptr) {
-    units_.Put(device_, units_.unit_of(op), Choose(op, schedule));
+    Put(units_.unit_of(op), Choose(op, schedule));
     return;
   }
   // What is placed takes its work off its device's.
   const auto put_alone = [&] {
     const size_t unit = units_.unit_of(op);
     const DeviceId device = Choose(op, schedule);
-    units_.Put(device_, unit, device);
+    Put(unit, device);
     if (const double time = units_.time(unit, device); time < kCannotRun) pending_[Index(device)] += time;
   };
   const size_t cluster = clusters_->cluster_of(op);
@@ -362,7 +391,7 @@ void ListScheduler::PutWithOthers(OpId op, PartialSchedule& schedule) {
   given_bytes_[Index(chosen)] += clusters_->bytes(cluster);
   for (const size_t unit : clusters_->units_of(cluster)) {
     if (device_[Index(units_.ops(unit).front())] != DeviceId{-1} || !units_.Fits(device_, unit, chosen)) continue;
-    units_.Put(device_, unit, chosen);
+    Put(unit, chosen);
     pending_[Index(chosen)] += units_.time(unit, chosen);
   }
   // Rules between units may keep the op itself away.
@@ -378,8 +407,9 @@ bool ListScheduler::Stopped() {
 
 void ListScheduler::Placed(OpId op) {
   ++placed_;
-  if (clusters_ == nullptr) return;
   const DeviceId device = device_[Index(op)];
+  if (rules_.mind_memory) waiting_bytes_[Index(device)] -= own_bytes_[Index(op)];
+  if (clusters_ == nullptr) return;
   pending_[Index(device)] = std::max(0.0, pending_[Index(device)] - problem_.op_time(op, device));
 }
 
@@ -421,7 +451,8 @@ DeviceId ListScheduler::Choose(OpId op, PartialSchedule& schedule) {
     cost.second += ReturnTime(op, device);
     if (!ahead_.empty()) cost.second += ahead_[Index(op) * problem_.num_devices() + Index(device)];
     if (rules_.mind_memory) {
-      const int64_t needed = schedule.resident_bytes(device) + schedule.added_bytes(op, device);
+      const int64_t others = waiting_bytes_[Index(device)] + OwnBytes(unit) - own_bytes_[Index(op)];
+      const int64_t needed = schedule.resident_bytes(device) + schedule.added_bytes(op, device) + others;
       cost.first = std::max<int64_t>(0, needed - problem_.memory_limit(device));
     }
     if (best == DeviceId{-1} || cost < least) {

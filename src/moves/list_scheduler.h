@@ -76,6 +76,9 @@ class ListScheduler {
   DeviceId Choose(OpId op, PartialSchedule& schedule);
   DeviceId ChooseForCluster(OpId op, size_t cluster, PartialSchedule& schedule);
   double ReturnTime(OpId op, DeviceId device) const;
+  void SetOwnBytes();
+  int64_t OwnBytes(size_t unit) const;
+  void Put(size_t unit, DeviceId device);
   void Placed(OpId op);
   bool Stopped();
 
@@ -94,7 +97,10 @@ class ListScheduler {
   std::vector<DeviceId> device_of_cluster_;
   std::vector<double> pending_;       // by device: work of clusters that were put there, not yet scheduled
   std::vector<int64_t> given_bytes_;  // by device: of all clusters that were put there
-  std::vector<size_t> missing_;       // by op: producers not yet scheduled
+  // By op, with mind_memory: its outputs, and the parameters that no op before it in its unit reads.
+  std::vector<int64_t> own_bytes_;
+  std::vector<int64_t> waiting_bytes_;  // by device, with mind_memory: of ops that were put there, not yet scheduled
+  std::vector<size_t> missing_;         // by op: producers not yet scheduled
   size_t placed_ = 0;
   bool kept_apart_ = true, stopped_ = false;
 };

@@ -242,5 +242,26 @@ TEST(Clusters, HoldTheStepsOfALayerTogetherInTraining) {
   EXPECT_EQ(all.size(), 4);
 }
 
+// The first op of a unit weighs nothing, the second more than the faster device holds.
+TEST(Heft, CountsTheMemoryOfAllOpsThatMustShareADevice) {
+  GraphBuilder builder("unit");
+  for (const char* name : {"a", "b"}) builder.AddOp(name, "Unit", {});
+  builder.Consume(builder.AddTensor(0, 1), 1);
+  builder.AddTensor(1, 1, {}, true);
+  builder.UseParameter(builder.AddParameter(100), 1);
+  std::vector<Device> devices;
+  for (const double memory : {60, 1000}) {
+    devices.push_back({.name = fmt::format("d{}", devices.size()), .kind = "cpu", .memory = Quantity{.value = memory}});
+  }
+  const Link link{.bandwidth = {.value = 1}};
+  const Problem problem(std::make_shared<const Graph>(builder.Build()),
+                        std::make_shared<const Cluster>("two", std::move(devices), std::vector<Link>(4, link)),
+                        OpTimes{.time = {1, 2, 1, 2}, .source = "unit"},
+                        {.constraints = {.colocate = {{OpId{0}, OpId{1}}}}});
+  const PlanResult result = Answer(problem, "heft");
+  EXPECT_TRUE(result.score.fits());
+  EXPECT_EQ(result.plan.device[0], DeviceId{1});
+}
+
 }  // namespace
 }  // namespace berth
