@@ -53,6 +53,7 @@ using ModelFacts =
 struct EvaluatorFacts {
   ModelFacts model{};
   bool deterministic = true;  // the same plan has the same score each time
+  bool remembers = false;     // asked again, it gives the score that the plan had: that is no second measurement
   bool exclusive = false;     // one score at a time, as on one machine
   bool stops = false;         // asks Workspace::stop while it works
   bool tracks_memory = true;

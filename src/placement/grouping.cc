@@ -149,7 +149,11 @@ std::vector<GroupId> TopologicalOrder(const Quotient& quotient) {
   return order;
 }
 
-Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped) {
+namespace {
+
+// The problem with these groups joined one after another, but for those that contradict what there is already: these
+// are counted.
+Problem Joined(const Problem& problem, const Grouping& grouping, std::span<const GroupId> groups, size_t& dropped) {
   const Constraints& own = problem.constraints();
   dropped = 0;
   Sets sets(problem.num_ops());
@@ -169,9 +173,8 @@ Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& droppe
     separate_from[Index(a)].push_back(b);
     separate_from[Index(b)].push_back(a);
   }
-  for (const GroupId group : grouping.groups()) {
+  for (const GroupId group : groups) {
     const std::span<const OpId> ops = grouping.ops_of(group);
-    if (ops.size() < 2) continue;
     std::vector<int32_t> roots;
     for (const OpId op : ops) roots.push_back(sets.Find(op));
     std::ranges::sort(roots);
@@ -201,10 +204,44 @@ Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& droppe
     std::ranges::sort(group);
     constraints.colocate.push_back(std::move(group));
   }
-  Problem grouped = problem.With(std::move(constraints));
-  if ((own.separate.empty() && own.forbidden_transfers.empty()) || !Units(grouped).contradiction()) return grouped;
-  dropped = grouping.num_groups();
-  return problem;
+  return problem.With(std::move(constraints));
+}
+
+}  // namespace
+
+Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped) {
+  std::vector<GroupId> groups;
+  for (const GroupId group : grouping.groups()) {
+    if (grouping.ops_of(group).size() > 1) groups.push_back(group);
+  }
+  const Constraints& own = problem.constraints();
+  const auto holds = [&own](const Problem& of) {
+    return (own.separate.empty() && own.forbidden_transfers.empty()) || !Units(of).contradiction();
+  };
+  Problem all = Joined(problem, grouping, groups, dropped);
+  if (holds(all)) return all;
+  // Some contradict the constraints only together: of each half as many as do not, in turn.
+  constexpr int kMostTrials = 60;
+  int trials = holds(problem) ? 0 : kMostTrials;
+  std::vector<GroupId> kept;
+  const auto keep = [&](const auto& self, std::span<const GroupId> more) -> void {
+    if (more.empty() || trials == kMostTrials) return;
+    ++trials;
+    std::vector<GroupId> tried = kept;
+    tried.insert(tried.end(), more.begin(), more.end());
+    if (holds(Joined(problem, grouping, tried, dropped))) {
+      kept = std::move(tried);
+    } else if (more.size() > 1) {
+      self(self, more.first(more.size() / 2));
+      self(self, more.subspan(more.size() / 2));
+    }
+  };
+  const std::span<const GroupId> whole(groups);
+  keep(keep, whole.first(groups.size() / 2));
+  keep(keep, whole.subspan(groups.size() / 2));
+  Problem grouped = Joined(problem, grouping, kept, dropped);
+  dropped += groups.size() - kept.size();
+  return grouped;
 }
 
 }  // namespace berth

@@ -62,8 +62,9 @@ Quotient MakeQuotient(const Problem& problem, const Grouping& grouping);
 std::vector<GroupId> TopologicalOrder(const Quotient& quotient);
 
 // The problem with the further demand that each group shares a device. Groups that would contradict the problem's own
-// constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them.
-// Where the others contradict the constraints all together, none is made.
+// constraints (two ops that must be apart, or no device that runs all) are left as they were; `dropped` counts them,
+// those of several ops. Where the others contradict the constraints only together, some of them are left out too: those
+// that 60 trials, each O(size), find by halves, or more where these do not suffice.
 Problem Grouped(const Problem& problem, const Grouping& grouping, size_t& dropped);
 
 // A rule that is told to stop makes its groups the quick way: fine ones as far as it came, and the rest by their order.

@@ -282,6 +282,22 @@ TEST(Grouping, SortsGroupsTopologicallyAndThoseOnACycleToo) {
   EXPECT_THAT(TopologicalOrder(cycle), ::testing::ElementsAre(GroupId{0}, GroupId{1}));
 }
 
+// The first op is on d0, the third on d1, and the first tensor may not be sent: the second is on d0, too, and not in
+// one group with the third. What comes after them may be in groups.
+TEST(Grouping, AGroupThatContradictsOnlyByOtherConstraintsLeavesTheOthersMade) {
+  const Problem chain = testing::Chain(9, 2);
+  std::vector<int32_t> label(9);
+  for (int32_t op = 0; op < 9; ++op) label[static_cast<size_t>(op)] = (op + 1) / 2;  // 0, 1 2, 3 4, 5 6, 7 8
+  OpTimes times{.time = std::vector<double>(18, 1), .source = "unit"};
+  times.time[1] = times.time[4] = kCannotRun;
+  const Problem problem(std::make_shared<const Graph>(chain.graph()), chain.shared_cluster(), std::move(times),
+                        {.constraints = {.forbidden_transfers = {{TensorId{0}, DeviceId{0}, DeviceId{1}}}}});
+  size_t dropped = 0;
+  const Problem grouped = Grouped(problem, Grouping(problem.graph(), label), dropped);
+  EXPECT_EQ(dropped, 1u);
+  EXPECT_EQ(grouped.constraints().colocate.size(), 3u);
+}
+
 TEST(Grouping, AGroupedProblemDemandsWhatTheGroupsSayAndKeepsItsOwnConstraints) {
   Random random(6);
   for (int round = 0; round < 60; ++round) {

@@ -44,7 +44,8 @@ Search::Search(const PlanRequest& request, Workspace* workspace)
       workspace_(workspace == nullptr ? own_workspace_.get() : workspace),
       pace_(std::isfinite(request.budget.seconds)),
       next_number_(request.first_evaluation),
-      deterministic_(request.evaluator.facts().deterministic) {
+      deterministic_(request.evaluator.facts().deterministic),
+      confirms_(request.confirms && !deterministic_ && !request.evaluator.facts().remembers) {
   const Problem &mine = request.problem(), &scored = request.evaluator.problem();
   BERTH_CHECK(&mine.graph() == &scored.graph() && &mine.cluster() == &scored.cluster(),
               "the evaluator is bound to another problem");
@@ -111,7 +112,7 @@ Score Search::Ask(const PlanView& plan, std::span<double> starts) {
 
 bool Search::IsBest(Score& score, const PlanView& plan) {
   if (has_best_ && !Better(score, best_score_)) return false;
-  if (!request_.confirms || deterministic_ || score.failed() || evaluations_left() <= 0) return true;
+  if (!confirms_ || score.failed() || evaluations_left() <= 0) return true;
   if (const Score again = Ask(plan, {}); !again.failed()) score = Mean(score, again);
   return !has_best_ || Better(score, best_score_);
 }

@@ -142,6 +142,7 @@ class Search {
   int64_t evaluations_ = 0, next_number_, set_up_ = 0, failures_ = 0;
   std::string last_failure_;
   bool deterministic_;
+  bool confirms_;  // what seems the best is asked for once more
   std::optional<ProvenBound> bound_;
   std::optional<SearchEnd> cut_by_;
   bool has_best_ = false;

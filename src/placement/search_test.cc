@@ -322,6 +322,22 @@ TEST_F(SearchTest, ADeadlineIsRefusedWhereNothingCanBeStopped) {
   EXPECT_EQ(catalog.Make(nested->name(), problem_)->name(), nested->name());
 }
 
+TEST_F(SearchTest, DoesNotTakeARememberedScoreForASecondMeasurement) {
+  EvaluatorCatalog catalog("evaluator");
+  RegisterWrappers(catalog);
+  catalog.Add({.name = "toy", .sentence = "-", .source = "-"},
+              [](const Params&, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+                return std::make_unique<ToyEvaluator>(context.problem);
+              });
+  for (const auto& [name, runs] : {std::pair("noisy(of=toy)", 2), std::pair("cached(of=noisy(of=toy))", 1),
+                                   std::pair("noisy(of=cached(of=toy))", 2)}) {
+    const auto evaluator = catalog.Make(name, problem_);
+    Search search({.evaluator = *evaluator, .budget = {.evaluations = 9}, .random = Random(1)});
+    EXPECT_EQ(search.Evaluate(PlanView{.device = std::vector{DeviceId{1}}}, "tried").runs, runs) << name;
+    EXPECT_EQ(search.evaluations(), runs) << name;
+  }
+}
+
 TEST_F(SearchTest, CheckedEvaluatorsFailWhereTheyDisagree) {
   EvaluatorCatalog catalog("evaluator");
   RegisterWrappers(catalog);

@@ -75,6 +75,7 @@ class CachedEvaluator : public Wrapper {
       : Wrapper(fmt::format("cached(of={})", of->name()), of) {
     // Threads have a cache each, and the same plan must have one score.
     facts_.exclusive = facts_.exclusive || !facts_.deterministic;
+    facts_.remembers = true;
   }
 
   std::unique_ptr<Workspace> NewWorkspace() const override {
@@ -210,7 +211,7 @@ class NoisyEvaluator : public Wrapper {
         random_(seed) {
     // What is proven of the model is not proven of its noise; its memory has none.
     facts_.model = MeasuredFacts{.memory_rule = MemoryRule(of->facts())};
-    facts_.deterministic = false;
+    facts_.deterministic = facts_.remembers = false;
   }
 
   Score ScorePlan(const PlanView& plan, Workspace& workspace, std::span<double> starts) const override {
