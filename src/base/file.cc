@@ -20,6 +20,16 @@
 namespace berth {
 namespace {
 
+// Of this process. It can be read by being set only, which all threads would see: so once.
+mode_t Umask() {
+  static const mode_t mask = [] {
+    const mode_t before = ::umask(022);
+    ::umask(before);
+    return before;
+  }();
+  return mask;
+}
+
 // Closes (and on the way out of a failed write removes) what was opened.
 struct File {
   int descriptor;
@@ -122,20 +132,6 @@ std::string FollowLinks(const std::string& path) {
   }
   throw Error("{}: its symbolic links lead in a circle; name a file", path);
 }
-
-namespace {
-
-// Of this process. It can be read by being set only, which all threads would see: so once.
-mode_t Umask() {
-  static const mode_t mask = [] {
-    const mode_t before = ::umask(022);
-    ::umask(before);
-    return before;
-  }();
-  return mask;
-}
-
-}  // namespace
 
 void WriteFile(const std::string& given, std::string_view content) {
   const int own = OwnDescriptor(given);

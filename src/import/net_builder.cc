@@ -9,7 +9,6 @@ namespace berth {
 namespace {
 
 constexpr double kBytesPerValue = 4;
-constexpr size_t kMostOps = 4'000'000;
 
 // No more than what Build refuses.
 int64_t BytesOf(const Dims& dims) {
@@ -78,7 +77,9 @@ std::vector<NetBuilder::Value> NetBuilder::Add(std::string_view type, const std:
   }
   const std::string op_name = Named(name.empty() ? type : name);
   const size_t op = builder_.AddOp(op_name, type, work);
-  if (op >= kMostOps) throw Error("a model of more than {} ops is not made; choose smaller parameters", kMostOps);
+  if (op >= kMostFormulaOps) {
+    throw Error("a model of more than {} ops is not made; choose smaller parameters", kMostFormulaOps);
+  }
   for (const Value& input : inputs) {
     switch (input.kind) {
       case Value::Kind::kTensor:

@@ -13,6 +13,9 @@
 
 namespace berth {
 
+// Of a graph that a formula makes.
+inline constexpr size_t kMostFormulaOps = 4'000'000;
+
 // Builds a Graph of 32-bit floating-point ops whose work comes from FindOpRule. Op types are ONNX's; a type that is not
 // in the table is a mistake of the caller.
 class NetBuilder {

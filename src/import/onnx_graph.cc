@@ -39,11 +39,11 @@ void AddCaptures(const NodeProto& node, std::vector<std::string_view>& names) {
   }
 }
 
+}  // namespace
+
 std::string_view DomainOf(const NodeProto& node) {
   return node.domain() == "ai.onnx" ? std::string_view() : std::string_view(node.domain());
 }
-
-}  // namespace
 
 bool IsControlFlow(const NodeProto& node) {
   constexpr std::string_view kTypes[] = {"If", "Loop", "Scan", "SequenceMap"};

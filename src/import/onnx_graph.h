@@ -104,6 +104,8 @@ class OnnxScope {
 };
 
 bool IsControlFlow(const onnx::NodeProto& node);
+// Empty for ONNX's own ops, by whichever of its two names.
+std::string_view DomainOf(const onnx::NodeProto& node);
 
 // The type and, where every dimension has a number, the shape that the file declares; known_dims says whether it does.
 OnnxValue ReadDeclared(const onnx::ValueInfoProto& info);

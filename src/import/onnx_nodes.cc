@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "import/onnx_shapes.h"
+#include "import/onnx_graph.h"
 
 namespace berth {
 namespace {
@@ -57,11 +57,6 @@ bool HasBody(const NodeProto& node) {
   bool has = false;
   ForEachBody(node, [&](const GraphProto&) { has = true; });
   return has;
-}
-
-// Wants to know how large its input is, and not what it holds.
-bool AsksForShape(const NodeProto& node) {
-  return berth::AsksForShape(node.domain() == "ai.onnx" ? std::string_view() : node.domain(), node.op_type());
 }
 
 void AddOpsWithin(const NodeProto& node, const std::unordered_map<std::string, int32_t>& by_tensor,
@@ -181,7 +176,7 @@ void OnnxNodes::FindOps(const GraphProto& model, const Graph& graph) {
   }
   for (size_t node = position.size(); node-- > 0;) {
     if (owner[node] != kNone || first_consumer[node] == kNone) continue;
-    if (AsksForShape(node_of(node)) && !predecessors[node].empty()) continue;
+    if (AsksForShape(DomainOf(node_of(node)), node_of(node).op_type()) && !predecessors[node].empty()) continue;
     owner[node] = owner[static_cast<size_t>(first_consumer[node])];
   }
   // What is left asks for a shape, or is at the end: it goes with its producer.

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 constexpr double kMostTime = 1e15;
 constexpr double kMostMemory = 1e15;
-constexpr size_t kMostDevices = 1024;
 
 struct Task {
   int64_t id;

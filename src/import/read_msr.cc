@@ -18,7 +18,6 @@ using nlohmann::json;
 
 constexpr double kMostMilliseconds = 1e12;
 constexpr double kMostMemory = 1e15;
-constexpr size_t kMostDevices = 1024;
 constexpr auto kMostBytes = static_cast<double>(kMostTensorBytes);
 // What a staging cost says of a tensor's size: the data set's files were made with 2 GiB/s between accelerator and
 // host.

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostTime = 1e15;
-constexpr size_t kMostDevices = 1024;
 constexpr size_t kMostTransfers = 1 << 27;  // times of an edge from one processor to another: 1 GiB
 
 struct Edge {

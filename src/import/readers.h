@@ -15,6 +15,9 @@
 
 namespace berth {
 
+// The most devices that a file may ask for.
+inline constexpr size_t kMostDevices = 1024;
+
 // Tarnawski et al. 2020, "Efficient Algorithms for Device Placement of DNN Graph Operators"
 // (msr-fiddle/dnn-partitioning), an "FPGA" being any accelerator: devices fpga0 .. and cpu0 .., op times, staging costs
 // and colour classes. A node's size is a parameter of its own. Milliseconds.

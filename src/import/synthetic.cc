@@ -7,11 +7,12 @@
 #include "base/parameters.h"
 #include "base/random.h"
 #include "import/import.h"
+#include "import/net_builder.h"
 
 namespace berth {
 namespace {
 
-constexpr double kMostOps = 4e6;
+constexpr auto kMostOps = static_cast<double>(kMostFormulaOps);
 constexpr int64_t kFloat = 4;  // bytes
 
 // The parameters that all abstract graphs share.

@@ -15,24 +15,22 @@ CoarseTransfers::CoarseTransfers(const Problem& problem, const CoarseGraph& grap
   const size_t devices = problem.num_devices();
   if (given) {
     node_time_.assign(graph.size() * devices * devices, 0);
+    mean_of_node_.assign(graph.size(), 0);
     mean_of_edge_.assign(edge_bytes_.size(), 0);
   }
   const auto ends = [](const Quotient::Edge& edge) { return std::pair(edge.from, edge.to); };
   std::vector<GroupId> readers;
   for (const TensorId tensor : ops.tensors()) {
     if (!given && ops.is_constant(tensor)) continue;
-    const GroupId from = graph.grouping.group_of(ops.producer(tensor));
-    readers.clear();
-    for (const OpId consumer : ops.consumers(tensor)) readers.push_back(graph.grouping.group_of(consumer));
-    std::ranges::sort(readers);
-    readers.erase(std::ranges::unique(readers).begin(), readers.end());
-    std::erase(readers, from);
+    OtherReaders(ops, graph.grouping, tensor, readers);
     if (readers.empty()) continue;
+    const GroupId from = graph.grouping.group_of(ops.producer(tensor));
     node_bytes_[Index(from)] += ops.tensor_bytes(tensor);
     for (size_t route = 0; given && route < devices * devices; ++route) {
       const auto p = MakeId<DeviceId>(route / devices), q = MakeId<DeviceId>(route % devices);
       if (p != q) node_time_[Index(from) * devices * devices + route] += problem.transfer_time(tensor, p, q);
     }
+    if (given) mean_of_node_[Index(from)] += mean_(tensor);
     for (const GroupId to : readers) {
       const auto edge = std::ranges::lower_bound(graph.quotient.edges, std::pair(from, to), {}, ends);
       const auto number = static_cast<size_t>(edge - graph.quotient.edges.begin());
@@ -49,14 +47,7 @@ double CoarseTransfers::OfNode(size_t node, DeviceId from, DeviceId to) const {
 }
 
 double CoarseTransfers::MeanOfNode(size_t node) const {
-  if (node_time_.empty()) return mean_(node_bytes_[node]);
-  double sum = 0, pairs = 0;
-  for (const DeviceId from : problem_.cluster().ids()) {
-    for (const DeviceId to : problem_.cluster().ids()) {
-      if (from != to) sum += OfNode(node, from, to), ++pairs;
-    }
-  }
-  return pairs > 0 ? sum / pairs : 0;
+  return mean_of_node_.empty() ? mean_(node_bytes_[node]) : mean_of_node_[node];
 }
 
 double CoarseTransfers::MeanOfEdge(size_t edge) const {

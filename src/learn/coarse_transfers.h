@@ -33,7 +33,9 @@ class CoarseTransfers {
   const Problem& problem_;
   MeanTransfer mean_;
   std::vector<int64_t> node_bytes_, edge_bytes_;  // kNothing: an edge of constants
-  std::vector<double> node_time_, mean_of_edge_;  // with given times: node_time_ by node, from, to
+  // With given times.
+  std::vector<double> node_time_;  // by node, from, to
+  std::vector<double> mean_of_node_, mean_of_edge_;
 };
 
 }  // namespace berth

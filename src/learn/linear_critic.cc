@@ -13,17 +13,12 @@ LinearCritic::LinearCritic(const Problem& problem, const CoarseGraph& graph, boo
   const Graph& ops = problem.graph();
   const MeanTransfer sending(problem);
   std::vector<double> price;
+  std::vector<GroupId> readers;
   for (const TensorId tensor : ops.tensors()) {
-    const auto producer = static_cast<int32_t>(graph.grouping.group_of(ops.producer(tensor)));
-    Sent sent{.producer = producer, .consumers = {}};
-    for (const OpId consumer : ops.consumers(tensor)) {
-      const auto node = static_cast<int32_t>(graph.grouping.group_of(consumer));
-      if (node != producer) sent.consumers.push_back(node);
-    }
-    std::ranges::sort(sent.consumers);
-    const auto repeated = std::ranges::unique(sent.consumers);
-    sent.consumers.erase(repeated.begin(), repeated.end());
-    if (sent.consumers.empty()) continue;
+    OtherReaders(ops, graph.grouping, tensor, readers);
+    if (readers.empty()) continue;
+    Sent sent{.producer = static_cast<int32_t>(graph.grouping.group_of(ops.producer(tensor))), .consumers = {}};
+    for (const GroupId reader : readers) sent.consumers.push_back(static_cast<int32_t>(reader));
     price.push_back(sending(tensor));
     sent_.push_back(std::move(sent));
   }

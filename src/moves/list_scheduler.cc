@@ -108,13 +108,11 @@ void ListScheduler::SetOwnBytes() {
   const Graph& graph = problem_.graph();
   own_bytes_.assign(graph.num_ops(), 0);
   for (const TensorId tensor : graph.tensors()) own_bytes_[Index(graph.producer(tensor))] += graph.tensor_bytes(tensor);
-  std::vector<size_t> units;
+  std::vector<ParameterId> last(units_.size(), ParameterId{-1});  // by unit: which of its parameters was counted last
   for (const ParameterId parameter : graph.parameters()) {
-    units.clear();
     for (const OpId op : graph.parameter_consumers(parameter)) {
       const size_t unit = units_.unit_of(op);
-      if (std::ranges::count(units, unit) > 0) continue;
-      units.push_back(unit);
+      if (std::exchange(last[unit], parameter) == parameter) continue;
       own_bytes_[Index(op)] += graph.parameter_bytes(parameter);
     }
   }
@@ -354,7 +352,7 @@ void ListScheduler::RunByStart(PartialSchedule& schedule) {
           continue;
         }
       } else {
-        units_.Put(device_, units_.unit_of(op), device);
+        Put(units_.unit_of(op), device);
       }
     }
     schedule.Place(op, device);

@@ -76,6 +76,14 @@ Grouping ColocatedOps(const Problem& problem) {
   return JoinColocated(problem, std::move(label));
 }
 
+void OtherReaders(const Graph& graph, const Grouping& grouping, TensorId tensor, std::vector<GroupId>& readers) {
+  readers.clear();
+  for (const OpId consumer : graph.consumers(tensor)) readers.push_back(grouping.group_of(consumer));
+  std::ranges::sort(readers);
+  readers.erase(std::ranges::unique(readers).begin(), readers.end());
+  std::erase(readers, grouping.group_of(graph.producer(tensor)));
+}
+
 Quotient MakeQuotient(const Problem& problem, const Grouping& grouping) {
   const Graph& graph = problem.graph();
   Quotient quotient{
@@ -84,11 +92,7 @@ Quotient MakeQuotient(const Problem& problem, const Grouping& grouping) {
   std::vector<GroupId> to;
   for (const TensorId tensor : graph.tensors()) {
     const GroupId from = grouping.group_of(graph.producer(tensor));
-    to.clear();
-    for (const OpId consumer : graph.consumers(tensor)) to.push_back(grouping.group_of(consumer));
-    std::ranges::sort(to);
-    to.erase(std::ranges::unique(to).begin(), to.end());
-    std::erase(to, from);
+    OtherReaders(graph, grouping, tensor, to);
     for (const GroupId group : to) bytes[{from, group}] += graph.tensor_bytes(tensor);
     if (!to.empty()) quotient.output_bytes[Index(from)] += graph.tensor_bytes(tensor);
   }

@@ -42,6 +42,9 @@ Grouping JoinColocated(const Problem& problem, std::vector<int32_t> label);
 // Ops that must share a device are a group, every other op is one of its own.
 Grouping ColocatedOps(const Problem& problem);
 
+// The groups that read a tensor, without the one that makes it: ascending, each once. `readers` is overwritten.
+void OtherReaders(const Graph& graph, const Grouping& grouping, TensorId tensor, std::vector<GroupId>& readers);
+
 // The groups as a graph: an edge where a tensor leaves a group for another, no loops.
 struct Quotient {
   struct Edge {

@@ -303,13 +303,19 @@ TEST(Walk, KeepsWhatItTakesWhenThatIsTheBest) {
 
 // --- Wrappers -------------------------------------------------------------------------------------------------------
 
-TEST_F(SearchTest, ADeadlineIsRefusedWhereNothingCanBeStopped) {
+// Wrappers, and `toy` to be wrapped.
+EvaluatorCatalog WrappedToys() {
   EvaluatorCatalog catalog("evaluator");
   RegisterWrappers(catalog);
   catalog.Add({.name = "toy", .sentence = "-", .source = "-"},
               [](const Params&, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
                 return std::make_unique<ToyEvaluator>(context.problem);
               });
+  return catalog;
+}
+
+TEST_F(SearchTest, ADeadlineIsRefusedWhereNothingCanBeStopped) {
+  const EvaluatorCatalog catalog = WrappedToys();
   try {
     catalog.Make("deadline(seconds=1,of=toy)", problem_);
     ADD_FAILURE();
@@ -323,12 +329,7 @@ TEST_F(SearchTest, ADeadlineIsRefusedWhereNothingCanBeStopped) {
 }
 
 TEST_F(SearchTest, DoesNotTakeARememberedScoreForASecondMeasurement) {
-  EvaluatorCatalog catalog("evaluator");
-  RegisterWrappers(catalog);
-  catalog.Add({.name = "toy", .sentence = "-", .source = "-"},
-              [](const Params&, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-                return std::make_unique<ToyEvaluator>(context.problem);
-              });
+  const EvaluatorCatalog catalog = WrappedToys();
   for (const auto& [name, runs] : {std::pair("noisy(of=toy)", 2), std::pair("cached(of=noisy(of=toy))", 1),
                                    std::pair("noisy(of=cached(of=toy))", 2)}) {
     const auto evaluator = catalog.Make(name, problem_);

@@ -216,9 +216,11 @@ class Enumeration {
   }
 
   bool OutOfTime() {
-    // Evaluations are asked for at the leaves; here it is about the clock, also before the first score.
-    const bool spent = static_cast<double>(steps_) >= most_steps_ || search_.Interrupted() ||
-                       (search_.evaluations_left() > 0 && search_.Done());
+    // Evaluations are asked for at the leaves; here it is about the clock, of which Done says nothing before the first
+    // score, nor when the evaluations are spent.
+    const bool done_tells_time = search_.evaluations() > 0 && search_.evaluations_left() > 0;
+    const bool spent =
+        static_cast<double>(steps_) >= most_steps_ || (done_tells_time ? search_.Done() : search_.Interrupted());
     cut_short_ = cut_short_ || spent;
     return spent;
   }

@@ -68,7 +68,6 @@ struct Climb {
 // The better of what the planners answer, then climbing for the rest of the seconds.
 Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<std::string>& planners, double seconds,
                 uint64_t seed) {
-  const double unit = setup.problem->seconds_per_unit();
   const Stopwatch watch;
   PlanResult start;
   for (const std::string& planner : planners) {
@@ -76,7 +75,7 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
         {.evaluator = *setup.evaluator, .budget = {}, .random = Random(seed), .threads = 1, .causes = false});
     if (start.plan.device.empty() || Better(result.score, start.score)) start = std::move(result);
   }
-  const auto time_of = [unit](const Score& score) { return score.fits() ? score.value() * unit : kInfinity; };
+  const auto time_of = [&setup](const Score& score) { return SecondsOf(*setup.problem, score); };
   Climb climb{.first = time_of(start.score), .ready = watch.seconds(), .found = {}};
   climb.found.push_back({.seconds = climb.ready, .time = climb.first});
   catalogs.planners.MakePlanner(kClimbing)->MakePlan({.evaluator = *setup.evaluator,
@@ -320,7 +319,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
                                                            .threads = 1,
                                                            .causes = false});
       if (!result.score.fits()) throw Error("{}: no plan that fits was found, so times mean nothing", trial.name);
-      trial.best_known = std::min(trial.best_known, result.score.value() * trial.setup->problem->seconds_per_unit());
+      trial.best_known = std::min(trial.best_known, SecondsOf(*trial.setup->problem, result.score));
     });
     const auto add = [&](std::vector<Climb>& to, size_t seeds, const auto& planners_of) {
       to.resize(seeds);
