@@ -11,8 +11,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/in_parallel.h"
-#include "base/system_limits.h"
 #include "exec/parts.h"
 #include "worker/runner.h"
 #include "worker/thread_clock.h"
@@ -193,10 +191,12 @@ class ParallelRunner : public Runner {
     }
     const Parts parts = CutIntoParts(model.Predecessors(), device);
     PartBuilder builder(model, parts, layout_);
-    for (size_t part = 0; part < parts.parts.size(); ++part) parts_.push_back(builder.Build(part));
-    // Nothing runs meanwhile. Compiling takes longer than running a plan ten times.
-    InParallel(std::ssize(parts_), static_cast<int64_t>(UsableThreads()),
-               [&](size_t part) { Compile(parts_[part], core); });
+    // One after another: with OpenVINO 2026.4.1 a process under AddressSanitizer that had compiled on threads of its own,
+    // since ended, often crashed at its end.
+    for (size_t part = 0; part < parts.parts.size(); ++part) {
+      parts_.push_back(builder.Build(part));
+      Compile(parts_.back(), core);
+    }
     Join();
     done_ = std::vector<std::atomic<int64_t>>(parts_.size());
     runs_.resize(parts_.size());
