@@ -191,8 +191,8 @@ class ParallelRunner : public Runner {
     }
     const Parts parts = CutIntoParts(model.Predecessors(), device);
     PartBuilder builder(model, parts, layout_);
-    // One after another: with OpenVINO 2026.4.1 a process under AddressSanitizer that had compiled on threads of its own,
-    // since ended, often crashed at its end.
+    // One after another: with OpenVINO 2026.4.1 a process under AddressSanitizer that had compiled on threads of its
+    // own, since ended, often crashed at its end.
     for (size_t part = 0; part < parts.parts.size(); ++part) {
       parts_.push_back(builder.Build(part));
       Compile(parts_.back(), core);
