@@ -132,7 +132,8 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       "ops run first come, first served (`exhaustive`): geometric means over the graphs, of several seeds of their "
       "geometric mean on the graph, with 95 % intervals by bootstrap over the graphs. `auto` orders ops too, and may "
       "end below it. The rows that change one thing (*no attention* and those after it) have no twin of their own: "
-      "compare them with *gdp, untrained*, which has no model of costs either, since it does not learn.\n\n",
+      "compare them with *gdp, untrained*, which has no model of costs either, since it does not learn. (`near=0` makes "
+      "no moves either: its twin is in the second table.)\n\n",
       graphs, evaluations);
   PrintOverGraphs(tables);
   fmt::print(
