@@ -18,22 +18,30 @@ bool AreEqual(const OpMeasurement& a, const OpMeasurement& b) {
 
 }  // namespace
 
-void ShareMeans(std::span<OpMeasurement> devices) {
+std::vector<std::vector<size_t>> EqualDevices(std::span<const OpMeasurement> devices) {
   std::vector<size_t> left;  // the fastest first, so that who shares with whom does not depend on how they are named
   for (size_t device = 0; device < devices.size(); ++device) {
     if (devices[device].error.empty() && !devices[device].seconds.empty()) left.push_back(device);
   }
   std::ranges::stable_sort(left, {}, [&](size_t device) { return Median(devices[device].seconds); });
+  std::vector<std::vector<size_t>> groups;
   while (!left.empty()) {
     const OpMeasurement& first = devices[left.front()];
     std::vector<size_t> equal, others;
     for (const size_t device : left) (AreEqual(first, devices[device]) ? equal : others).push_back(device);
-    for (size_t op = 0; op < first.op_seconds.size(); ++op) {
+    groups.push_back(std::move(equal));
+    left = std::move(others);
+  }
+  return groups;
+}
+
+void ShareMeans(std::span<OpMeasurement> devices) {
+  for (const std::vector<size_t>& equal : EqualDevices(devices)) {
+    for (size_t op = 0; op < devices[equal.front()].op_seconds.size(); ++op) {
       double mean = 0;
       for (const size_t device : equal) mean += devices[device].op_seconds[op] / static_cast<double>(equal.size());
       for (const size_t device : equal) devices[device].op_seconds[op] = mean;
     }
-    left = std::move(others);
   }
 }
 

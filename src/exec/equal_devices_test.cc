@@ -37,6 +37,12 @@ TEST(ShareMeans, BeginsWithTheFastestWhateverTheirOrder) {
   }
 }
 
+TEST(EqualDevices, AreGroupsOfWhichThoseThatFailedAreNone) {
+  std::vector<OpMeasurement> devices = {Device(10, {4}), Device(20, {9}), Device(9.8, {5}), Device(10, {4})};
+  devices[3].error = "it does not compile";
+  EXPECT_THAT(EqualDevices(devices), ElementsAre(ElementsAre(2, 0), ElementsAre(1)));
+}
+
 TEST(ShareMeans, LeavesDevicesAloneThatFailedOrRunOtherKernels) {
   std::vector<OpMeasurement> devices = {Device(10, {4, 6}), Device(10, {5, 5}), Device(10, {2, 8}), Device(10, {})};
   devices[1].error = "it does not compile";
