@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <string>
@@ -134,6 +135,7 @@ std::vector<FittedEfficiency> EfficiencyFit::Fit(const Cluster& cluster, std::op
   for (size_t m = 0; m < models_.size(); ++m) {
     if (m != without) models.push_back(&models_[m]);
   }
+  if (models.empty()) return {};
   std::map<std::vector<size_t>, std::vector<size_t>> alike;  // devices by what they are equal to in each model
   for (size_t device = 0; device < cluster.num_devices(); ++device) {
     std::vector<size_t> equal_to;
@@ -141,7 +143,6 @@ std::vector<FittedEfficiency> EfficiencyFit::Fit(const Cluster& cluster, std::op
     alike[equal_to].push_back(device);
   }
   std::vector<FittedEfficiency> all;
-  if (models.empty()) return all;
   for (const auto& [unused, devices] : alike) {
     std::ranges::move(FitEqual(cluster, models, devices), std::back_inserter(all));
   }
