@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -12,6 +15,9 @@
 #include "cli/plan_runs.h"
 #include "cli/profiling.h"
 #include "cli/scratch_folder.h"
+#include "exec/efficiency_fit.h"
+#include "exec/statistics.h"
+#include "placement/single_devices.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -29,6 +35,30 @@ struct CalibratedModel {
   std::vector<double> before{}, after{}, parts{}, measured{};
 };
 
+// A whole model on one device: seconds as measured without counters, and as predicted from the device file alone.
+struct ModelAlone {
+  std::string model;
+  DeviceId device{};
+  double measured = 0, before = 0, after = 0;
+  std::optional<double> left_out{};  // with the numbers that the other models give; none where there is no other
+};
+
+// Of all of these: by before, after and left_out.
+struct AloneErrors {
+  PredictionError before, after, left_out;
+};
+AloneErrors ErrorsOf(const std::vector<ModelAlone>& alone) {
+  std::vector<double> before, after, left_out, measured;
+  for (const ModelAlone& one : alone) {
+    before.push_back(one.before);
+    after.push_back(one.after);
+    if (one.left_out) left_out.push_back(*one.left_out);
+    measured.push_back(one.measured);
+  }
+  return {
+      .before = ErrorOf(before, measured), .after = ErrorOf(after, measured), .left_out = ErrorOf(left_out, measured)};
+}
+
 std::string Order(const PredictionError& error) {
   return error.rank_correlation ? fmt::format("{:.2f}", *error.rank_correlation) : "-";
 }
@@ -36,6 +66,15 @@ std::string Order(const PredictionError& error) {
 std::string Off(const PredictionError& error) {
   if (!error.median) return "-";
   return fmt::format("{}, {}, {}", Percent(*error.median), Percent(*error.ninetieth), Order(error));
+}
+
+// Without the order: that of different models is plain.
+std::string OffAlone(const PredictionError& error) {
+  return error.median ? fmt::format("{}, {}", Percent(*error.median), Percent(*error.ninetieth)) : "-";
+}
+
+std::string OffBy(double predicted, double measured) {
+  return fmt::format("{:+.0f} %", 100 * (predicted / measured - 1));
 }
 
 Json ErrorJson(const PredictionError& error) {
@@ -92,10 +131,16 @@ class Calibration {
         one.measured.push_back(one.runs[k].seconds());
       }
     }
-    return WithCutCosts(runners_.front()->problem().cluster(), costs_, source);
+    const Cluster& cluster = setups_.front()->problem->cluster();
+    efficiencies_ = efficiency_fit_.Fit(cluster);
+    PredictAlone(cluster);
+    return WithCutCosts(WithEfficiencies(cluster, efficiencies_), costs_, source);
   }
 
   const CutCosts& costs() const { return costs_; }
+  const std::vector<FittedEfficiency>& efficiencies() const { return efficiencies_; }
+  const std::vector<ModelAlone>& alone() const { return alone_; }
+  size_t num_profiled() const { return efficiency_fit_.num_models(); }
   const std::vector<CalibratedModel>& models() const { return models_; }
   size_t num_parts() const { return fit_.num_parts(); }
   bool stopped() const { return stop_(); }
@@ -135,7 +180,10 @@ class Calibration {
     progress_.Show(fmt::format("{}: measuring its ops", strings.model));
     auto runtime = std::make_shared<Runtime>(setup);
     try {
-      strings.costs = ProfileToFile(*runtime, kProfileRuns, file, stop_);
+      const DeviceProfiles profiles = ProfileDevices(*runtime, kProfileRuns, stop_);
+      strings.costs = StoreProfile(profiles.table, file);
+      efficiency_fit_.Add(*setup->problem, profiles.measurements);
+      profiled_.emplace_back(setup, profiles.measurements);
     } catch (const Error&) {
       if (stop_()) return;
       throw;
@@ -155,6 +203,40 @@ class Calibration {
     runners_.push_back(std::move(runner));
   }
 
+  // By device, in seconds; infinite where the model does not fit.
+  static std::vector<double> SecondsAlone(const Setup& setup) {
+    std::vector<double> seconds = ScoreSingleDevices(*setup.evaluator).times();
+    for (double& one : seconds) one = setup.problem->ToSeconds(one).value;
+    return seconds;
+  }
+
+  // By the costs that a plan has where nobody names others, on the same devices with these efficiencies.
+  std::vector<double> SecondsAlone(const Setup& setup, const Cluster& cluster,
+                                   const std::vector<FittedEfficiency>& fitted) const {
+    ProblemStrings strings = setup.strings;
+    strings.stored_cluster = std::make_shared<const Cluster>(WithEfficiencies(cluster, fitted));
+    return SecondsAlone(MakeSetup(catalogs_, strings, setup.instance));
+  }
+
+  // What the device file says of each profiled model before and after, and without what this model told.
+  void PredictAlone(const Cluster& cluster) {
+    for (size_t m = 0; m < profiled_.size(); ++m) {
+      const auto& [setup, profiles] = profiled_[m];
+      const std::vector<double> before = SecondsAlone(*setup), after = SecondsAlone(*setup, cluster, efficiencies_);
+      std::vector<double> left_out;
+      if (profiled_.size() > 1) left_out = SecondsAlone(*setup, cluster, efficiency_fit_.Fit(cluster, m));
+      for (const DeviceId device : cluster.ids()) {
+        const size_t d = Index(device);
+        if (!std::isfinite(before[d]) || profiles[d].seconds.empty()) continue;
+        ModelAlone& one = alone_.emplace_back(
+            ModelAlone{.model = setup->strings.model, .device = device, .measured = Median(profiles[d].seconds)});
+        one.before = before[d];
+        one.after = after[d];
+        if (!left_out.empty()) one.left_out = left_out[d];
+      }
+    }
+  }
+
   std::string WhyNone() const {
     if (const auto [count, reason] = failures(); count > 0) return reason;
     return stop_() ? "stopped before that" : "they have no parts";
@@ -169,6 +251,10 @@ class Calibration {
   ProgressLine progress_;
   CutFit fit_;
   CutCosts costs_;
+  EfficiencyFit efficiency_fit_;
+  std::vector<FittedEfficiency> efficiencies_;
+  std::vector<std::pair<std::shared_ptr<const Setup>, std::vector<OpMeasurement>>> profiled_;  // as they were added
+  std::vector<ModelAlone> alone_;
   std::vector<std::shared_ptr<const Setup>> setups_;
   std::vector<CalibratedModel> models_;
   std::vector<std::unique_ptr<PlanRunner>> runners_;
@@ -176,6 +262,79 @@ class Calibration {
 
 std::string RateOf(double seconds_per_byte) {
   return seconds_per_byte > 0 ? WithPrefix(1 / seconds_per_byte, "B/s") : "free";
+}
+
+std::string NameOf(OpClass op_class) { return std::string(kOpClassNames[static_cast<size_t>(op_class)]); }
+
+// What device files call an efficiency: a share of the peak.
+std::string EfficiencyTable(const Cluster& cluster, const std::vector<FittedEfficiency>& efficiencies) {
+  using enum Table::Align;
+  Table table({{"device"},
+               {"class of op"},
+               {"before", kRight},
+               {"fitted", kRight},
+               {"kernels", kRight},
+               {"of its time", kRight},
+               {"off before", kRight},
+               {"off after", kRight}});
+  for (const FittedEfficiency& one : efficiencies) {
+    table.Add({Legible(cluster.device(one.device).name), NameOf(one.op_class), fmt::format("{:.4g}", one.before),
+               fmt::format("{:.4g}{}", one.efficiency, one.capped ? " (the most)" : ""),
+               Count(static_cast<int64_t>(one.kernels)), Percent(one.share), Percent(one.off_before),
+               Percent(one.off_after)});
+  }
+  return table.ToString();
+}
+
+std::string AloneTable(const Cluster& cluster, const std::vector<ModelAlone>& alone) {
+  using enum Table::Align;
+  Table table(
+      {{"model"}, {"device"}, {"measured", kRight}, {"before", kRight}, {"after", kRight}, {"left out", kRight}});
+  for (const ModelAlone& one : alone) {
+    table.Add({Shorten(one.model, 32), Legible(cluster.device(one.device).name), ToString(Seconds{one.measured}),
+               OffBy(one.before, one.measured), OffBy(one.after, one.measured),
+               one.left_out ? OffBy(*one.left_out, one.measured) : "-"});
+  }
+  if (alone.size() > 1) {
+    const AloneErrors errors = ErrorsOf(alone);
+    table.Add({"median, 90th percentile", "", "", OffAlone(errors.before), OffAlone(errors.after),
+               OffAlone(errors.left_out)});
+  }
+  return table.ToString();
+}
+
+Json EfficienciesJson(const Cluster& cluster, const std::vector<FittedEfficiency>& efficiencies) {
+  Json json = Json::array();
+  for (const FittedEfficiency& one : efficiencies) {
+    json.push_back({{"device", cluster.device(one.device).name},
+                    {"op_class", NameOf(one.op_class)},
+                    {"before", one.before},
+                    {"efficiency", one.efficiency},
+                    {"capped", one.capped},
+                    {"kernels", one.kernels},
+                    {"models", one.models},
+                    {"time_share", one.share},
+                    {"error_before", one.off_before},
+                    {"error_after", one.off_after}});
+  }
+  return json;
+}
+
+Json AloneJson(const Cluster& cluster, const std::vector<ModelAlone>& alone) {
+  const AloneErrors errors = ErrorsOf(alone);
+  Json json = {{"before", ErrorJson(errors.before)},
+               {"after", ErrorJson(errors.after)},
+               {"left_out", ErrorJson(errors.left_out)},
+               {"models", Json::array()}};
+  for (const ModelAlone& one : alone) {
+    json["models"].push_back({{"model", one.model},
+                              {"device", cluster.device(one.device).name},
+                              {"measured_seconds", one.measured},
+                              {"before_seconds", one.before},
+                              {"after_seconds", one.after},
+                              {"left_out_seconds", OrNull(one.left_out)}});
+  }
+  return json;
 }
 
 }  // namespace
@@ -210,6 +369,8 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
            {"predicted_seconds", one.after},
            {"measured_seconds", one.measured}});
     }
+    json["efficiencies"] = EfficienciesJson(cluster, calibration.efficiencies());
+    json["whole_models"] = AloneJson(cluster, calibration.alone());
     json["cluster"] = ClusterJson(cluster);
     Print(DumpJson(json));
     return 0;
@@ -234,7 +395,21 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                 Off(ErrorOf(one.before, one.measured)), Off(ErrorOf(one.after, one.measured)),
                 Order(ErrorOf(one.parts, one.measured))});
   }
-  text += errors.ToString();
+  text += errors.ToString() + "\n" +
+          Line(fmt::format("What share of its peak each device reaches, from profiles of {}",
+                           Counted(static_cast<int64_t>(calibration.num_profiled()), "model"))) +
+          "\n";
+  if (!calibration.efficiencies().empty()) text += EfficiencyTable(cluster, calibration.efficiencies()) + "\n";
+  text +=
+      Wrap(fmt::format(
+          "Classes with fewer than {} kernels that their bytes alone do not explain, or with less than {:.0f} % of the "
+          "time, keep the number of the device file.",
+          EfficiencyFit::kLeastKernels, 100 * EfficiencyFit::kLeastShare)) +
+      "\n" +
+      Wrap(
+          "Whole models on one device, predicted from the device file alone: by how much that is off before, after, "
+          "and where the model itself is left out of the fit.") +
+      "\n" + AloneTable(cluster, calibration.alone());
   std::string notes;
   if (calibration.stopped()) {
     notes += Item(fmt::format("Stopped: {} of {} were run, the last perhaps in part.", calibration.models().size(),

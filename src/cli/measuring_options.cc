@@ -10,7 +10,9 @@ MeasuringCommands::MeasuringCommands(CLI::App& app, CLI::App& cluster_command)
       profile_command_(
           app.add_subcommand("profile", "Measure how long each op of a model takes on this machine's devices")),
       calibrate_command_(
-          app.add_subcommand("calibrate", "Measure what a plan pays for its cuts, and write it into a device file")),
+          app.add_subcommand("calibrate",
+                             "Measure what a plan pays for its cuts and how fast each class of ops is, and write it "
+                             "into a device file")),
       tune_command_(app.add_subcommand("tune", "Plan, run the best plans, learn from the runs, and plan again")),
       detect_command_(cluster_command.add_subcommand("detect", "Measure this machine, and write it as a device file")) {
   AddRun(*run_command_);
