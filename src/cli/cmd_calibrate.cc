@@ -73,10 +73,6 @@ std::string OffAlone(const PredictionError& error) {
   return error.median ? fmt::format("{}, {}", Percent(*error.median), Percent(*error.ninetieth)) : "-";
 }
 
-std::string OffBy(double predicted, double measured) {
-  return fmt::format("{:+.0f} %", 100 * (predicted / measured - 1));
-}
-
 Json ErrorJson(const PredictionError& error) {
   return {{"median", OrNull(error.median)},
           {"ninetieth", OrNull(error.ninetieth)},
@@ -291,9 +287,9 @@ std::string AloneTable(const Cluster& cluster, const std::vector<ModelAlone>& al
   Table table(
       {{"model"}, {"device"}, {"measured", kRight}, {"before", kRight}, {"after", kRight}, {"left out", kRight}});
   for (const ModelAlone& one : alone) {
+    const auto off = [&](double predicted) { return fmt::format("{:+.0f} %", 100 * OffBy(predicted, one.measured)); };
     table.Add({Shorten(one.model, 32), Legible(cluster.device(one.device).name), ToString(Seconds{one.measured}),
-               OffBy(one.before, one.measured), OffBy(one.after, one.measured),
-               one.left_out ? OffBy(*one.left_out, one.measured) : "-"});
+               off(one.before), off(one.after), one.left_out ? off(*one.left_out) : "-"});
   }
   if (alone.size() > 1) {
     const AloneErrors errors = ErrorsOf(alone);

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kMostSweeps = 50;
 
-// Four digits, as `berth cluster detect` writes: profiles tell no more.
-double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+// As `berth cluster detect` writes: profiles tell no more.
+double FourDigits(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 double EfficiencyIn(const Device& device, size_t op_class) {
   const auto own = device.efficiency.find(kOpClassNames[op_class]);
@@ -205,7 +205,7 @@ std::vector<FittedEfficiency> EfficiencyFit::FitEqual(const Cluster& cluster, st
       for (const Sample& sample : samples[c]) weight_of.emplace_back(exact(sample, c), sample.weight);
       const double median = WeightedMedian(std::move(weight_of));
       capped[c] = median > 1;
-      const double value = Rounded(std::min(median, 1.0));
+      const double value = FourDigits(std::min(median, 1.0));
       for (const size_t device : devices) changed |= std::exchange(now[device][c], value) != value;
     }
     if (!changed) break;
