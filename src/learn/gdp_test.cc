@@ -65,6 +65,72 @@ TEST(GdpNetwork, PassesTheLargestMessageOfItsNeighbours) {
   EXPECT_TRUE(torch::allclose(network.Forward(input, 1), expected, 1e-5, 1e-6));
 }
 
+// All of it: messages, gates, attention, odds of devices and of levels of priority. No gradient comes from the passes
+// before, so differences are taken with their odds held still; none comes from the segment before either, so with
+// several segments only the first one counts, which still hears of the others' nodes through messages and gates.
+TEST(GdpNetwork, HasTheGradientThatDifferencesSay) {
+  constexpr int64_t kNodes = 7, kFeatures = 3, kDevices = 3, kLevels = 2;
+  Random random(2);
+  const std::vector<std::pair<int32_t, int32_t>> entries = {{0, 1}, {0, 4}, {1, 0}, {1, 2}, {2, 1}, {2, 3},
+                                                            {3, 2}, {3, 6}, {4, 0}, {4, 5}, {5, 4}, {6, 3}};
+  const SparseRows neighbours(kNodes, entries);
+  // Of these rows of the table the helper looks at a number each.
+  const at::Tensor type = torch::tensor({0, 36, 73, 109, 36, 146, 183}, torch::kInt64);
+  const at::Tensor features = testing::NormalTensor(random, {kNodes, kFeatures});
+  const at::Tensor of_device = testing::NormalTensor(random, {kNodes, kDevices}),
+                   of_level = testing::NormalTensor(random, {kNodes, kLevels});
+  for (const int64_t refinements : {0, 2}) {
+    for (const int64_t segment : {kNodes, int64_t{3}}) {
+      GdpShape shape{.features = kFeatures,
+                     .sage_layers = 2,
+                     .refinements = refinements,
+                     .placer = {.width = 6,
+                                .heads = 2,
+                                .inner = 5,
+                                .layers = 2,
+                                .segment = segment,
+                                .outputs = kDevices + kLevels,
+                                .gated = true},
+                     .levels = kLevels};
+      GdpNetwork network(shape, Random(1));
+      if (refinements > 0) shape.features += kDevices + kLevels;  // the odds that are held still
+      shape.refinements = 0;
+      GdpNetwork last_pass(shape, Random(1));
+      network.to(torch::kFloat64);
+      const torch::NoGradGuard no_gradient;
+      // So that no gate is nearly open, and no odds are nearly even, in all nodes.
+      for (const at::Tensor& parameter : network.parameters()) {
+        parameter.add_(0.3 * testing::NormalTensor(random, parameter.sizes()));
+      }
+      // The same numbers, in the same places.
+      const auto parameters = network.parameters(), same = last_pass.parameters();
+      ASSERT_EQ(parameters.size(), same.size());
+      for (size_t i = 0; i < same.size(); ++i) at::Tensor(same[i]).set_data(parameters[i].detach());
+
+      const GdpInput input{.type = type, .features = features, .neighbours = neighbours};
+      GdpInput held = input;
+      if (refinements > 0) held.features = torch::cat({features, torch::zeros({kNodes, shape.placer.outputs})}, 1);
+      for (int64_t pass = 0; pass < refinements; ++pass) {
+        const at::Tensor logits = last_pass.Forward(held, 1);
+        held.features = torch::cat({features, torch::softmax(logits.narrow(1, 0, kDevices), 1),
+                                    torch::softmax(logits.narrow(1, kDevices, kLevels), 1)},
+                                   1);
+      }
+      EXPECT_TRUE(torch::allclose(network.Forward(input, 1), last_pass.Forward(held, 1), 1e-12, 1e-12));
+      const auto sum = [&] {
+        const at::Tensor logits = at::GradMode::is_enabled() ? network.Forward(input, 1) : last_pass.Forward(held, 1);
+        const auto part = [&](const at::Tensor& weight, int64_t first) {
+          const at::Tensor odds = torch::log_softmax(logits.narrow(1, first, weight.size(1)), 1) * weight;
+          return odds.narrow(0, 0, segment).sum();
+        };
+        return part(of_device, 0) + part(of_level, kDevices);
+      };
+      const at::AutoGradMode gradient(true);
+      testing::ExpectTheGradientThatDifferencesSay(network, sum, 1e-7, fmt::format("{} {}", refinements, segment));
+    }
+  }
+}
+
 TEST(Gdp, RecallsTheProbabilitiesWithWhichItPlayed) {
   Random random(2);
   const Problem uneven = testing::RandomProblem(random, {.ops = 15, .devices = 3, .forbidden = 0.3});

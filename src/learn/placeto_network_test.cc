@@ -199,6 +199,32 @@ TEST(PlacetoNetwork, EqualsPlainLoopsOnRandomGraphs) {
   }
 }
 
+TEST(PlacetoNetwork, HasTheGradientThatDifferencesSay) {
+  Random random(5);
+  const std::vector<Edge> edges = {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}, {1, 5}};
+  const PlacetoGraph graph(6, edges);
+  for (const bool three_sets : {true, false}) {
+    const PlacetoNetwork network({.columns = 4,
+                                  .outputs = 3,
+                                  .rounds = 2,
+                                  .three_sets = three_sets,
+                                  .mean = !three_sets,
+                                  .type = torch::kFloat64},
+                                 Random(1));
+    {
+      // Biases of 0 would be where ReLU has two slopes: a node without ancestors sums up nothing.
+      const torch::NoGradGuard no_gradient;
+      for (at::Tensor parameter : network.parameters())
+        parameter.copy_(testing::NormalTensor(random, parameter.sizes()) * 0.4);
+    }
+    const at::Tensor features = testing::NormalTensor(random, {3, 6, 4}),
+                     weight = testing::NormalTensor(random, {3, 3});
+    const at::Tensor current = torch::tensor({0, 3, 5}, torch::kInt64);
+    const auto sum = [&] { return (torch::log_softmax(network.forward(features, current, graph), 1) * weight).sum(); };
+    testing::ExpectTheGradientThatDifferencesSay(network, sum, 1e-6, three_sets ? "three sets" : "all nodes");
+  }
+}
+
 TEST(PlacetoNetwork, TakesNodesOfACycleForEachOthersAncestorsAndDescendants) {
   Random random(4);
   for (int round = 0; round < 12; ++round) {
