@@ -424,6 +424,25 @@ TEST(Hsdag, LearnsWhichMovesNearTheBestAreWorthAScore) {
               found("hsdag(hidden=8,imagined=0,costs=false,critic=blank,learning_rate=0)"), 1e-3 * untrained);
 }
 
+// What it learns is more than what it would have drawn anyway: of the last update the mean.
+TEST(Hsdag, DrawsBetterPlacementsThanItsUntrainedTwin) {
+  Random random(5);
+  double trained = 0, untrained = 0;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
+    const auto evaluator =
+        testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
+    const auto drawn = [&](const char* rate) {
+      const Method method = testing::MethodNamed(fmt::format("hsdag(hidden=8,imagined=3,learning_rate={})", rate));
+      const std::vector<double> costs = testing::CostsOfTraining(method, *evaluator, Random(seed), 10, 1);
+      return costs[costs.size() - 2];
+    };
+    trained += std::log(drawn("0.02"));
+    untrained += std::log(drawn("0"));
+  }
+  EXPECT_LT(std::exp((trained - untrained) / 2), 0.8);
+}
+
 TEST(Hsdag, FindsTheOptimumOfASmallProblemInEveryMode) {
   const Case test("fork_join(width=3,depth=2)");
   PlannerCatalog planners;

@@ -274,6 +274,24 @@ TEST(PlacetoPlanner, SaysWhatItCannotDo) {
   EXPECT_THROW(catalog.MakePlanner("placeto(credit=terminal,start_times=true)"), Error);
 }
 
+// What it learns is more than what it would have drawn anyway.
+TEST(PlacetoPlanner, FindsABetterLikeliestPlacementThanItsUntrainedTwin) {
+  Random random(5);
+  double trained = 0, untrained = 0;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const Problem problem = testing::RandomProblem(random, {.ops = 12, .devices = 2});
+    const auto evaluator =
+        testing::EvaluatorNamed("parallel(contention=none,io=everywhere)", RegisterParallel, problem);
+    const auto greedy = [&](const char* rate) {
+      const Method method = testing::MethodNamed(fmt::format("placeto(rounds=2,learning_rate={})", rate));
+      return testing::CostsOfTraining(method, *evaluator, Random(seed), 6, 1).back();
+    };
+    trained += std::log(greedy("0.01"));
+    untrained += std::log(greedy("0"));
+  }
+  EXPECT_LT(std::exp((trained - untrained) / 2), 0.8);
+}
+
 TEST(PlacetoPlanner, FindsTheOptimumOfAForkAndJoin) {
   // Two devices, transfers take no time: the four branches divide two and two.
   GraphBuilder builder("fork_join");
