@@ -25,6 +25,26 @@ double ProcessorSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+double Foresee(const std::function<void(int64_t amount)>& run, int64_t few, int64_t more, int64_t all) {
+  const auto seconds = [&run](int64_t amount) {
+    const double before = ProcessorSeconds();
+    run(amount);
+    return ProcessorSeconds() - before;
+  };
+  const double less = seconds(few);
+  const double each = std::max(seconds(more) - less, 0.0) / static_cast<double>(more - few);
+  return less + each * static_cast<double>(all - few);
+}
+
+double ForeseeTraining(const std::function<void(int64_t updates)>& train, int64_t updates, bool validates) {
+  const int64_t few = std::clamp<int64_t>(updates / 4, 1, validates ? 10 : 5);
+  return Foresee(train, few, 2 * few, updates);
+}
+
+void SayPlan(std::string_view part, double seconds, const std::string& runs) {
+  fmt::print(stderr, "bench-learned: {} plans {:.2f} processor hours, for {}\n", part, seconds / 3600, runs);
+}
+
 Scratch::Scratch(const std::string& name)
     : path_((std::filesystem::temp_directory_path() / fmt::format("berth-learned-{}-{}", ::getpid(), name)).string()) {
   std::filesystem::remove_all(path_);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/catalogs.h"
@@ -64,6 +65,16 @@ TrainingResult TrainOn(const Catalogs& catalogs, const std::string& planner, con
 // Of a processor that this thread has used, however busy the machine is.
 double ProcessorSeconds();
 
+// How many seconds of a processor `run(all)` will take, from those of `run(few)` and `run(more)`: what grows with the
+// amount grows evenly.
+double Foresee(const std::function<void(int64_t amount)>& run, int64_t few, int64_t more, int64_t all);
+
+// The same of a training by TrainOn, from two short ones that have as many checkpoints, which cost time too.
+double ForeseeTraining(const std::function<void(int64_t updates)>& train, int64_t updates, bool validates = false);
+
+// Says to standard error, before the part begins, how long it will take. `runs`: of what, like "3 runs of gdp".
+void SayPlan(std::string_view part, double seconds, const std::string& runs);
+
 // Runs jobs on all processors, in any order; each writes to a place of its own.
 class Jobs {
  public:
@@ -74,11 +85,15 @@ class Jobs {
   std::vector<std::function<void()>> jobs_;
 };
 
+// Where Placeto's published graphs lie.
+inline constexpr const char* kPlacetoGraphs = BERTH_SHARED_DIR "/data/placeto/graphs";
+
 struct Part {
   const char* name;
   const char* sentence;
   // Writes the part's section to standard output, and its pictures into the folder `pictures`, where that is named.
   void (*write)(const Catalogs& catalogs, bool quick, const std::string& pictures);
+  const char* needs = nullptr;  // a folder that not everybody has
 };
 void WriteHsdag(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHsdagOthers(const Catalogs& catalogs, bool quick, const std::string& pictures);

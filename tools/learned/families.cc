@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -105,7 +106,7 @@ struct Effort {
 }  // namespace
 
 void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pictures) {
-  const Effort effort = quick ? Effort{1, 3, 2, 1, 4, 4, 4} : Effort{3, 24, 8, 4, 150, 100, 25};
+  const Effort effort = quick ? Effort{1, 2, 1, 1, 2, 2, 2} : Effort{3, 24, 8, 4, 150, 100, 25};
   const std::vector<std::pair<std::string, std::string>> policies = {
       {"**placeto**", "placeto"}, {"placeto, tuned published form", fmt::format("placeto({})", kTuned)}};
   // Of the published form, which is there for comparison, one.
@@ -133,36 +134,59 @@ void WriteFamilies(const Catalogs& catalogs, bool quick, const std::string& pict
   };
   std::vector<Runs> runs(policies.size());
   Jobs jobs;
+  // Of trainings that are alike the first says what each of them will take.
+  struct Kind {
+    size_t of = 0;
+    double seconds = 0;  // of each
+  };
+  std::deque<Kind> kinds;
+  Jobs probes;
   for (size_t p = 0; p < policies.size(); ++p) {
-    const auto add = [&](TrainingResult& to, std::vector<const Case*> on, std::vector<const Case*> test,
-                         int64_t updates, size_t seed, std::string name) {
-      jobs.Add([&catalogs, &to, &planner = policies[p].second, on = std::move(on), test = std::move(test), updates,
-                seed, name = fmt::format("{}-{}-{}", p, name, seed)] {
-        to = TrainOn(catalogs, planner, Lessons(on), Lessons(test), updates, seed + 1, Scratch(name));
-      });
+    const auto add = [&](Kind*& alike, TrainingResult& to, std::vector<const Case*> on, std::vector<const Case*> test,
+                         int64_t updates, size_t seed, const std::string& name) {
+      const auto run = [&catalogs, &planner = policies[p].second, on = std::move(on), test = std::move(test), seed,
+                        name = fmt::format("{}-{}-{}", p, name, seed)](int64_t so_many) {
+        return TrainOn(catalogs, planner, Lessons(on), Lessons(test), so_many, seed + 1, Scratch(name));
+      };
+      if (alike == nullptr) {
+        alike = &kinds.emplace_back();
+        probes.Add([run, updates, kind = alike] { kind->seconds = ForeseeTraining(run, updates); });
+      }
+      ++alike->of;
+      jobs.Add([&to, run, updates] { to = run(updates); });
     };
     // The published form plays two episodes per update where ours plays eight.
     const int64_t times = p == 0 ? 1 : 4;
     runs[p].family.resize(std::size(kFamilies));
     runs[p].own.resize(std::size(kFamilies));
     runs[p].mix.resize(seeds_of(p));
+    Kind* on_mix = nullptr;
     // The published form, whose rewards we tuned, only for comparison on each family.
     for (size_t seed = 0; seed < seeds_of(p) && p == 0; ++seed) {
-      add(runs[p].mix[seed], mix, mix_tests, times * effort.mix_updates, seed, "mix");
+      add(on_mix, runs[p].mix[seed], mix, mix_tests, times * effort.mix_updates, seed, "mix");
     }
     for (size_t f = 0; f < std::size(kFamilies); ++f) {
       runs[p].family[f].resize(seeds_of(p));
       runs[p].own[f].assign(effort.own, std::vector<TrainingResult>(seeds_of(p)));
+      Kind *on_family = nullptr, *on_graph = nullptr;
       for (size_t seed = 0; seed < seeds_of(p); ++seed) {
-        add(runs[p].family[f][seed], Pointers(train[f]), Pointers(tests[f]), times * effort.updates, seed,
+        add(on_family, runs[p].family[f][seed], Pointers(train[f]), Pointers(tests[f]), times * effort.updates, seed,
             kFamilies[f].name);
         for (size_t g = 0; g < effort.own; ++g) {
-          add(runs[p].own[f][g][seed], {&tests[f][g]}, {}, times * effort.own_updates, seed,
+          add(on_graph, runs[p].own[f][g][seed], {&tests[f][g]}, {}, times * effort.own_updates, seed,
               fmt::format("{}-{}", kFamilies[f].name, g));
         }
       }
     }
   }
+  probes.Run();
+  double planned = 0;
+  size_t trainings = 0;
+  for (const Kind& kind : kinds) {
+    planned += kind.seconds * static_cast<double>(kind.of);
+    trainings += kind.of;
+  }
+  SayPlan("families", planned, fmt::format("{} trainings", trainings));
   jobs.Run();
 
   fmt::print(

@@ -29,17 +29,11 @@ constexpr double kRoom = 0.03;
 // Keeps the order of the ops that ranks give, where the simulator minds it.
 constexpr const char* kClimbing = "local_search(order=rank)";
 
-// Of what is run on one graph.
-struct Limits {
-  double climbs;  // seconds of each climb
-  double room;    // seconds of the search that says how much is left to find
-};
-
 struct FirstCaseEffort {
-  std::vector<double> times;  // seconds after which climbs are compared
-  Limits small, large;
-  int climbs, policies;   // seeds of the climbing; of the training, each of which has as many of those
-  size_t lessons, tests;  // of a family
+  std::vector<double> times;  // seconds after which climbs are compared; each climb ends with the last
+  double room;                // seconds of the search that says how much is left to find
+  int climbs, policies;       // seeds of the climbing; of the training, each of which has as many of those
+  size_t lessons, tests;      // of a family
   int64_t updates, large_updates;
   std::vector<const char*> shorter, validation, longer;  // GNMTs to train on, to choose by, to answer
 };
@@ -96,7 +90,9 @@ Climb ClimbFrom(const Catalogs& catalogs, const Setup& setup, const std::vector<
 // What was trained, on what, and its answer as a planner.
 struct Policy {
   std::string name{};  // for readers
-  std::function<Lesson(bool untrained, uint64_t seed)> learn{};
+  int64_t updates = 0;
+  bool validates = false;  // chooses among its checkpoints by graphs that it does not learn from
+  std::function<Lesson(bool untrained, int64_t updates, uint64_t seed)> learn{};
   std::string form{};             // how its answer is asked for: "on(group=...,planner={})"
   std::vector<Lesson> trained{};  // by seed
   Lesson twin{};
@@ -114,7 +110,6 @@ struct Contender {
 struct Trial {
   std::string name{};
   const Setup* setup = nullptr;
-  Limits limits{};
   double best_known = kInfinity;
   std::vector<Climb> rules{};  // by seed
   std::deque<Contender> contenders{};
@@ -130,6 +125,30 @@ Lesson LearnFamily(const Catalogs& catalogs, const std::vector<Case>& lessons, i
       TrainOn(catalogs, untrained ? Untrained("placeto") : "placeto", cases, {}, updates, seed, *lesson.folder);
   lesson.seconds = ProcessorSeconds() - before;
   return lesson;
+}
+
+// Trainings take as long as the first ones say; climbs and the searches for the best plan end by the clock.
+void SayHours(const std::deque<Policy>& policies, const std::deque<Trial>& trials, const FirstCaseEffort& effort) {
+  std::vector<double> training(policies.size());
+  Jobs jobs;
+  for (size_t p = 0; p < policies.size(); ++p) {
+    jobs.Add([&policy = policies[p], &seconds = training[p]] {
+      seconds = ForeseeTraining([&policy](int64_t updates) { policy.learn(false, updates, 1); }, policy.updates,
+                                policy.validates);
+    });
+  }
+  jobs.Run();
+  double seconds = 0;
+  for (const double each : training) seconds += each * effort.policies;
+  int64_t climbs = 0;
+  for (const Trial& trial : trials) {
+    climbs += effort.climbs + std::ssize(trial.contenders) * (effort.climbs + 1);  // an untrained one each
+    seconds += effort.room;
+  }
+  seconds += static_cast<double>(climbs) * effort.times.back();
+  SayPlan("first-case", seconds,
+          fmt::format("{} trainings, {} climbs of {:g} seconds and {} searches of {:g}",
+                      std::ssize(policies) * effort.policies, climbs, effort.times.back(), trials.size(), effort.room));
 }
 
 std::vector<double> After(const std::vector<Climb>& climbs, double seconds) {
@@ -160,7 +179,7 @@ void WriteTrials(const std::deque<Trial>& trials, const std::deque<Policy>& poli
                  bool with_room) {
   const auto belongs = [&](const Trial& trial, double seconds) {
     const double rules = Median(After(trial.rules, seconds));
-    if (seconds > trial.limits.climbs || rules == kInfinity) return false;
+    if (rules == kInfinity) return false;
     return (1 - trial.best_known / rules >= kRoom) == with_room;
   };
   const bool has_any = std::ranges::any_of(effort.times, [&](double seconds) {
@@ -203,7 +222,7 @@ void WriteTrialsWithoutRules(const std::deque<Trial>& trials, const FirstCaseEff
   std::string rows;
   for (const double seconds : effort.times) {
     for (const Trial& trial : trials) {
-      if (seconds > trial.limits.climbs || Median(After(trial.rules, seconds)) < kInfinity) continue;
+      if (Median(After(trial.rules, seconds)) < kInfinity) continue;
       for (const Contender& contender : trial.contenders) {
         rows += fmt::format("| {} | {} | {:g} | {} | {} | {} |\n", trial.name, trial.setup->problem->num_ops(), seconds,
                             contender.policy->name, Milliseconds(After(contender.learned, seconds)),
@@ -224,8 +243,7 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   const FirstCaseEffort effort =
       quick
           ? FirstCaseEffort{.times = {0.2, 0.5},
-                            .small = {.climbs = 0.5, .room = 1},
-                            .large = {.climbs = 0.5, .room = 1},
+                            .room = 1,
                             .climbs = 1,
                             .policies = 1,
                             .lessons = 3,
@@ -236,12 +254,11 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
                             .validation = {"gnmt(layers=2,steps=3)"},
                             .longer = {"gnmt(layers=8,steps=2)"}}
           : FirstCaseEffort{.times = {1, 10, 60},
-                            .small = {.climbs = 10, .room = 60},
-                            .large = {.climbs = 60, .room = 600},
+                            .room = 600,
                             .climbs = 6,
                             .policies = 2,
                             .lessons = 24,
-                            .tests = 1,
+                            .tests = 3,
                             .updates = 150,
                             .large_updates = 63,
                             .shorter = {"gnmt(layers=8,steps=4)", "gnmt(layers=8,steps=12)", "gnmt(layers=8,steps=28)"},
@@ -255,15 +272,15 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   for (const Family& family : kFamilies) {
     const std::vector<Case>& train = lessons.emplace_back(MakeCases(catalogs, family, "train", effort.lessons));
     policies.push_back({.name = fmt::format("`placeto`, {} graphs of `{}`", effort.lessons, family.name),
+                        .updates = effort.updates,
                         .learn =
-                            [&, name = family.name](bool untrained, uint64_t seed) {
-                              return LearnFamily(catalogs, train, untrained ? 1 : effort.updates, untrained, seed,
+                            [&, name = family.name](bool untrained, int64_t updates, uint64_t seed) {
+                              return LearnFamily(catalogs, train, updates, untrained, seed,
                                                  fmt::format("first-{}-{}-{}", name, untrained, seed));
                             },
                         .form = fmt::format("on(group={},planner={{}})", family.group)});
     for (const Case& test : tests.emplace_back(MakeCases(catalogs, family, "test", effort.tests))) {
-      Trial& trial = trials.emplace_back(
-          Trial{.name = fmt::format("`{}`", test.name), .setup = &test.setup, .limits = effort.small});
+      Trial& trial = trials.emplace_back(Trial{.name = fmt::format("`{}`", test.name), .setup = &test.setup});
       trial.contenders.push_back({.policy = &policies.back()});
     }
   }
@@ -277,16 +294,17 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   // On `tables`, chosen by `validation`; they live as long as this.
   const auto add_gdp = [&](const std::string& name, const char* planner, const std::vector<const Table*>& tables,
                            const std::vector<const Table*>& validation) {
-    return &policies.emplace_back(
-        Policy{.name = name,
-               .learn =
-                   [&, planner, tables, validation, number = policies.size()](bool untrained, uint64_t seed) {
-                     return Learn(catalogs, untrained ? Untrained(planner) : planner, tables,
-                                  untrained ? 1 : effort.large_updates, seed,
-                                  fmt::format("first-{}-{}-{}", number, untrained, seed),
-                                  untrained ? std::vector<const Table*>() : validation);
-                   },
-               .form = "{}"});
+    return &policies.emplace_back(Policy{
+        .name = name,
+        .updates = effort.large_updates,
+        .validates = !validation.empty(),
+        .learn =
+            [&, planner, tables, validation, number = policies.size()](bool untrained, int64_t updates, uint64_t seed) {
+              return Learn(catalogs, untrained ? Untrained(planner) : planner, tables, updates, seed,
+                           fmt::format("first-{}-{}-{}", number, untrained, seed),
+                           untrained ? std::vector<const Table*>() : validation);
+            },
+        .form = "{}"});
   };
   const std::vector<const Table*> others = make_tables(eight, kEight), family = make_tables(shorter, effort.shorter),
                                   chosen_by = make_tables(between, effort.validation);
@@ -296,36 +314,35 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
   const Policy* const scheduled =
       add_gdp("`gdp(features=scheduled)`, other GNMTs", "gdp(features=scheduled)", family, chosen_by);
   for (const Table* table : make_tables(longer, effort.longer)) {
-    Trial& trial = trials.emplace_back(
-        Trial{.name = fmt::format("`{}`", table->title), .setup = table->setup.get(), .limits = effort.large});
+    Trial& trial = trials.emplace_back(Trial{.name = fmt::format("`{}`", table->title), .setup = table->setup.get()});
     for (const Policy* policy : {strange, own, scheduled}) trial.contenders.push_back({.policy = policy});
   }
 
+  SayHours(policies, trials, effort);
   Jobs jobs;
   for (Policy& policy : policies) {
     policy.trained.resize(static_cast<size_t>(effort.policies));
     for (size_t seed = 0; seed < policy.trained.size(); ++seed) {
-      jobs.Add([&policy, seed] { policy.trained[seed] = policy.learn(false, seed + 1); });
+      jobs.Add([&policy, seed] { policy.trained[seed] = policy.learn(false, policy.updates, seed + 1); });
     }
-    jobs.Add([&policy] { policy.twin = policy.learn(true, 1); });
+    jobs.Add([&policy] { policy.twin = policy.learn(true, 1, 1); });
   }
   jobs.Run();
   for (Trial& trial : trials) {
     jobs.Add([&] {
-      const PlanResult result =
-          catalogs.planners.MakePlanner("auto")->MakePlan({.evaluator = *trial.setup->evaluator,
-                                                           .budget = {.seconds = trial.limits.room},
-                                                           .random = Random(1),
-                                                           .threads = 1,
-                                                           .causes = false});
+      const PlanResult result = catalogs.planners.MakePlanner("auto")->MakePlan({.evaluator = *trial.setup->evaluator,
+                                                                                 .budget = {.seconds = effort.room},
+                                                                                 .random = Random(1),
+                                                                                 .threads = 1,
+                                                                                 .causes = false});
       if (!result.score.fits()) throw Error("{}: no plan that fits was found, so times mean nothing", trial.name);
       trial.best_known = std::min(trial.best_known, SecondsOf(*trial.setup->problem, result.score));
     });
     const auto add = [&](std::vector<Climb>& to, size_t seeds, const auto& planners_of) {
       to.resize(seeds);
       for (size_t seed = 0; seed < seeds; ++seed) {
-        jobs.Add([&catalogs, &trial, &climb = to[seed], planners = planners_of(seed), seed] {
-          climb = ClimbFrom(catalogs, *trial.setup, planners, trial.limits.climbs, seed + 1);
+        jobs.Add([&catalogs, &effort, &trial, &climb = to[seed], planners = planners_of(seed), seed] {
+          climb = ClimbFrom(catalogs, *trial.setup, planners, effort.times.back(), seed + 1);
         });
       }
     };
@@ -360,13 +377,13 @@ void WriteFirstCase(const Catalogs& catalogs, bool quick, const std::string&) {
       "start included, and {} at a time. Those of *pretraining* are of a processor, and include the answers by which a "
       "checkpoint is chosen. *Left to find*: "
       "the share by which the best known plan is shorter than that of the climbing from the rules; the best known plan "
-      "is that of `auto` in {:g} seconds on one processor ({:g} on the families' graphs), or of any of these climbs. {} "
+      "is that of `auto` in {:g} seconds on one processor, or of any of these climbs. {} "
       "of the climbing, as many for each of {} of the training; the untrained policy with one. Only plans that fit into "
       "memory count; *none* is a run that has none yet. Families on Placeto's simulator (`placeto(devices=2)`), the "
       "others as training steps on eight GPUs (`p100x8`, `parallel(contention=ports)`). *Other GNMTs* are {}; of the "
       "checkpoints of a training on them the one is kept that answers {} best, from which nothing is learned.\n\n",
-      kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.large.room, effort.small.room,
-      Counted(effort.climbs, "seed"), effort.policies, names_of(family), names_of(chosen_by));
+      kClimbing, Counted(static_cast<int64_t>(UsableThreads()), "run"), effort.room, Counted(effort.climbs, "seed"),
+      effort.policies, names_of(family), names_of(chosen_by));
   fmt::print(
       "| graph | ops | policy, trained on | pretraining, seconds | its answer after, seconds | its answer, ms | "
       "untrained, ms | the rules, ms | best known, ms |\n|---|---:|---|---:|---:|---:|---:|---:|---:|\n");

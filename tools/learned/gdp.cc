@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/system_limits.h"
+#include "base/units.h"
 #include "exec/statistics.h"
 #include "placement/bound.h"
 #include "tools/common/intervals.h"
@@ -93,16 +95,38 @@ void PrintOverGraphs(std::span<const Table> tables) {
   fmt::print("\n");
 }
 
+// All graphs as one, with each time over the graph's optimum.
+Table OverOptimum(std::span<const Table> tables, const std::string& title) {
+  Table all{.title = title, .unit = "times the optimum", .per_second = 1, .over = "graphs and seeds"};
+  for (const Table& table : tables) {
+    const double optimum = table.rows[0].outcome[0].found;
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      if (all.rows.size() == r) {
+        const Row& like = table.rows[r];
+        all.Add({.title = like.title, .evaluations = like.evaluations, .colour = like.colour});
+      }
+      for (Outcome outcome : table.rows[r].outcome) {
+        for (Improvement& each : outcome.improvements) each.found /= optimum;
+        if (outcome.learned) {
+          for (Learned::Update& update : outcome.learned->updates) update.drawn /= optimum;
+        }
+        all.rows[r].outcome.push_back(std::move(outcome));
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
-void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
+void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int graphs = quick ? 2 : 10, seeds = quick ? 1 : 5;
   const int64_t evaluations = quick ? 161 : 8001;
   std::vector<Table> tables = MakeSmall(catalogs, 1, graphs), others = MakeSmall(catalogs, 301, graphs);
   for (Table& table : tables) {
     AddRules(table, 1, evaluations);
     AddSearches(table, 1, evaluations, "**gdp**");
-    AddLearned(table, "as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations);
+    AddLearned(table, "as in the papers: `mode=paper`", "gdp(mode=paper)", 1, evaluations, kPaper, kPaperPale);
     const auto add = [&](const char* title, const char* planner, int of) {
       table.Add({.title = title, .planner = planner, .seeds = of, .evaluations = evaluations});
     };
@@ -116,13 +140,13 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
     add("from the odds alone: `near=0`", "gdp(near=0)", 1);
     add("each op by itself: `coupled=false`", "gdp(coupled=false)", 1);
     add("any names: `symmetric=false`", "gdp(symmetric=false)", 1);
-    AddLearned(table, "**gdp**", "gdp", seeds, evaluations);
+    AddLearned(table, "**gdp**", "gdp", seeds, evaluations, kOurs, kOursPale);
   }
   for (Table& table : others) {
     AddRules(table, 1, evaluations);
     AddSearches(table, 1, evaluations, "**gdp**");
     AddLearned(table, "from the odds alone: `near=0`", "gdp(near=0)", 1, evaluations);
-    AddLearned(table, "**gdp**", "gdp", 1, evaluations);
+    AddLearned(table, "**gdp**", "gdp", 1, evaluations, kOurs, kOursPale);
   }
   Measure(catalogs, "gdp", tables);
   Measure(catalogs, "gdp", others);
@@ -136,11 +160,13 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string&) {
       "no moves either: its twin is in the second table.)\n\n",
       graphs, evaluations);
   PrintOverGraphs(tables);
+  WritePicture(OverOptimum(tables, "graphs of 20 ops"), "gdp_1", pictures);
   fmt::print(
       "### On ten other graphs\n\nThe same with seeds 301 to {} of the graphs, on which nothing of `gdp` was "
       "designed.\n\n",
       300 + graphs);
   PrintOverGraphs(others);
+  WritePicture(OverOptimum(others, "ten other graphs of 20 ops"), "gdp_2", pictures);
 }
 
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures) {
@@ -163,14 +189,14 @@ void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& p
                     LowerBound(*table.setup->evaluator).value() * table.setup->problem->seconds_per_unit() * 1e3);
     AddRules(table, seeds, evaluations);
     AddSearches(table, seeds, evaluations, "**gdp**");
-    AddLearned(table, "gdp, as in the papers", "gdp(mode=paper)", seeds, evaluations, "#b8651b", "#e3c19c");
+    AddLearned(table, "gdp, as in the papers", "gdp(mode=paper)", seeds, evaluations, kPaper, kPaperPale);
     AddLearned(table, "gdp, no attention: `layers=0`", "gdp(layers=0)", seeds, evaluations);
     AddLearned(table, "gdp, no order: `order=shuffled`", "gdp(order=shuffled)", seeds, evaluations);
     AddLearned(table, "gdp, from the odds alone", "gdp(near=0)", seeds, evaluations);
     AddLearned(table, "gdp, from the odds alone, no attention", "gdp(near=0,layers=0)", seeds, evaluations);
     AddLearned(table, "gdp, from the odds alone, no order", "gdp(near=0,order=shuffled)", seeds, evaluations);
     AddLearned(table, "gdp, list schedule", "gdp(features=scheduled)", seeds, evaluations);
-    AddLearned(table, "**gdp**", "gdp", seeds, evaluations, "#1f5fa8", "#9db9dc");
+    AddLearned(table, "**gdp**", "gdp", seeds, evaluations, kOurs, kOursPale);
   }
   Measure(catalogs, "gdp-training", tables);
   fmt::print(
@@ -192,18 +218,29 @@ void WriteGdpScale(const Catalogs& catalogs, bool quick, const std::string&) {
   for (const int64_t each : steps) {
     setup.push_back(MakePorts(catalogs, fmt::format("lstm_grid(layers=8,steps={})", each), "p100x8", false));
   }
+  const auto wall = [&](size_t s, const char* coupled, int64_t evaluations, uint64_t seed) {
+    return Play(catalogs, *setup[s], planner(coupled), evaluations, seed, 0).wall;
+  };
+  // All of it takes as many times what the smallest graph takes as there are ops more.
+  wall(0, "false", 1, 1);  // loads the library
+  const double of_smallest =
+      wall(0, "false", 1, 1) + wall(0, "true", kAnswer, 1) + wall(0, "false", 33, 1) + wall(0, "false", 17, 1);
+  double times = 0;
+  for (const auto& each : setup) {
+    times += static_cast<double>(each->problem->num_ops()) / static_cast<double>(setup[0]->problem->num_ops());
+  }
+  SayPlan("gdp-scale", of_smallest * times * runs * static_cast<double>(UsableThreads()),
+          fmt::format("{} of {} sizes, one after another on all processors", Counted(runs, "run"), steps.size()));
   std::vector<std::vector<double>> update(steps.size()), one(steps.size()), ten(steps.size());
   std::vector<double> slope;
   // In turns, so that a change of the machine's speed falls on all sizes.
   for (int run = 0; run < runs; ++run) {
     std::vector<double> size, time;
     for (size_t s = 0; s < steps.size(); ++s) {
-      const auto wall = [&](const char* coupled, int64_t evaluations) {
-        return Play(catalogs, *setup[s], planner(coupled), evaluations, run + 1, 0).wall;
-      };
-      one[s].push_back(wall("false", 1));
-      ten[s].push_back(wall("true", kAnswer));
-      update[s].push_back(wall("false", 33) - wall("false", 17));
+      const auto seed = static_cast<uint64_t>(run) + 1;
+      one[s].push_back(wall(s, "false", 1, seed));
+      ten[s].push_back(wall(s, "true", kAnswer, seed));
+      update[s].push_back(wall(s, "false", 33, seed) - wall(s, "false", 17, seed));
       size.push_back(std::log(static_cast<double>(setup[s]->problem->num_ops())));
       time.push_back(std::log(update[s].back()));
     }

@@ -56,7 +56,7 @@ std::string TrainsOn(const Catalogs& catalogs, const Transfer& transfer) {
 }  // namespace
 
 Effort Of(bool quick, size_t graphs, int seeds) {
-  return quick ? Effort{.graphs = 3, .seeds = 1, .updates = 3, .tuned_updates = 2}
+  return quick ? Effort{.graphs = 2, .seeds = 1, .updates = 3, .tuned_updates = 2}
                : Effort{.graphs = graphs, .seeds = seeds, .updates = 63, .tuned_updates = 12};
 }
 

@@ -1,7 +1,6 @@
 // How soon GDP is as good as HDP (Zhou et al. 2019 claim a fifteenth of its search).
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -10,77 +9,9 @@
 #include "base/units.h"
 #include "exec/statistics.h"
 #include "tools/learned/gdp_lessons.h"
+#include "tools/learned/pace.h"
 
 namespace berth::learned {
-namespace {
-
-// Where a search is first as good as `target`; infinite where it never is.
-Improvement Reaches(const Outcome& outcome, double target) {
-  for (const Improvement& each : outcome.improvements) {
-    if (each.found <= target * (1 + 1e-9)) return each;
-  }
-  return {.evaluations = -1, .found = kInfinity, .processor = kInfinity};
-}
-
-std::string Times(double factor) { return std::isfinite(factor) ? fmt::format("{:.1f}", factor) : "never"; }
-
-// How soon gdp is as good as hdp ends in the median, per graph: hdp's evaluations and seconds until it was so good, and
-// those of its whole search, over gdp's; medians over seeds, of which some may never be.
-void PrintPace(std::span<const Table> tables, const std::vector<std::string>& opponents) {
-  fmt::print(
-      "| graph | hdp | it ends at, ms | it has that after, evaluations | seconds | whole search, seconds | gdp has it "
-      "after, evaluations | seconds | evaluations, factor | seconds, factor | whole search, factor in evaluations | in "
-      "seconds "
-      "|\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-  std::vector<double> evaluations, seconds, whole_asked, whole;
-  size_t never = 0;
-  for (const Table& table : tables) {
-    const Row* best = nullptr;
-    for (const std::string& title : opponents) {
-      const Row& row = Find(table, title);
-      // Of those that end level, the one that takes fewer seconds.
-      const auto rank = [](const Row& of) { return std::pair(Median(Found(of)), of.processor()); };
-      if (best == nullptr || rank(row) < rank(*best)) best = &row;
-    }
-    const double target = Median(Found(*best));
-    const auto reach = [target](const Row& row) {
-      std::vector<double> asked, took;
-      for (const Outcome& outcome : row.outcome) {
-        const Improvement at = Reaches(outcome, target);
-        asked.push_back(at.evaluations < 0 ? kInfinity : static_cast<double>(at.evaluations));
-        took.push_back(at.processor);
-      }
-      return std::pair(Median(asked), Median(took));
-    };
-    const auto [own_asked, own_took] = reach(*best);
-    const auto [asked, took] = reach(Find(table, kOne));
-    const bool reached = std::isfinite(asked);
-    if (reached) {
-      evaluations.push_back(own_asked / asked);
-      seconds.push_back(own_took / took);
-      whole_asked.push_back(static_cast<double>(best->evaluations) / asked);
-      whole.push_back(best->processor() / took);
-    } else {
-      ++never;
-    }
-    fmt::print("| {} | {} | {:.2f} | {:.0f} | {:.1f} | {:.1f} | {} | {} | {} | {} | {} | {} |\n", table.title,
-               best->title, target * 1e3, own_asked, own_took, best->processor(),
-               reached ? fmt::format("{:.0f}", asked) : "never", reached ? fmt::format("{:.1f}", took) : "",
-               reached ? Times(own_asked / asked) : "", reached ? Times(own_took / took) : "",
-               reached ? Times(static_cast<double>(best->evaluations) / asked) : "",
-               reached ? Times(best->processor() / took) : "");
-  }
-  if (evaluations.empty()) {
-    fmt::print("| geometric mean |  |  |  |  |  |  |  | never reached |  |  |  |\n\n");
-    return;
-  }
-  fmt::print("| geometric mean{} |  |  |  |  |  |  |  | {} | {} | {} | {} |\n\n",
-             never == 0 ? "" : fmt::format(" over the {} that it reaches", evaluations.size()),
-             Times(GeometricMean(evaluations)), Times(GeometricMean(seconds)), Times(GeometricMean(whole_asked)),
-             Times(GeometricMean(whole)));
-}
-
-}  // namespace
 
 void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
   const Effort effort = Of(quick, kMostTwo, 3);
@@ -125,10 +56,11 @@ void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string&) {
   lines.push_back(one);
   lines.push_back(LineOf("its policy's likeliest", tables, kOne, [](const Row& row) { return row.Likeliest(); }));
   Print(lines, {{"gdp", one}, {"`human`", human}}, Titles(tables));
+  const Racer gdp{.name = "gdp", .rows = {kOne}};
   fmt::print("### Against the better of the two published sets of constants\n\n");
-  PrintPace(tables, published);
+  PrintPace(tables, gdp, {.name = "hdp", .rows = published});
   fmt::print("### Against our own form of `hdp`\n\n");
-  PrintPace(tables, {"hdp"});
+  PrintPace(tables, gdp, {.name = "hdp", .rows = {"hdp"}});
 }
 
 }  // namespace berth::learned

@@ -190,7 +190,11 @@ void WriteMany(const Catalogs& catalogs, std::span<const Table> tables, std::spa
   std::vector<Pretraining> pretrainings;
   for (const Form& form : kForms) pretrainings.push_back({.form = form, .suffix = form.suffix});
   pretrainings.push_back({.form = kForms[0], .suffix = ", three sizes", .more_sizes = other_sizes});
-  pretrainings.push_back({.form = kForms[0], .suffix = ", more families", .more_families = families});
+  // Alone and with superposition, which is for many graphs that differ.
+  for (const Form& form : std::span(kForms).first(2)) {
+    pretrainings.push_back(
+        {.form = form, .suffix = fmt::format("{}, more families", form.suffix), .more_families = families});
+  }
   const Trained trained = TrainAll(catalogs, tables, pretrainings, effort);
 
   std::vector<Line> lines = RuleLines(tables);
@@ -222,14 +226,15 @@ void WriteGdpTransfer(const Catalogs& catalogs, bool quick, const std::string&) 
     const int families = later + static_cast<int>(other_families.size()) * effort.seeds;
     for (size_t f = 0; f < std::size(kForms); ++f) {
       const Form& form = kForms[f];
-      // The first form is also trained on three sizes of all graphs but one, and with other families, and then trained
-      // on.
+      // The first two forms are also trained with other families, and the first on three sizes of all graphs but one;
+      // then each of these policies is trained on.
+      const int policies = f == 0 ? 3 : f == 1 ? 2 : 1;
       add(UntrainedTitle(form), Untrained(form.planner), evaluations);
-      add(OneTitle(form), form.planner, evaluations, f == 0 ? later + sizes + families : later);
-      const int tuned = f == 0 ? 6 : 2 + (HasGates(form.planner) ? 1 : 0);
+      add(OneTitle(form), form.planner, evaluations, later + (f == 0 ? sizes : 0) + (f <= 1 ? families : 0));
+      const int tuned = policies * (HasGates(form.planner) ? 3 : 2);
       add(ShortTitle(form), form.planner, Evaluations(effort.tuned_updates), tuned * effort.seeds);
       add(WideTitle(form), Wide(catalogs, form.planner), WideEvaluations(effort.tuned_updates),
-          (f == 0 ? 3 : 1) * effort.seeds);
+          policies * effort.seeds);
     }
   }
   Measure(catalogs, "gdp-transfer", tables);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ constexpr Part kParts[] = {
     {"hsdag-elsewhere", "HSDAG where ops run side by side, beside simple planners", WriteHsdagElsewhere},
     {"hsdag-learning", "which change makes HSDAG's published form learn", WriteHsdagLearning},
     {"hsdag-ablations", "what each part of it does", WriteHsdagAblations},
-    {"placeto", "Placeto on its simulator", WritePlaceto},
-    {"placeto-ablations", "what each part of it does", WritePlacetoAblations},
+    {"placeto", "Placeto on its simulator", WritePlaceto, kPlacetoGraphs},
+    {"placeto-ablations", "what each part of it does", WritePlacetoAblations, kPlacetoGraphs},
     {"hdp", "the recurrent placers on training steps, beside people's rules", WriteHdp},
     {"gdp", "GDP where the optimum is known", WriteGdp},
     {"gdp-training", "GDP on training steps, beside people's rules", WriteGdpTraining},
@@ -59,6 +60,11 @@ int Run(int argc, char** argv) {
     }
   }
   if (part == nullptr) throw Error("name a part, or --parts for a list of them");
+  // A trial of all parts goes on; a section that is written anew must not become empty.
+  if (quick && part->needs != nullptr && !std::filesystem::exists(part->needs)) {
+    fmt::print("{}: left out, since there is no {}\n", part->name, part->needs);
+    return 0;
+  }
   part->write(Catalogs(), quick, pictures);
   return 0;
 }

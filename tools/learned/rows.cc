@@ -48,42 +48,38 @@ void AddJobs(Jobs& jobs, const Catalogs& catalogs, const Table& table, Row& row)
 }
 
 // Processor seconds that a run of each learned row will take, by its planner and its table.
-std::map<const Row*, double> Foresee(const Catalogs& catalogs, std::span<Table> tables) {
+std::map<const Row*, double> ForeseeRows(const Catalogs& catalogs, std::span<Table> tables) {
   struct Probe {
     const Table* table;
     const Row* row;
-    int64_t few;
-    double short_seconds = 0, long_seconds = 0;
+    double seconds = 0;
   };
   std::vector<Probe> probes;
   for (const Table& table : tables) {
     for (const Row& row : table.rows) {
       if (!row.planner.empty() && row.outcome.empty() && row.refused.empty() &&
           catalogs.planners.MakePlanner(row.planner)->facts().learned) {
-        // At least a whole update of the widest, where the row has as many.
-        const int64_t few = std::max<int64_t>({row.evaluations / 100, std::min<int64_t>(row.evaluations / 3, 17), 1});
-        probes.push_back({.table = &table, .row = &row, .few = few});
+        probes.push_back({.table = &table, .row = &row});
       }
     }
   }
   if (probes.empty()) return {};
   const auto play = [&](const Probe& probe, int64_t evaluations) {
-    return Play(catalogs, *probe.table->setup, probe.row->planner, evaluations, 1).processor;
+    Play(catalogs, *probe.table->setup, probe.row->planner, evaluations, 1);
   };
   play(probes[0], 1);  // loads the library
   Jobs jobs;
   for (Probe& probe : probes) {
     jobs.Add([&] {
-      probe.short_seconds = play(probe, probe.few);
-      probe.long_seconds = play(probe, 3 * probe.few);
+      // At least a whole update of the widest, where the row has as many.
+      const int64_t all = probe.row->evaluations,
+                    few = std::max<int64_t>({all / 100, std::min<int64_t>(all / 3, 17), 1});
+      probe.seconds = Foresee([&](int64_t evaluations) { play(probe, evaluations); }, few, 3 * few, all);
     });
   }
   jobs.Run();
   std::map<const Row*, double> seconds;
-  for (const Probe& probe : probes) {
-    const double each = std::max(probe.long_seconds - probe.short_seconds, 0.0) / static_cast<double>(2 * probe.few);
-    seconds[probe.row] = probe.short_seconds + each * static_cast<double>(probe.row->evaluations);
-  }
+  for (const Probe& probe : probes) seconds[probe.row] = probe.seconds;
   return seconds;
 }
 
@@ -136,7 +132,7 @@ std::string Picture(const Table& table) {
   }
   Chart chart{.title = table.title,
               .x_title = "evaluations",
-              .left_title = fmt::format("best drawn so far, median over seeds, {}", table.unit),
+              .left_title = fmt::format("best drawn so far, median over {}, {}", table.over, table.unit),
               .x = {0, most}};
   double least = kInfinity, top = 0;
   for (const Row& row : table.rows) {
@@ -277,7 +273,7 @@ void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> t
                         .value_or("");
     }
   }
-  std::map<const Row*, double> foreseen = Foresee(catalogs, tables);
+  std::map<const Row*, double> foreseen = ForeseeRows(catalogs, tables);
   double planned = 0;
   int runs = 0;
   for (Table& table : tables) {
@@ -287,8 +283,7 @@ void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> t
       runs += seconds > 0 ? row.seeds + row.later : 0;
     }
   }
-  fmt::print(stderr, "bench-learned: {} plans {:.2f} processor hours, for {} runs of learned planners and as long\n",
-             part, planned / 3600, runs);
+  SayPlan(part, planned, fmt::format("{} runs of learned planners and as long", runs));
   Jobs jobs;
   for (Table& table : tables) {
     for (Row& row : table.rows) {
@@ -310,6 +305,13 @@ void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> t
     }
   }
   jobs.Run();
+}
+
+void WritePicture(const Table& table, const std::string& name, const std::string& pictures) {
+  const bool has_lines = std::ranges::any_of(table.rows, [](const Row& row) { return !row.colour.empty(); });
+  if (pictures.empty() || !has_lines) return;
+  WriteFile(fmt::format("{}/{}.svg", pictures, name), Picture(table));
+  fmt::print("![Best drawn so far: {}]({}.svg)\n\n", table.title, name);
 }
 
 void Write(const Table& table, const std::string& name, const std::string& pictures) {
@@ -337,11 +339,7 @@ void Write(const Table& table, const std::string& name, const std::string& pictu
     fmt::print(" {} | {} | {:.1f} |\n", cell(row.Starts()), cell(row.Likeliest()), row.processor());
   }
   fmt::print("\n");
-  const bool has_lines = std::ranges::any_of(table.rows, [](const Row& row) { return !row.colour.empty(); });
-  if (!pictures.empty() && has_lines) {
-    WriteFile(fmt::format("{}/{}.svg", pictures, name), Picture(table));
-    fmt::print("![Best drawn so far: {}]({}.svg)\n\n", table.title, name);
-  }
+  WritePicture(table, name, pictures);
   std::fflush(stdout);
 }
 

@@ -50,9 +50,13 @@ struct Table {
   const char* unit = "ms";       // of what is written
   double per_second = 1e3;       // such units
   int digits = 2;
+  const char* over = "seeds";  // what a picture's medians are over
 
   Row& Add(Row row) { return rows.emplace_back(std::move(row)); }
 };
+
+// Colours of our form and of the papers', and paler ones of their untrained twins.
+inline constexpr const char *kOurs = "#1f5fa8", *kOursPale = "#9db9dc", *kPaper = "#b8651b", *kPaperPale = "#e3c19c";
 
 // The same planner with a learning rate of 0. It may be inside of on(...).
 std::string Untrained(const std::string& planner);
@@ -74,7 +78,10 @@ void AddSearches(Table& table, int seeds, int64_t evaluations, const std::string
 // will take, from what the first evaluations of each learned row take.
 void Measure(const Catalogs& catalogs, std::string_view part, std::span<Table> tables);
 
-// The heading, the table, and, where `pictures` names a folder, a picture there of the best drawn so far: `name`.svg.
+// Where `pictures` names a folder and a row has a colour, a picture there of the best drawn so far: `name`.svg.
+void WritePicture(const Table& table, const std::string& name, const std::string& pictures);
+
+// The heading, the table, and the picture.
 void Write(const Table& table, const std::string& name, const std::string& pictures);
 
 // Of StepOn (tools/common/problems.h).
