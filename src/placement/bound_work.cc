@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace berth {
@@ -90,9 +91,9 @@ double ManyDeviceWork(const Problem& problem, std::span<const double> fixed, dou
   return best;
 }
 
-// Ops that tensors join, directly or not: ops of different components are never in one subgraph. What makes weights
-// alone is in none.
-size_t Components(const Graph& graph) {
+// Ops that tensors join, directly or not, with `inputs` graph inputs too: ops of different components are never in one
+// subgraph. What makes weights alone is in none.
+size_t Components(const Graph& graph, bool inputs) {
   std::vector<size_t> parent(graph.num_ops());
   std::iota(parent.begin(), parent.end(), size_t{0});
   const auto root = [&](size_t v) {
@@ -101,14 +102,22 @@ size_t Components(const Graph& graph) {
   };
   size_t components = 0;
   for (const OpId op : graph.ops()) components += graph.makes_constants(op) ? 0 : 1;
+  const auto join = [&](OpId one, OpId other) {
+    if (graph.makes_constants(one) || graph.makes_constants(other)) return;
+    const size_t a = root(Index(one)), b = root(Index(other));
+    if (a == b) return;
+    parent[std::max(a, b)] = std::min(a, b);
+    --components;
+  };
   for (const TensorId tensor : graph.tensors()) {
-    if (graph.makes_constants(graph.producer(tensor))) continue;
-    for (const OpId consumer : graph.consumers(tensor)) {
-      if (graph.makes_constants(consumer)) continue;
-      const size_t a = root(Index(graph.producer(tensor))), b = root(Index(consumer));
-      if (a == b) continue;
-      parent[std::max(a, b)] = std::min(a, b);
-      --components;
+    for (const OpId consumer : graph.consumers(tensor)) join(graph.producer(tensor), consumer);
+  }
+  for (const InputId input : graph.inputs()) {
+    std::optional<OpId> first;
+    for (const OpId reader : graph.input_consumers(input)) {
+      if (!inputs || graph.makes_constants(reader)) continue;
+      if (first) join(*first, reader);
+      first = reader;
     }
   }
   return components;
@@ -124,7 +133,8 @@ double RoundDown(double sum, size_t additions) {
 double LeastOverhead(const Evaluator& evaluator) {
   const auto* serial = evaluator.facts().As<SerialFacts>();
   const double overhead = serial != nullptr ? serial->subgraph_overhead : 0;
-  return overhead > 0 ? overhead * static_cast<double>(Components(evaluator.problem().graph())) : 0;
+  if (!(overhead > 0)) return 0;
+  return overhead * static_cast<double>(Components(evaluator.problem().graph(), serial->hetero_subgraphs));
 }
 
 double LeastWork(const Problem& problem, std::span<const double> fixed, double shared, std::vector<double>* weight) {

@@ -28,6 +28,7 @@ struct ParallelFacts {
 };
 struct SerialFacts {
   double subgraph_overhead = 0;
+  bool hetero_subgraphs = false;  // counted as OpenVINO's HETERO makes them, not by phases
   std::optional<DeviceId> io_host{};
 };
 struct PlacetoFacts {
@@ -85,6 +86,13 @@ std::string_view MemoryRule(const EvaluatorFacts& facts);
 
 // What that rule counts, for people: "weights for the whole run, tensors until their last use".
 std::string_view DescribeMemoryRule(const EvaluatorFacts& facts);
+
+// What disturbed the scores of an evaluator that measures, so far.
+struct Disturbance {
+  double stolen = 0;  // of the runs of one plan, the share in which other programs had the cores; the most
+  double slowest = 1, fastest = 1;  // by how many times runs took longer than at the device file's speed; 1: not known
+  double speed_change() const { return slowest / fastest; }
+};
 
 // Scratch memory of one thread; made by an Evaluator, used with that one only. After the first score of a
 // kind of plan (bare, with priorities, with a sequence) no call of a simulator allocates.
@@ -146,6 +154,8 @@ class Evaluator {
 
   // Everything. score is bit for bit that of ScorePlan where facts().deterministic.
   virtual Timeline Trace(const PlanView& plan) const = 0;
+
+  virtual Disturbance disturbance() const { return {}; }
 
   // Changes scored one after another; the default scores each in full. A sequence does not outlive a move, since it
   // names the transfers of one placement: sessions leave it out. What scores in full uses `workspace`, which must

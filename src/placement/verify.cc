@@ -14,6 +14,7 @@
 #include "placement/expected_transfer.h"
 #include "placement/placeto_rules.h"
 #include "placement/timeline_check.h"
+#include "placement/verify_hetero.h"
 #include "placement/verify_parts.h"
 #include "placement/verify_pipeline.h"
 
@@ -394,6 +395,11 @@ class ScheduleVerifier : TimelineCheck {
 
   // serial: subgraphs are the connected parts among ops of one device and one phase.
   void CheckSubgraphs() {
+    if (facts_.As<SerialFacts>()->hetero_subgraphs) {
+      const size_t hetero = CountHeteroSubgraphs(graph_, plan_.device);
+      if (timeline_.subgraphs != hetero) Fault("{} subgraphs are counted, there are {}", timeline_.subgraphs, hetero);
+      return;
+    }
     std::vector<size_t> phase(graph_.num_ops());
     std::vector<std::vector<OpId>> near(graph_.num_ops());
     // What makes weights alone takes no part in it.

@@ -46,6 +46,7 @@ class Wrapper : public Evaluator {
     return AskInner(plan, static_cast<WrapperWorkspace&>(workspace), starts);
   }
   Timeline Trace(const PlanView& plan) const override { return inner_->Trace(plan); }
+  Disturbance disturbance() const override { return inner_->disturbance(); }
 
  protected:
   Score AskInner(const PlanView& plan, WrapperWorkspace& workspace, std::span<double> starts) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/parameters.h"
 #include "sim/complete_timeline.h"
 #include "sim/flat_problem.h"
+#include "sim/hetero_subgraphs.h"
 #include "sim/io.h"
 #include "sim/memory_level.h"
 #include "sim/simulators.h"
@@ -19,11 +21,12 @@ namespace berth {
 namespace {
 
 struct SerialWorkspace : Workspace {
-  std::vector<int32_t> destinations;  // of one tensor
-  std::vector<int32_t> last_sent;     // per device: the tensor last found to go there
-  std::vector<int32_t> phase;         // per op
-  std::vector<int32_t> parent;        // per op: union-find, roots are the smallest op of a subgraph
-  std::vector<int32_t> on_device;     // per tensor and device: 1 once it is there
+  std::vector<int32_t> destinations;      // of one tensor
+  std::vector<int32_t> last_sent;         // per device: the tensor last found to go there
+  std::vector<int32_t> phase;             // per op
+  std::vector<int32_t> parent;            // per op: union-find, roots are the smallest op of a subgraph
+  std::optional<HeteroSubgraphs> hetero;  // where subgraphs are counted so
+  std::vector<int32_t> on_device;         // per tensor and device: 1 once it is there
   MemoryLevel memory;
 };
 
@@ -51,6 +54,7 @@ class SerialRun {
 
   // Leaves the smallest op of its subgraph as the root of each.
   size_t CountSubgraphs() {
+    if (work_.hetero) return work_.hetero->Count(plan_.device, work_.parent);
     const auto n = static_cast<size_t>(flat_.num_ops());
     work_.phase.assign(n, 0);
     work_.parent.resize(n);
@@ -210,6 +214,8 @@ class Serial : public Evaluator {
         overhead_(facts.As<SerialFacts>()->subgraph_overhead),
         flat_(problem, facts.io_host()) {
     for (const OpId op : problem.graph().ops()) weights_.push_back(problem.graph().makes_constants(op) ? 1 : 0);
+    // Refuses what is too large now, not in the middle of a search.
+    if (facts_.As<SerialFacts>()->hetero_subgraphs) HeteroSubgraphs(problem.graph(), weights_);
   }
 
   const EvaluatorFacts& facts() const override { return facts_; }
@@ -218,6 +224,7 @@ class Serial : public Evaluator {
   std::unique_ptr<Workspace> NewWorkspace() const override {
     auto workspace = std::make_unique<SerialWorkspace>();
     workspace->destinations.reserve(problem().num_devices());
+    if (facts_.As<SerialFacts>()->hetero_subgraphs) workspace->hetero.emplace(problem().graph(), weights_);
     return workspace;
   }
 
@@ -260,6 +267,8 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
        .sentence = "one op or transfer at a time, with an overhead per subgraph: what OpenVINO's HETERO does",
        .source = "-",
        .parameters = {Time("subgraph_overhead", "0", "seconds for each subgraph that the plan cuts the graph into"),
+                      Choice("subgraphs", {"phases", "hetero"},
+                             "how these are counted: by phases, or as OpenVINO's HETERO makes them, which is slower"),
                       IoParameter(),
                       Switch("memory", "true",
                              "track memory over time; a plan that needs more than a device has is infeasible")}},
@@ -268,6 +277,7 @@ void RegisterSerial(EvaluatorCatalog& catalog) {
         const Io io(params, problem);
         const EvaluatorFacts facts{
             .model = SerialFacts{.subgraph_overhead = params.Time("subgraph_overhead") / problem.seconds_per_unit(),
+                                 .hetero_subgraphs = params.Text("subgraphs") == "hetero",
                                  .io_host = io.host()},
             .tracks_memory = params.Bool("memory"),
             .uses_priorities = false};

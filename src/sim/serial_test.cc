@@ -102,6 +102,34 @@ TEST(Serial, AddsEverythingUp) {
   EXPECT_EQ(timeline.score.time, 6.75);
 }
 
+TEST(Serial, CountsSubgraphsAsHeteroMakesThem) {
+  const Random random(7);
+  int fewer = 0;
+  for (uint64_t k = 0; k < 200 && !HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    Random draw = random.Fork(k);
+    const Problem problem = testing::RandomProblem(draw, {.ties = k % 2 == 0});
+    const std::vector<DeviceId> device = testing::RandomPlacement(problem, draw);
+    const auto hetero = Make("serial(subgraph_overhead=0.125,subgraphs=hetero,io=everywhere)", problem);
+    const Timeline timeline = hetero->Trace({.device = device});
+    EXPECT_THAT(Verify(*hetero, {.device = device}, timeline), IsEmpty());
+    const auto phases = Make("serial(subgraph_overhead=0.125,io=everywhere)", problem)->Trace({.device = device});
+    EXPECT_LE(timeline.subgraphs, phases.subgraphs);
+    fewer += timeline.subgraphs < phases.subgraphs ? 1 : 0;
+  }
+  EXPECT_GT(fewer, 20);
+}
+
+TEST(Serial, AsHeteroCutsWhatWouldWaitForItself) {
+  // The join waits for the branch on the other device: it cannot be one with the fork.
+  const Problem problem = testing::ForkJoin(2, 2);
+  const std::vector<DeviceId> device{DeviceId{0}, DeviceId{0}, DeviceId{1}, DeviceId{0}};
+  const auto evaluator = Make("serial(subgraphs=hetero,io=everywhere)", problem);
+  EXPECT_EQ(evaluator->Trace({.device = device}).subgraphs, 3u);
+  const std::vector<DeviceId> alone(4, DeviceId{1});
+  EXPECT_EQ(evaluator->Trace({.device = alone}).subgraphs, 1u);
+}
+
 TEST(Serial, TakesTheOverheadInSeconds) {
   const Problem unit = testing::Chain(2, 1);
   const Problem problem(unit.shared_graph(), unit.shared_cluster(), {.time = {1, 1}, .measured = {}, .source = "test"},

@@ -135,7 +135,8 @@ std::vector<std::string> EvaluatorNames() {
   return Names(known, {"parallel(io=everywhere)", "parallel(contention=egress,io=everywhere)",
                        "parallel(contention=ports,io=everywhere)", "parallel(contention=ports,io=host)",
                        "parallel(contention=egress,io=1)", "parallel(contention=links,io=everywhere)",
-                       "serial(subgraph_overhead=0.25,io=everywhere)", "serial(io=host)", "serial(io=1)"});
+                       "serial(subgraph_overhead=0.25,io=everywhere)",
+                       "serial(subgraph_overhead=0.25,subgraphs=hetero)", "serial(io=host)", "serial(io=1)"});
 }
 
 // One problem under one evaluator, with the best plans of each space where trying all is possible.
