@@ -89,6 +89,8 @@ std::vector<Device> FindDevices(const nlohmann::json& found, const DetectOptions
     device.kind = KindOf(runs_on);
     device.runs_on = runs_on;
     if (runs_on != "CPU") {
+      const double memory = one.value("memory_bytes", 0.0);
+      if (memory > 0) device.memory = Quantity{memory, Provenance::kMeasured, "OpenVINO"};
       devices.push_back(std::move(device));
       continue;
     }

@@ -60,6 +60,17 @@ TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{0}).latency.provenance, Provenance::kGuess);
 }
 
+TEST(DetectMachine, WritesTheMemoryThatAGpuTells) {
+  const Script program(fmt::format(
+      "read -r line; echo '{}'\nread -r line; echo '{}'\n",
+      R"({"devices": [{"runs_on": "GPU", "memory_bytes": 8e9}, {"runs_on": "NPU", "memory_bytes": 0}]})",
+      R"({"devices": [{"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]}, {"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]}], "links": [null, null, null, null]})"));
+  const Cluster cluster = DetectMachine({.cores = {0}, .program = program.path()});
+  ASSERT_TRUE(cluster.device(DeviceId{0}).memory);
+  EXPECT_EQ(cluster.device(DeviceId{0}).memory->value, 8e9);
+  EXPECT_FALSE(cluster.device(DeviceId{1}).memory) << "it does not tell";
+}
+
 // The second core was measured in a slow moment.
 TEST(DetectMachine, TellsEqualCoresAtOnePace) {
   const auto core = [](double rate, double overhead, const char* paces) {

@@ -102,11 +102,12 @@ std::vector<EfficiencyFit::Kernel> EfficiencyFit::KernelsOf(const Problem& probl
   double all = 0;
   for (const GroupId group : grouping.groups()) {
     const std::span<const OpId> ops = grouping.ops_of(group);
-    if (!counts[Index(group)] || std::ranges::none_of(ops, ran)) continue;
+    if (std::ranges::none_of(ops, ran)) continue;
     Kernel kernel = kernels[Index(group)];
-    kernel.op_class = graph.work(HeadOf(graph, ops)).op_class;
     for (const OpId op : ops) kernel.measured += profile.op_seconds[Index(op)];
     all += kernel.measured;
+    if (!counts[Index(group)]) continue;
+    kernel.op_class = graph.work(HeadOf(graph, ops)).op_class;
     kept.push_back(kernel);
   }
   if (!(all > 0)) return {};

@@ -73,11 +73,28 @@ class RuntimeEvaluator : public Evaluator {
     return timeline;
   }
 
+  Disturbance disturbance() const override {
+    const std::lock_guard lock(mutex_);
+    return disturbance_;
+  }
+
  private:
   Measurement Measure(const PlanView& plan, const StopCheck& stop) const {
     RunWay way{.how = parameters_.how, .first = parameters_.first};
     if (UsesPlan()) way.device.assign(plan.device.begin(), plan.device.end());
-    return runtime_.Run({way}, {.rounds = parameters_.runs, .limit = parameters_.limit, .stop = stop}).front();
+    Measurement measurement =
+        runtime_.Run({way}, {.rounds = parameters_.runs, .limit = parameters_.limit, .stop = stop}).front();
+    if (measurement.error.empty()) Remember(measurement);
+    return measurement;
+  }
+
+  void Remember(const Measurement& measurement) const {
+    disturbance_.stolen = std::max(disturbance_.stolen, measurement.stolen);
+    if (measurement.slowdown.empty()) return;
+    const double slowdown = measurement.typical_slowdown();
+    disturbance_.slowest = knows_pace_ ? std::max(disturbance_.slowest, slowdown) : slowdown;
+    disturbance_.fastest = knows_pace_ ? std::min(disturbance_.fastest, slowdown) : slowdown;
+    knows_pace_ = true;
   }
 
   bool UsesPlan() const { return parameters_.how == "hetero" || parameters_.how == "parallel"; }
@@ -100,6 +117,8 @@ class RuntimeEvaluator : public Evaluator {
   RunParameters parameters_;
   mutable std::mutex mutex_;
   mutable OpenVino runtime_;
+  mutable Disturbance disturbance_;
+  mutable bool knows_pace_ = false;
 };
 
 std::vector<Parameter> CommonParameters() {

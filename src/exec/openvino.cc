@@ -147,7 +147,7 @@ nlohmann::json OpenVino::Ask(const nlohmann::json& question, const Options& opti
       return {{"error", error.what()}};
     }
   }
-  return worker_->Ask(question, options.limit, options.stop);
+  return worker_->Ask(question, std::min(options.limit, most_seconds_), options.stop);
 }
 
 std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Options& options) {

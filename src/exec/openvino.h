@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -116,6 +117,9 @@ class OpenVino {
 
   const OpenedModel& opened() const { return opened_; }
 
+  // From here on no answer is waited for longer, whatever Options::limit says.
+  void set_most_seconds(double seconds) { most_seconds_ = seconds; }
+
   struct Options {
     size_t rounds = 10;  // after one that warms up
     bool compare = false;
@@ -148,6 +152,7 @@ class OpenVino {
   std::string model_file_;
   nlohmann::json question_;  // that opens the model
   std::string program_;
+  double most_seconds_ = std::numeric_limits<double>::infinity();
   std::unique_ptr<WorkerProcess> worker_;
   bool is_open_ = false;  // a process that did not take the model is no use
   OpenedModel opened_;

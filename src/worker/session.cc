@@ -20,6 +20,16 @@
 namespace berth {
 namespace {
 
+// Of a GPU or NPU, as its plugin tells it; 0 where it does not.
+double MemoryOf(const ov::Core& core, const std::string& runs_on) {
+  const std::string name = runs_on.substr(0, runs_on.find('.')) + "_DEVICE_TOTAL_MEM_SIZE";
+  try {
+    return static_cast<double>(core.get_property(runs_on, name).as<uint64_t>());
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 // Copies, since the next run writes into the request's own.
 std::vector<ov::Tensor> Kept(const std::vector<ov::Tensor>& tensors) {
   std::vector<ov::Tensor> copies;
@@ -116,7 +126,7 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "devices") {
       nlohmann::json devices = nlohmann::json::array();
       for (const std::string& name : core_.get_available_devices()) {
-        devices.push_back({{"runs_on", name}});
+        devices.push_back({{"runs_on", name}, {"memory_bytes", MemoryOf(core_, name)}});
       }
       return {{"devices", devices}};
     }
