@@ -14,6 +14,12 @@ std::vector<double> SingleDevices::times() const {
   return times;
 }
 
+std::vector<double> SingleDevices::spreads() const {
+  std::vector<double> spreads;
+  for (const std::optional<Score>& one : score) spreads.push_back(one && one->fits() ? one->spread : 0);
+  return spreads;
+}
+
 SingleDevices ScoreSingleDevices(const Evaluator& evaluator) {
   const Problem& problem = evaluator.problem();
   const auto workspace = evaluator.NewWorkspace();

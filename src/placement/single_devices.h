@@ -15,6 +15,7 @@ struct SingleDevices {
   int64_t evaluations() const;  // that this took
   // By device, in time units; kCannotRun where it has no score or lacks the memory.
   std::vector<double> times() const;
+  std::vector<double> spreads() const;  // Score::spread of these; 0 where there is none
 };
 // One evaluation for each device that may have all ops.
 SingleDevices ScoreSingleDevices(const Evaluator& evaluator);

@@ -2,6 +2,8 @@
 // diff.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -92,6 +94,12 @@ struct Score {
     return {.time = std::numeric_limits<double>::infinity(), .outcome = Outcome::kFailed, .runs = 0};
   }
 };
+// Whether two plans' times differ by more than the runs of either are apart; always where neither was run more than
+// once.
+inline bool CanBeToldApart(const Score& a, const Score& b) {
+  const double noise = std::max(a.spread, b.spread);
+  return noise == 0 || std::abs(a.time - b.time) > noise;
+}
 // A score is made, copied and compared in the inner loop of every search.
 static_assert(std::is_trivially_copyable_v<Score>);
 

@@ -100,6 +100,17 @@ bool ClearlyLess(double a, double b) { return a < b * (1 - 5e-4); }
 
 std::string_view Superlative(const Objective& objective) { return objective.is_time() ? "fastest" : "best"; }
 
+bool SamePlacement(const ComparisonRow& a, const ComparisonRow& b) {
+  return a.report.result.plan.device == b.report.result.plan.device;
+}
+
+// Of measured plans: whether a difference may be chance.
+bool WithinNoise(const Objective& objective, const ComparisonRow& a, const ComparisonRow& b) {
+  if (!objective.is_time()) return false;  // what else is measured has no spread
+  const Score &of_a = a.report.timeline.score, &of_b = b.report.timeline.score;
+  return std::max(of_a.spread, of_b.spread) > 0 && (SamePlacement(a, b) || !CanBeToldApart(of_a, of_b));
+}
+
 std::string DescribeGap(const Objective& objective, const PlanReport& report) {
   if (!(report.bound.value() > 0)) {
     return report.bound.reason.empty() ? "No lower bound is known for this evaluator."
@@ -184,9 +195,10 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
     cells.push_back(!score.fits() ? "does not fit"
                     : &row == &comparison.winner()
                         ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? " (simple rule)" : "")
-                    : &row == comparison.best_simple() ? "best simple rule"
-                    : report.optimal()                 ? "proven optimal"
-                                                       : "");
+                    : WithinNoise(objective, row, comparison.winner()) ? "within the noise"
+                    : &row == comparison.best_simple()                 ? "best simple rule"
+                    : report.optimal()                                 ? "proven optimal"
+                                                                       : "");
     table.Add(std::move(cells));
   }
   std::string text = table.ToString();
@@ -215,6 +227,11 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
   std::string text;
   if (simple == nullptr || !simple->report.timeline.score.fits()) {
     text = Wrap(fmt::format("{}; no simple rule gives a plan that fits.", head));
+  } else if (&winner != simple && WithinNoise(objective, winner, *simple)) {
+    text = Wrap(fmt::format("{}, but that is within the noise of the runs: the simple rule {}{} took {}.", head,
+                            Shorten(simple->report.planner, 60),
+                            SamePlacement(winner, *simple) ? ", which has the same placement," : "",
+                            ObjectiveText(problem, objective, value(simple->report))));
   } else if (winner.simple) {
     text = Wrap(fmt::format("{}. It is a simple rule, and no planner that was tried beats it.", head));
   } else if (!ClearlyLess(value(report), value(simple->report))) {

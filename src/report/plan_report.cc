@@ -61,9 +61,21 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   const double time = report.timeline.score.time;
   if (!std::isfinite(*best)) return "no single device runs the whole model" + WithConstraints(report);
   if (!(time > 0)) return "not known: this plan takes no time";
-  const std::string name = LegibleName(problem.cluster(), MakeId<DeviceId>(static_cast<size_t>(best - times.begin())));
+  const auto on = MakeId<DeviceId>(static_cast<size_t>(best - times.begin()));
+  const std::string name = LegibleName(problem.cluster(), on);
   const double bound = objective.is_time() ? report.bound.time : 0;
   const std::string most = bound > 0 ? fmt::format("; no plan has more than {}", Factor(*best / bound)) : "";
+  const double spread = report.single_device_spread.empty() ? 0 : report.single_device_spread[Index(on)];
+  const Score alone{.time = *best, .spread = spread};
+  if (!CanBeToldApart(report.timeline.score, alone)) {
+    const std::vector<DeviceId>& device = report.result.plan.device;
+    const bool on_one = std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
+    if (on_one && !device.empty()) {
+      return fmt::format("none: this plan is {} alone{}", LegibleName(problem.cluster(), device.front()), most);
+    }
+    return fmt::format("none that can be told: beside {} alone ({}) the difference is within the noise of the runs{}",
+                       name, Factor(*best / time), most);
+  }
   if (time >= *best * (1 - 5e-4)) {
     return fmt::format("none: {} alone is {} this plan{}", name,
                        time <= *best * (1 + 5e-4) ? "as fast as" : "faster than", most);
@@ -97,6 +109,10 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   report.timeline = evaluator.Trace(result.plan.view());
   report.summary = Summarize(evaluator.problem(), report.timeline);
   report.summary.in_turns = evaluator.facts().Is<SerialFacts>();
+  if (evaluator.facts().Is<MeasuredFacts>()) {
+    // The score is a mean; shares of the time are those of the run that is drawn.
+    for (const OpRun& op : report.timeline.ops) report.summary.makespan = std::max(report.summary.makespan, op.end);
+  }
   // Measured once more it would have another score than the one by which it was chosen; a plan that is given has none.
   if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
   report.set_up = result.set_up + evaluator.facts().objective.set_up + 1;
@@ -281,7 +297,11 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   }
   if (score.runs > 1) {
     text += Wrap(
-        fmt::format("The time is the mean of {} runs, which were up to {} apart.", score.runs, seconds(score.spread)));
+        fmt::format("The time is the mean of {} runs, which were up to {} apart.{}", score.runs, seconds(score.spread),
+                    evaluator.facts().Is<MeasuredFacts>() && evaluator.facts().exclusive
+                        ? " Plans were measured one after another, each compiled once, so that a few percent between "
+                          "two of them may be chance; `berth run` measures a plan and each device in turns."
+                        : ""));
   }
   if (const std::string ended = DescribeEnd(report.ended); !ended.empty()) text += Wrap(ended);
   return text;

@@ -28,8 +28,9 @@ struct PlanReport {
   // Scores beside the evaluations of the search: what its walks began with, what a weighted objective is relative to,
   // the timeline, and each device alone where somebody asked.
   int64_t set_up = 0;
-  std::vector<double> single_device_time{};  // SingleDevices::times(), or empty where nobody asked
-  std::optional<GuessReport> guesses{};      // where somebody asked and something is guessed
+  std::vector<double> single_device_time{};    // SingleDevices::times(), or empty where nobody asked
+  std::vector<double> single_device_spread{};  // SingleDevices::spreads(), likewise
+  std::optional<GuessReport> guesses{};        // where somebody asked and something is guessed
 
   // How far the objective is above its lower bound.
   double gap() const { return Gap(timeline.score.value(), bound.value()); }

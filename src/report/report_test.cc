@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "placement/single_devices.h"
 #include "placement/testing.h"
+#include "placement/wrappers.h"
 #include "report/comparison.h"
 #include "report/explanation.h"
 #include "report/json.h"
@@ -29,6 +30,7 @@ EvaluatorCatalog Simulators() {
   RegisterParallel(catalog);
   RegisterSerial(catalog);
   RegisterParts(catalog);
+  RegisterWrappers(catalog);
   return catalog;
 }
 
@@ -38,7 +40,9 @@ PlanReport Report(const Evaluator& evaluator, const std::string& name, std::vect
   result.plan.SetCause("given");
   result.evaluations = 1;
   PlanReport report = MakePlanReport(evaluator, name, std::move(result), LowerBound(evaluator));
-  report.single_device_time = ScoreSingleDevices(evaluator).times();
+  const SingleDevices singles = ScoreSingleDevices(evaluator);
+  report.single_device_time = singles.times();
+  report.single_device_spread = singles.spreads();
   return report;
 }
 
@@ -63,6 +67,44 @@ TEST(PlanReport, CountsWhatWasScoredBesideTheSearch) {
   walked.set_up = 5;
   EXPECT_EQ(MakePlanReport(*evaluator, "given", walked, {}).set_up, 6);
   EXPECT_EQ(PlanJson(*evaluator, report).at("set_up_evaluations"), 1);
+}
+
+TEST(PlanReport, CallsNoPlanFasterThanTheNoiseOfItsRunsAllows) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("repeat(runs=5,keep=5,of=noisy(share=0.2,of=parallel(io=everywhere)))", problem);
+  const std::vector<DeviceId> alone(3, DeviceId{1}), split = {DeviceId{0}, DeviceId{0}, DeviceId{1}};
+  PlanReport one = Report(*evaluator, "one", alone), two = Report(*evaluator, "two", split);
+  for (PlanReport* report : {&one, &two}) report->timeline.score = evaluator->Trace(report->result.plan.view()).score;
+  ASSERT_GT(one.timeline.score.spread, 0);
+  EXPECT_THAT(PlanPage(*evaluator, one), HasSubstr("none: this plan is d1 alone"));
+  PlanReport close = two;
+  close.timeline.score.time = *std::ranges::min_element(close.single_device_time) * 0.999;
+  EXPECT_THAT(PlanPage(*evaluator, close), HasSubstr("the difference is within the noise of the runs"));
+  PlanReport clear = two;
+  clear.timeline.score.time = 1e-3;
+  clear.timeline.score.spread = 0;
+  EXPECT_THAT(PlanPage(*evaluator, clear), HasSubstr("the fastest single device"));
+}
+
+TEST(Comparison, DeclaresNoWinnerWithinTheNoise) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("repeat(runs=5,keep=5,of=noisy(share=0.2,of=parallel(io=everywhere)))", problem);
+  std::vector<ComparisonRow> rows = {
+      {.report = Report(*evaluator, "rule", std::vector<DeviceId>(3, DeviceId{1})), .simple = true},
+      {.report = Report(*evaluator, "search", {DeviceId{0}, DeviceId{0}, DeviceId{1}}), .simple = false}};
+  for (ComparisonRow& row : rows) {
+    row.report.timeline.score = evaluator->Trace(row.report.result.plan.view()).score;
+    ASSERT_GT(row.report.timeline.score.spread, 0.01);
+  }
+  rows[0].report.timeline.score.time = 1.001;
+  rows[1].report.timeline.score.time = 1;
+  const Comparison comparison = MakeComparison(*evaluator, std::move(rows), {});
+  EXPECT_THAT(
+      Verdict(problem, comparison),
+      HasSubstr("search is fastest with 1.00 s, but that is within the noise of the runs: the simple rule rule"));
+  EXPECT_THAT(ComparisonTable(problem, comparison), HasSubstr("within the noise"));
 }
 
 TEST(Summary, TheCriticalPathIsAChainFromTheStartToTheEnd) {

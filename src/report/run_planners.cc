@@ -69,6 +69,7 @@ PlanReport RunPlanner(const Conditions& conditions, Planner& planner, double sec
   report.budget = conditions.budget.ToString();
   report.constraints = conditions.constraints;
   report.single_device_time = conditions.singles.times();
+  report.single_device_spread = conditions.singles.spreads();
   report.set_up += conditions.singles.evaluations();
   return report;
 }
