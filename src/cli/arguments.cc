@@ -126,6 +126,17 @@ std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   return texts;
 }
 
+double ParseLimit(const std::string& text) {
+  if (text.empty()) return std::numeric_limits<double>::infinity();
+  try {
+    const double seconds = ParseSeconds(text).value;
+    if (!(seconds > 0)) throw Error("'{}' is no time to run in; give some, like 60s", text);
+    return seconds;
+  } catch (const Error& error) {
+    throw Error("--limit: {}", error.what());
+  }
+}
+
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least, uint64_t most) {
   uint64_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);

@@ -118,6 +118,7 @@ struct RunArguments {
   std::string executor;   // "openvino" or "openvino_parallel"; empty: as the plan's evaluator takes devices to work
   std::string runs = "20";
   std::string trace;
+  std::string limit;  // seconds that one question to the runtime may take; empty: half an hour and more
   bool json = false;
 };
 
@@ -133,6 +134,7 @@ struct ProfileArguments {
   ProblemStrings problem;  // without a cluster: this machine's processor as one device
   std::string runs = "30";
   std::string output;
+  std::string limit;  // seconds that one question to the runtime may take; empty: half an hour and more
   bool json = false;
 };
 
@@ -143,6 +145,7 @@ struct CalibrateArguments {
   std::string runs = "7";
   std::string seed = "1";
   std::string output;
+  std::string limit;  // seconds that one question to the runtime may take; empty: half an hour and more
   bool json = false;
 };
 
@@ -153,6 +156,7 @@ struct TuneArguments {
   std::string seed = "1";
   bool no_correction = false;
   std::string output;
+  std::string limit;  // seconds that one question to the runtime may take; empty: half an hour and more
   bool json = false;
 };
 
@@ -190,6 +194,9 @@ using Arguments =
 // A whole number from `least` to `most`; throws Error naming the option.
 uint64_t ParseCount(std::string_view option, const std::string& text, uint64_t least,
                     uint64_t most = std::numeric_limits<uint64_t>::max());
+
+// Seconds; infinity of an empty text. Throws Error for what is none.
+double ParseLimit(const std::string& text);
 
 // All of them, files read; throws Error for a file.
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments);

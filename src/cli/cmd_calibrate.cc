@@ -96,7 +96,8 @@ class Calibration {
       : catalogs_(catalogs),
         plans_(ParseCount("--plans", arguments.plans, 3, kMostSamples)),
         runs_(ParseCount("--runs", arguments.runs, 1, kMostRunsOfSample)),
-        seed_(ParseCount("--seed", arguments.seed, 0)) {}
+        seed_(ParseCount("--seed", arguments.seed, 0)),
+        limit_(ParseLimit(arguments.limit)) {}
 
   // Throws Error where nothing could be fitted to this model, so that nobody waits for the others first.
   void Read(const std::string& model, const std::string& cluster) {
@@ -175,11 +176,13 @@ class Calibration {
     const std::string file = folder_.Path(fmt::format("{}.json", runners_.size()));
     progress_.Show(fmt::format("{}: measuring its ops", strings.model));
     auto runtime = std::make_shared<Runtime>(setup);
+    runtime->openvino.set_most_seconds(limit_);
     try {
       const DeviceProfiles profiles = ProfileDevices(*runtime, kProfileRuns, stop_);
       strings.costs = StoreProfile(profiles.table, file);
-      efficiency_fit_.Add(*setup->problem, profiles.measurements);
-      profiled_.emplace_back(setup, profiles.measurements);
+      for (const std::string& text : FailureTexts(*setup->problem, profiles)) Warn(text);
+      profiled_.emplace_back(setup, ByDevice(*setup->problem, profiles));
+      efficiency_fit_.Add(*setup->problem, profiled_.back().second);
     } catch (const Error&) {
       if (stop_()) return;
       throw;
@@ -243,6 +246,7 @@ class Calibration {
   const StopCheck stop_ = [cancelled = CatchInterrupts()] { return cancelled->load(); };
   size_t plans_, runs_;
   uint64_t seed_;
+  double limit_;  // seconds
   ScratchFolder folder_{"berth_calibrate"};
   ProgressLine progress_;
   CutFit fit_;

@@ -30,6 +30,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   if (arguments.json) {
     Json json = ComparisonJson(*setup.evaluator, comparison);
     if (const auto reached = memory.Reached()) json["memory_limit_reached_at_bytes"] = reached->value;
+    AddDisturbance(*setup.evaluator, json);
     Print(DumpJson(json));
   } else {
     std::string text =

@@ -34,10 +34,11 @@ int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
   const size_t matching = ops.size();
   if (!arguments.json && matching > TableOps(*saved.setup.problem)) ops.resize(TableOps(*saved.setup.problem));
 
-  saved.report.guesses =
-      VaryGuesses(saved.setup, catalogs, saved.report,
-                  FastestDevice(*saved.setup.problem, ScoreSingleDevices(*saved.setup.evaluator).times()),
-                  SearchArguments{}.budget.seconds);
+  const double seconds = SearchArguments{}.budget.seconds;
+  saved.report.guesses = VaryGuesses(
+      saved.setup, catalogs, saved.report,
+      BestRival(saved.setup, catalogs, saved.report, ScoreSingleDevices(*saved.setup.evaluator).times(), seconds),
+      seconds);
   const Explanation explanation = [&] {
     ProgressLine line;
     return Explain(*saved.setup.evaluator, saved.report.result.plan, ops, [&](size_t done) {

@@ -55,8 +55,9 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   const bool learned = planner->facts().learned;
   // What is written after the search takes about as long as the bound before it.
   PlanReport report = RunPlanner(conditions, *planner, (left() - spent.bound) * (learned ? 1 - kShareOfControls : 1));
-  report.guesses =
-      VaryGuesses(setup, catalogs, report, FastestDevice(*setup.problem, report.single_device_time), budget_seconds);
+  report.guesses = VaryGuesses(setup, catalogs, report,
+                               BestRival(setup, catalogs, report, report.single_device_time, budget_seconds, cancelled),
+                               budget_seconds);
   spent.planning = watch.Lap();
 
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, report)));
@@ -71,6 +72,7 @@ int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
     json["spent_seconds"] = {
         {"reading", spent.reading}, {"bound", spent.bound}, {"planning", spent.planning}, {"controls", spent.controls}};
     if (const auto reached = memory.Reached()) json["memory_limit_reached_at_bytes"] = reached->value;
+    AddDisturbance(*setup.evaluator, json);
     if (controls) json["controls"] = ControlsJson(*setup.problem, *controls);
     Print(DumpJson(json));
   } else {

@@ -71,6 +71,7 @@ std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) 
         PaceLine(measurements[i].slowdown.value_or(1), fmt::format("While {} was profiled", table.columns[i].device),
                  "times here are at that file's speed");
   }
+  for (const std::string& failure : FailureTexts(problem, profiles)) text += Item(failure + ".");
   return text + DisagreementLine(profiles) + DisturbedLine(stolen, "of a device's time, at most");
 }
 
@@ -79,15 +80,17 @@ std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) 
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.output);
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostProfileRuns);
+  const double limit = ParseLimit(arguments.limit);
   ProblemStrings strings = arguments.problem;
   if (strings.cluster.empty()) {
     strings.cluster = "here";
     strings.stored_cluster = std::make_shared<const Cluster>(WholeProcessor());
   }
   const std::shared_ptr<Runtime> runtime = OpenRuntime(catalogs, strings);
+  runtime->openvino.set_most_seconds(limit);
   const Problem& problem = *runtime->setup->problem;
   const DeviceProfiles profiles = ProfileDevices(*runtime, static_cast<size_t>(runs));
-  const auto& [table, measurements, compilations, steady] = profiles;
+  const auto& [table, measurements, compilations, steady, failed] = profiles;
   if (!arguments.output.empty()) WriteFile(arguments.output, WriteProfile(table));
   if (!arguments.json) {
     std::string text = ProfilePage(problem, profiles);
@@ -119,6 +122,10 @@ int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
                                {"slowdown", OrNull(measurements[i].slowdown)},
                                {"fused", column.fused},
                                {"ops", ops}});
+  }
+  json["failed"] = Json::array();
+  for (const auto& [device, error] : failed) {
+    json["failed"].push_back({{"device", problem.cluster().device(device).name}, {"failed_because", error}});
   }
   Print(DumpJson(json));
   return 0;

@@ -18,6 +18,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   CheckWritable(arguments.trace);
   constexpr uint64_t kMostRuns = 100'000;
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
+  const double limit = ParseLimit(arguments.limit);
   PlanOverrides overrides = arguments.overrides;
   if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)
@@ -26,7 +27,8 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
       arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
   CheckExecutor(executor);
   OpenVino runtime(*saved.setup.problem, ModelFile(saved.setup.strings.model));
-  const MeasuredRun run = RunMeasured(saved, runtime, executor, static_cast<size_t>(runs));
+  runtime.set_most_seconds(limit);
+  const MeasuredRun run = RunMeasured(saved, runtime, executor, static_cast<size_t>(runs), {}, true);
   const bool ran = run.plan.measured.error.empty();
 
   if (!arguments.trace.empty() && ran) {
@@ -38,6 +40,7 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
     Print(DumpJson(RunJson(saved, run)));
   } else {
     std::string text = RunPage(saved, run);
+    text += UnsteadyLine(SpeedChangeOf(run), "times as measured vary by that, and medians tell what was typical");
     if (!arguments.trace.empty() && ran) {
       text +=
           "\n" + Line(fmt::format("Both timelines are in {}: open it in https://ui.perfetto.dev or chrome://tracing.",

@@ -31,7 +31,9 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
 
   if (!arguments.trace.empty()) WriteFile(arguments.trace, WriteTrace(problem, report.timeline));
   if (arguments.json) {
-    Print(DumpJson(SimulationJson(*saved.setup.evaluator, report)));
+    Json json = SimulationJson(*saved.setup.evaluator, report);
+    AddDisturbance(*saved.setup.evaluator, json);
+    Print(DumpJson(json));
   } else {
     std::string text = PlanPage(*saved.setup.evaluator, report) + HintLines(*saved.setup.evaluator);
     if (!arguments.trace.empty()) {

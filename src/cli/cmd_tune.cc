@@ -23,6 +23,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   const size_t plans = ParseCount("--evaluations", arguments.evaluations, 1, kMostTuned);
   const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRunsOfTuned);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
+  const double limit = ParseLimit(arguments.limit);
   CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;
   const StopCheck stop = [cancelled = CatchInterrupts()] { return cancelled->load(); };
@@ -45,7 +46,12 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     runtime = OpenRuntime(catalogs, strings);
     CheckHasTwoDevices(runtime->setup->problem->cluster());
+    runtime->openvino.set_most_seconds(limit);
     strings.costs = ProfileToFile(*runtime, kProfileRuns, profile, stop);
+  }
+  if (!runtime && !arguments.limit.empty()) {
+    runtime = OpenRuntime(catalogs, strings);
+    runtime->openvino.set_most_seconds(limit);
   }
   const TunedModel tuned = [&] {
     ProgressLine progress;

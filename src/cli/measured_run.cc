@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "base/system_limits.h"
 #include "placement/single_devices.h"
@@ -96,10 +98,55 @@ std::string PartTable(const SavedPlan& saved, const std::vector<MeasuredPart>& p
          table.ToString();
 }
 
+// What ops were measured to take, by the runtime's counters, where it tells no parts: by device, and the longest of
+// them.
+std::string OpTables(const SavedPlan& saved, const std::vector<double>& op_seconds) {
+  const Problem& problem = *saved.setup.problem;
+  const std::vector<DeviceId>& device = saved.report.result.plan.device;
+  if (op_seconds.empty()) return "";
+  const auto predicted_of = [&](OpId op) {
+    const double time = problem.op_time(op, device[Index(op)]);
+    return time < kCannotRun ? problem.ToSeconds(time).value : 0;
+  };
+  const auto measured_of = [&](OpId op) { return op_seconds[Index(op)]; };
+  const auto off = [](double predicted, double seconds) {
+    return seconds > 0 ? Signed(OffBy(predicted, seconds)) : std::string();
+  };
+  using enum Table::Align;
+  Table devices({{"device"}, {"ops", kRight}, {"predicted", kRight}, {"measured", kRight}, {"off", kRight}});
+  for (const DeviceId id : problem.cluster().ids()) {
+    double predicted = 0, seconds = 0;
+    int64_t ops = 0;
+    for (const OpId op : problem.graph().ops()) {
+      if (device[Index(op)] != id) continue;
+      ++ops;
+      predicted += predicted_of(op);
+      seconds += measured_of(op);
+    }
+    if (ops == 0) continue;
+    devices.Add(
+        {problem.cluster().device(id).name, Count(ops), TimeOf(predicted), TimeOf(seconds), off(predicted, seconds)});
+  }
+  std::vector<OpId> longest(problem.graph().ops().begin(), problem.graph().ops().end());
+  std::ranges::stable_sort(longest, std::greater<>(), measured_of);
+  longest.resize(std::min(longest.size(), kShownParts));
+  Table ops({{"op"}, {"device"}, {"predicted", kRight}, {"measured", kRight}, {"off", kRight}});
+  for (const OpId op : longest) {
+    ops.Add({Shorten(problem.graph().op_name(op), 40), problem.cluster().device(device[Index(op)]).name,
+             TimeOf(predicted_of(op)), TimeOf(measured_of(op)), off(predicted_of(op), measured_of(op))});
+  }
+  return "\n" + Wrap("The ops of each device by the runtime's counters, without what cuts cost:") + "\n" +
+         devices.ToString() + "\n" + Wrap(fmt::format("The {} longest ops:", longest.size())) + "\n" + ops.ToString();
+}
+
 std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
   const RunSummary& summary = saved.report.summary;
   double predicted = 0;
   for (const TransferRun& run : saved.report.timeline.transfers) predicted += run.end - run.start;
+  if (measured.parts.empty()) {
+    return fmt::format("predicted {} ({}) of {} in all; HETERO does not tell its own", summary.transfers,
+                       ToString(Bytes{summary.transfer_bytes}), ToString(saved.setup.problem->ToSeconds(predicted)));
+  }
   double waited = 0;
   int64_t bytes = 0;
   for (const MeasuredTransfer& transfer : measured.transfers) {
@@ -133,7 +180,7 @@ std::string OutputLine(const Measurement& measured) {
 // "; OpenVINO's own 2 threads take 0.66x the plan's time": what a user would take instead.
 std::string BesideOwnThreads(const MeasuredRun& run) {
   for (const RunRow& row : run.others) {
-    if (row.one_device || !row.measured.error.empty() || row.measured.seconds.empty()) continue;
+    if (!row.own_threads || !row.measured.error.empty() || row.measured.seconds.empty()) continue;
     return fmt::format("; {} take {:.2f}x the plan's time", row.name,
                        Median(row.measured.seconds) / Median(run.plan.measured.seconds));
   }
@@ -174,7 +221,7 @@ void CheckExecutor(const std::string& executor) {
 }
 
 MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::string& executor, size_t runs,
-                        const StopCheck& stop) {
+                        const StopCheck& stop, bool runtime_choices) {
   const Problem& problem = *saved.setup.problem;
   const std::vector<DeviceId>& device = saved.report.result.plan.device;
   const bool hetero = executor == "openvino";
@@ -202,7 +249,13 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   }
   if (processors > 1 && cores >= processors) {
     ways.push_back({.how = "threads"});
-    run.others.push_back({.name = fmt::format("OpenVINO's own {} threads", cores)});
+    run.others.push_back({.name = fmt::format("OpenVINO's own {} threads", cores), .own_threads = true});
+  }
+  if (runtime_choices && hetero && problem.num_devices() > 1) {
+    ways.push_back({.how = "default"});
+    run.others.push_back({.name = "OpenVINO's HETERO by itself"});
+    ways.push_back({.how = "auto"});
+    run.others.push_back({.name = "OpenVINO's AUTO by itself"});
   }
   const double limit = LimitFor(static_cast<double>(runs) * round);
   std::vector<Measurement> measured =
@@ -217,6 +270,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   OpMeasurement ops;
   if (hetero) ops = runtime.ProfileHetero(device, {.rounds = 5, .limit = limit});
   run.ops_predicted_because = ops.error;
+  run.op_seconds = ops.op_seconds;
   run.timeline = MakeMeasuredTimeline(problem, device, run.plan.measured, ops.op_seconds);
   return run;
 }
@@ -242,13 +296,13 @@ std::string DisturbedLine(double stolen, const std::string& of_what) {
                           Percent(stolen), of_what));
 }
 
-std::string UnsteadyLine(double factor) {
+std::string UnsteadyLine(double factor, const std::string& times) {
   constexpr double kUnsteady = 1.1;
   if (factor <= kUnsteady) return "";
   return Item(
       fmt::format("The machine was {} slower at one time than at another while plans were run (its clock changed, or "
-                  "others shared the processor); times are told at one speed, which does not mend all of it.",
-                  Percent(factor - 1)));
+                  "others shared the processor); {}.",
+                  Percent(factor - 1), times));
 }
 
 std::string PaceLine(double slowdown, const std::string& when, const std::string& then) {
@@ -256,6 +310,28 @@ std::string PaceLine(double slowdown, const std::string& when, const std::string
   return Item(fmt::format(
       "{}, the same work took {} {} than when the device file was measured (small models that run in between tell that); {}.",
       when, Percent(std::abs(slowdown - 1)), slowdown < 1 ? "less time" : "longer", then));
+}
+
+double SpeedChangeOf(const MeasuredRun& run) {
+  std::vector<const std::vector<double>*> rows;
+  const auto add = [&](const RunRow& row) {
+    if (row.measured.error.empty() && !row.measured.slowdown.empty()) rows.push_back(&row.measured.slowdown);
+  };
+  add(run.plan);
+  for (const RunRow& row : run.others) add(row);
+  if (rows.empty()) return 1;
+  std::vector<double> rounds;
+  for (size_t round = 0; round < rows.front()->size(); ++round) {
+    std::vector<double> slowdown;
+    for (const std::vector<double>* row : rows) {
+      if (round < row->size()) slowdown.push_back((*row)[round]);
+    }
+    rounds.push_back(Median(slowdown));
+  }
+  // One odd round, in which something else ran for a moment, is no change of the machine's speed.
+  std::ranges::sort(rounds);
+  const size_t odd = rounds.size() / 10;
+  return rounds[rounds.size() - 1 - odd] / rounds[odd];
 }
 
 std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
@@ -287,7 +363,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
                                          saved.report.timeline.subgraphs > 0
                                              ? fmt::format(", {} predicted", saved.report.timeline.subgraphs)
                                              : ""));
-  if (!measured.parts.empty()) text += Field("transfers", TransferLine(saved, measured));
+  text += Field("transfers", TransferLine(saved, measured));
   if (!run.ops_predicted_because.empty()) {
     text += Field("ops", "drawn by their predicted times, since their own could not be measured: " +
                              Legible(run.ops_predicted_because));
@@ -295,6 +371,7 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   text += Field("runs", fmt::format("{}, in turns; medians; predicted by {} with {}", measured.seconds.size(),
                                     saved.setup.evaluator->name(), problem.cost_source()));
   if (!measured.parts.empty()) text += PartTable(saved, measured.parts);
+  if (measured.parts.empty() && run.ops_predicted_because.empty()) text += OpTables(saved, run.op_seconds);
   text += "\n";
   text += DisturbedLine(measured.stolen, "of the time");
   text += PaceLine(oddest.measured.typical_slowdown(), fmt::format("While {} ran", oddest.name),
@@ -348,6 +425,7 @@ Json RunJson(const SavedPlan& saved, const MeasuredRun& run) {
   json["finite_share"] = measured.outputs ? Json(measured.outputs->finite) : Json();
   json["run_seconds"] = measured.seconds;
   json["stolen_share"] = measured.stolen;
+  json["speed_change"] = SpeedChangeOf(run);
   json["subgraphs"] = measured.subgraphs;
   json["others"] = Json::array();
   for (const RunRow& row : run.others) {

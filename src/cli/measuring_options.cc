@@ -47,6 +47,7 @@ void MeasuringCommands::AddRun(CLI::App& command) {
       .add_option("--trace", run_.trace,
                   "Write both timelines for ui.perfetto.dev or chrome://tracing, the measured below the predicted")
       ->type_name("FILE");
+  AddLimit(command, run_.limit);
   AddJson(command, run_.json);
   command.footer(
       "Examples:\n"
@@ -69,6 +70,7 @@ void MeasuringCommands::AddProfile(CLI::App& command) {
       ->type_name("N");
   command.add_option("-o,--output", profile_.output, "Write the times, for --costs 'profile(file=...)'")
       ->type_name("FILE");
+  AddLimit(command, profile_.limit);
   AddJson(command, profile_.json);
   command.footer(
       "Examples:\n"
@@ -96,6 +98,7 @@ void MeasuringCommands::AddCalibrate(CLI::App& command) {
       ->type_name("N");
   command.add_option("--seed", calibrate_.seed, "Of the plans")->capture_default_str()->type_name("N");
   command.add_option("-o,--output", calibrate_.output, "Write the device file with what was found")->type_name("FILE");
+  AddLimit(command, calibrate_.limit);
   AddJson(command, calibrate_.json);
   command.footer(
       "Examples:\n"
@@ -125,6 +128,7 @@ void MeasuringCommands::AddTune(CLI::App& command) {
   command.add_flag("--no-correction", tune_.no_correction,
                    "Learn nothing from the runs: run the best plans of the first prediction, for comparison");
   command.add_option("-o,--output", tune_.output, "Write the plan that won")->type_name("FILE");
+  AddLimit(command, tune_.limit);
   AddJson(command, tune_.json);
   command.footer(
       "Examples:\n"

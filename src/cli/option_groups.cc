@@ -202,6 +202,15 @@ void AddLimits(CLI::App& command, CheckArguments& check) {
       ->type_name("SHARE");
 }
 
+void AddLimit(CLI::App& command, std::string& limit) {
+  command
+      .add_option(
+          "--limit", limit,
+          "What is compiled and run in turns together fails where that takes longer, like 60s (default: half an "
+          "hour, and ten times what the runs are predicted to take)")
+      ->type_name("SECONDS");
+}
+
 void AddJson(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON, for machines"); }
 
 }  // namespace berth

@@ -35,6 +35,7 @@ void AddOverrides(CLI::App& command, PlanOverrides& overrides);
 void AddPlanOrPlacement(CLI::App& command, const std::string& plan_help, std::string& plan, std::string& placement,
                         std::optional<std::string>& model);
 void AddLimits(CLI::App& command, CheckArguments& check);
+void AddLimit(CLI::App& command, std::string& limit);
 void AddJson(CLI::App& command, bool& json);
 
 }  // namespace berth

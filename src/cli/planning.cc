@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/console.h"
+#include "cli/measured_run.h"
 #include "export/graphviz.h"
 #include "export/picture.h"
 #include "report/notes.h"
@@ -56,7 +57,18 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
 std::string HintLines(const Evaluator& evaluator) {
   std::string text;
   for (const std::string& note : HonestyNotes(evaluator)) text += Item(note);
+  const Disturbance disturbance = evaluator.disturbance();
+  text += DisturbedLine(disturbance.stolen, "of a plan's time, at most");
+  text +=
+      UnsteadyLine(disturbance.speed_change(), "times are as measured, and plans may seem faster or slower by that");
   return text.empty() ? text : "\nBefore you trust these numbers:\n" + text;
+}
+
+void AddDisturbance(const Evaluator& evaluator, Json& json) {
+  if (!evaluator.facts().Is<MeasuredFacts>() || !evaluator.facts().exclusive) return;  // noise is only invented
+  const Disturbance disturbance = evaluator.disturbance();
+  json["stolen_share"] = disturbance.stolen;
+  json["speed_change"] = disturbance.speed_change();
 }
 
 void CheckPicture(const std::string& path, const std::string& other) {

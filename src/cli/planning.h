@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/problem_factory.h"
+#include "report/json.h"
 #include "report/run_planners.h"
 
 namespace berth {
@@ -19,8 +20,10 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report);
 // Of a plan that a search ended with and that lacks memory: what is known, and what would be enough.
 std::string HowToFit(const Problem& problem, const PlanReport& report);
 
-// Each hint on a line of its own, under a title; empty without hints.
+// Each hint on a line of its own, under a title, and what disturbed measured times; empty without any.
 std::string HintLines(const Evaluator& evaluator);
+// Of measured times: `stolen_share` and `speed_change` of an answer in JSON.
+void AddDisturbance(const Evaluator& evaluator, Json& json);
 
 // Throws Error when no picture could be drawn at `path`, before the work; an empty path is fine. `other`: what else the
 // command writes, in another file.

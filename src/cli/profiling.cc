@@ -40,6 +40,38 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
   return column;
 }
 
+bool HasFailed(const OpMeasurement& measurement) { return !measurement.error.empty(); }
+
+// What ended the process they have in common, whichever device it was.
+bool FailedTogether(const std::vector<OpMeasurement>& measured) {
+  return measured.size() > 1 &&
+         std::ranges::all_of(measured, [&](const OpMeasurement& one) { return one.error == measured.front().error; });
+}
+
+// The devices on which the model does not run, each with the reason; they are taken from `devices`, of which
+// `measured` is. Where all failed by the same error, each is tried by itself; where each runs by itself, none is taken.
+std::vector<std::pair<DeviceId, std::string>> LeaveOutWhatFails(OpenVino& openvino, OpenVino::Options options,
+                                                                std::vector<OpMeasurement> measured,
+                                                                std::vector<DeviceId>& devices) {
+  if (FailedTogether(measured)) {
+    options.rounds = 1;
+    options.limit /= static_cast<double>(devices.size());
+    for (size_t i = 0; i < devices.size() && !(options.stop && options.stop()); ++i)
+      measured[i] = openvino.Profile(std::span(&devices[i], 1), options).front();
+  }
+  std::vector<std::pair<DeviceId, std::string>> failed;
+  std::vector<DeviceId> able;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (HasFailed(measured[i])) {
+      failed.emplace_back(devices[i], measured[i].error);
+    } else {
+      able.push_back(devices[i]);
+    }
+  }
+  devices = std::move(able);
+  return failed;
+}
+
 }  // namespace
 
 DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& stop) {
@@ -51,7 +83,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
                     .runtime = fmt::format("OpenVINO {}", runtime.openvino.opened().version),
                     .machine = ProcessorName()};
   ProgressLine progress;
-  const std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
+  std::vector<DeviceId> devices(problem.cluster().ids().begin(), problem.cluster().ids().end());
   progress.Show(fmt::format("measuring {}", Counted(std::ssize(devices), "device")));
   double round = 0;  // seconds, with counters and without
   size_t predicted = 0;
@@ -64,16 +96,20 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   if (predicted > 0) runs = RoundsFor(runs, round / static_cast<double>(2 * predicted), kLeastProfiled);
   const size_t times = std::min(kProfileCompilations, runs), rounds = (runs + times - 1) / times;
   const size_t most = times < kProfileCompilations ? times : kMostProfileCompilations;
-  const double limit = LimitFor(static_cast<double>(rounds) * round);
-  const auto failed = [](const OpMeasurement& measurement) { return !measurement.error.empty(); };
+  const OpenVino::Options options{
+      .rounds = rounds, .limit = LimitFor(static_cast<double>(rounds) * round), .stop = stop};
+  const auto stopped = [&] { return stop && stop(); };
   std::vector<std::vector<OpMeasurement>> compilations;
   Agreement agreement;
   do {
-    std::vector<OpMeasurement> measured =
-        runtime.openvino.Profile(devices, {.rounds = rounds, .limit = limit, .stop = stop});
-    if (std::ranges::any_of(measured, failed)) {
+    std::vector<OpMeasurement> measured = runtime.openvino.Profile(devices, options);
+    if (compilations.empty() && std::ranges::any_of(measured, HasFailed) && !stopped()) {
+      profiles.failed = LeaveOutWhatFails(runtime.openvino, options, measured, devices);
+      if (!profiles.failed.empty() && !devices.empty()) measured = runtime.openvino.Profile(devices, options);
+    }
+    if (devices.empty() || std::ranges::any_of(measured, HasFailed)) {
       // Enough of them ran before, or it is told why this one did not.
-      if (compilations.size() < times || (stop && stop())) {
+      if (compilations.size() < times || stopped()) {
         compilations = {std::move(measured)};
         agreement.which = {0};
       }
@@ -82,24 +118,47 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
     compilations.push_back(std::move(measured));
     agreement = Agreeing(compilations);
   } while (compilations.size() < times || (!agreement.steady && compilations.size() < most));
+  const auto failure = [&](DeviceId device, const std::string& error, bool of_all) {
+    return Error("{}{}: {}", setup.strings.model,
+                 of_all ? "" : fmt::format(" on {}", problem.cluster().device(device).name), error);
+  };
+  if (devices.empty()) {
+    const auto& [device, error] = profiles.failed.front();
+    const auto is_the_same = [&](const auto& one) { return one.second == error; };
+    throw failure(device, error, profiles.failed.size() > 1 && std::ranges::all_of(profiles.failed, is_the_same));
+  }
   profiles.measurements = MeanOf(compilations, agreement.which);
   profiles.compilations = compilations.size();
   profiles.steady = agreement.steady;
   profiles.table.runs = static_cast<int64_t>(agreement.which.size() * rounds);
-  if (const auto first = std::ranges::find_if(profiles.measurements, failed); first != profiles.measurements.end()) {
-    // What ended the process they have in common, whichever device it was.
-    const bool common = devices.size() > 1 && std::ranges::all_of(profiles.measurements, [&](const OpMeasurement& one) {
-                          return one.error == first->error;
-                        });
-    const DeviceId device = devices[static_cast<size_t>(first - profiles.measurements.begin())];
-    throw Error("{}{}: {}", setup.strings.model,
-                common ? "" : fmt::format(" on {}", problem.cluster().device(device).name), first->error);
+  const std::vector<OpMeasurement>& all = profiles.measurements;
+  if (const auto first = std::ranges::find_if(all, HasFailed); first != all.end()) {
+    throw failure(devices[static_cast<size_t>(first - all.begin())], first->error, FailedTogether(all));
   }
   ShareMeans(profiles.measurements);
-  for (const DeviceId device : devices) {
-    profiles.table.columns.push_back(ColumnOf(problem, device, profiles.measurements[Index(device)]));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    profiles.table.columns.push_back(ColumnOf(problem, devices[i], profiles.measurements[i]));
   }
   return profiles;
+}
+
+std::vector<OpMeasurement> ByDevice(const Problem& problem, const DeviceProfiles& profiles) {
+  std::vector<OpMeasurement> by_device;
+  auto measured = profiles.measurements.begin();
+  for (const DeviceId id : problem.cluster().ids()) {
+    const auto failed = std::ranges::find(profiles.failed, id, &std::pair<DeviceId, std::string>::first);
+    by_device.push_back(failed == profiles.failed.end() ? *measured++ : OpMeasurement{.error = failed->second});
+  }
+  return by_device;
+}
+
+std::vector<std::string> FailureTexts(const Problem& problem, const DeviceProfiles& profiles) {
+  std::vector<std::string> texts;
+  for (const auto& [device, error] : profiles.failed) {
+    texts.push_back(fmt::format("{} does not run the whole model, so that the times of its ops are predicted: {}",
+                                LegibleName(problem.cluster(), device), Legible(error)));
+  }
+  return texts;
 }
 
 std::string StoreProfile(const OpTimeTable& table, const std::string& path) {
@@ -108,7 +167,9 @@ std::string StoreProfile(const OpTimeTable& table, const std::string& path) {
 }
 
 std::string ProfileToFile(Runtime& runtime, size_t runs, const std::string& path, const StopCheck& stop) {
-  return StoreProfile(ProfileDevices(runtime, runs, stop).table, path);
+  const DeviceProfiles profiles = ProfileDevices(runtime, runs, stop);
+  for (const std::string& text : FailureTexts(*runtime.setup->problem, profiles)) Warn(text);
+  return StoreProfile(profiles.table, path);
 }
 
 std::string ProfileCosts(const std::string& path) {

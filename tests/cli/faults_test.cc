@@ -133,6 +133,18 @@ TEST(AnEfficiencyThatIsADefault, IsVariedLikeAnyGuess) {
   EXPECT_EQ(whats.count("efficiency recurrent of a"), 0u) << "no op of the model is of this class";
 }
 
+TEST(AnAnswerOfOneDevice, IsComparedWithASplitWhileGuessesVary) {
+  const Outcome outcome = RunBerth({"plan", "densenet121", "--cluster", "desktop", "--budget", "2000evals", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::set<json> devices;
+  for (const auto& [op, device] : outcome.json().at("assignment").items()) devices.insert(device);
+  ASSERT_EQ(devices.size(), 1u);
+  const json guesses = outcome.json().at("guesses");
+  ASSERT_FALSE(guesses.is_null());
+  EXPECT_GE(guesses.at("gain"), 1);
+  EXPECT_EQ(guesses.at("rival").get<std::string>().find("alone"), std::string::npos) << guesses.at("rival");
+}
+
 TEST(AGuessThatEntersNoTime, MovesNoGain) {
   const Outcome outcome =
       RunBerth({"compare", kFaults + "kernels.json", "--cluster", kFaults + "slow_fast.yaml", "--pin", "conv=gpu",

@@ -62,7 +62,8 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
     EXPECT_GE(answer["measured_spread"], 0);
     EXPECT_EQ(answer["run_seconds"].size(), 3u);
     EXPECT_GT(answer["subgraphs"], 10);
-    ASSERT_EQ(answer["others"].size(), 3u);
+    // HETERO has beside it what it and AUTO do by themselves.
+    ASSERT_EQ(answer["others"].size(), executor == "openvino" ? 5u : 3u);
     for (const auto& other : answer["others"]) EXPECT_GT(other["measured_seconds"], 0) << other;
     // Both timelines have all ops.
     const nlohmann::json trace = nlohmann::json::parse(Content(folder / "trace.json"));
@@ -73,6 +74,9 @@ TEST(Run, SetsThePredictionBesideTheMeasurementAndChecksTheOutputs) {
     ASSERT_EQ(ops_by_process.size(), 2u);
     EXPECT_EQ(ops_by_process.begin()->second, ops_by_process.rbegin()->second);
   }
+  const Outcome hetero = RunBerth({"run", folder / "plan.json", "--runs", "2", "--with", "openvino"});
+  EXPECT_THAT(hetero.out, AllOf(HasSubstr("The ops of each device by the runtime's counters"),
+                                HasSubstr("The 12 longest ops:"), HasSubstr("HETERO does not tell its own")));
   const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "2"});
   EXPECT_EQ(page.code, 0);
   EXPECT_THAT(page.out, HasSubstr("this plan"));
@@ -177,6 +181,8 @@ TEST(Run, ThatIsAskedToSearchByMeasuredTimesCountsEachRun) {
   EXPECT_EQ(plan.json()["evaluations"], 3);
   EXPECT_EQ(plan.json()["set_up_evaluations"], 3);
   EXPECT_GT(plan.json()["score_seconds"], 0);
+  EXPECT_GE(plan.json()["stolen_share"], 0);
+  EXPECT_EQ(plan.json()["speed_change"], 1) << "the device file knows no pace";
   // What was made by measuring is predicted by the simulator of what measured it.
   const Outcome run = RunBerth({"run", folder / "plan.json", "--runs", "1", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
@@ -320,6 +326,48 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
   EXPECT_EQ(parting.json()["assignment"][conv], parting.json()["assignment"][relu]);
   const Outcome alone = RunBerth({"profile", "squeezenet1_1", "--runs", "2"});
   EXPECT_EQ(alone.code, 0) << alone.err;
+}
+
+// A worker before which something stands that takes device 1 for one that is not there.
+TEST(Profile, LeavesOutADeviceThatDoesNotRunTheModel) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  namespace fs = std::filesystem;
+  const fs::path built = fs::path(BERTH_BINARY).parent_path();
+  fs::copy_file(BERTH_BINARY, folder / "berth");
+  Write(folder / "berth-openvino",
+        "#!/bin/sh\nsed -u -e '/\"do\":\"profile\"/s/\"devices\":\\[0,1\\]/\"devices\":[0,7]/' | '" +
+            (built / "berth-openvino").string() + "'\n");
+  fs::permissions(folder / "berth-openvino", fs::perms::owner_all);
+  Write(folder / "two.yaml", kTwoCores);
+  WriteTwoChains(folder / "chains.onnx");
+  const auto run = [&](const std::string& arguments) {
+    const std::string command = "cd '" + folder.path().string() + "' && ./berth " + arguments + " >out 2>err";
+    return WEXITSTATUS(std::system(command.c_str()));
+  };
+  ASSERT_EQ(run("profile chains.onnx --cluster two.yaml --runs 3 -o times.json --json"), 0) << Content(folder / "err");
+  const auto answer = nlohmann::json::parse(Content(folder / "out"));
+  ASSERT_EQ(answer["devices"].size(), 1u);
+  EXPECT_EQ(answer["devices"][0]["device"], "a");
+  ASSERT_EQ(answer["failed"].size(), 1u);
+  EXPECT_EQ(answer["failed"][0]["device"], "b");
+  EXPECT_NE(answer["failed"][0]["failed_because"], "");
+  // What the other device takes is predicted.
+  EXPECT_EQ(run("plan chains.onnx --cluster two.yaml --costs 'profile(file=times.json)' --planner round_robin"), 0)
+      << Content(folder / "err");
+  EXPECT_EQ(run("tune chains.onnx --cluster two.yaml --evaluations 2 --runs 2"), 0) << Content(folder / "err");
+  EXPECT_THAT(Content(folder / "err"),
+              HasSubstr("b does not run the whole model, so that the times of its ops are predicted"));
+}
+
+TEST(Profile, EndsARunThatTakesLongerThanItMay) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  Write(folder / "two.yaml", kTwoCores);
+  ExpectMistake({"profile", "squeezenet1_1", "--cluster", folder / "two.yaml", "--limit", "1ms"},
+                "squeezenet1_1: no answer within 1.00 ms");
+  ExpectMistake({"profile", "squeezenet1_1", "--limit", "0s"}, "--limit: '0s' is no time to run in");
+  ExpectMistake({"run", "plan.json", "--limit", "soon"}, "--limit: ");
 }
 
 // A device file without what `calibrate` found of cuts.
