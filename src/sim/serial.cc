@@ -214,8 +214,8 @@ class Serial : public Evaluator {
         overhead_(facts.As<SerialFacts>()->subgraph_overhead),
         flat_(problem, facts.io_host()) {
     for (const OpId op : problem.graph().ops()) weights_.push_back(problem.graph().makes_constants(op) ? 1 : 0);
-    // Refuses what is too large now, not in the middle of a search.
-    if (facts_.As<SerialFacts>()->hetero_subgraphs) HeteroSubgraphs(problem.graph(), weights_);
+    // Here, so that what is too large is refused before a search; each workspace has a copy.
+    if (facts_.As<SerialFacts>()->hetero_subgraphs) hetero_.emplace(problem.graph(), weights_);
   }
 
   const EvaluatorFacts& facts() const override { return facts_; }
@@ -224,7 +224,7 @@ class Serial : public Evaluator {
   std::unique_ptr<Workspace> NewWorkspace() const override {
     auto workspace = std::make_unique<SerialWorkspace>();
     workspace->destinations.reserve(problem().num_devices());
-    if (facts_.As<SerialFacts>()->hetero_subgraphs) workspace->hetero.emplace(problem().graph(), weights_);
+    workspace->hetero = hetero_;
     return workspace;
   }
 
@@ -257,6 +257,7 @@ class Serial : public Evaluator {
   double overhead_;
   FlatProblem flat_;
   std::vector<uint8_t> weights_;  // by op: it makes constants alone
+  std::optional<HeteroSubgraphs> hetero_;
 };
 
 }  // namespace
