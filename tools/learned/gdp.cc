@@ -105,12 +105,12 @@ Table OverOptimum(std::span<const Table> tables, const std::string& title) {
         const Row& like = table.rows[r];
         all.Add({.title = like.title, .evaluations = like.evaluations, .colour = like.colour});
       }
-      for (Outcome outcome : table.rows[r].outcome) {
-        for (Improvement& each : outcome.improvements) each.found /= optimum;
-        if (outcome.learned) {
-          for (Learned::Update& update : outcome.learned->updates) update.drawn /= optimum;
+      for (const Outcome& outcome : table.rows[r].outcome) {
+        Outcome& over = all.rows[r].outcome.emplace_back(outcome);
+        for (Improvement& each : over.improvements) each.found /= optimum;
+        if (over.learned) {
+          for (Learned::Update& update : over.learned->updates) update.drawn /= optimum;
         }
-        all.rows[r].outcome.push_back(std::move(outcome));
       }
     }
   }
