@@ -60,6 +60,19 @@ TEST(DetectMachine, LeavesOutADeviceThatCannotBeMeasuredGuessesALinkAndSaysSo) {
   EXPECT_EQ(cluster.link(DeviceId{1}, DeviceId{0}).latency.provenance, Provenance::kGuess);
 }
 
+TEST(DetectMachine, WritesThePeakOfEachTypeAndTheEfficienciesOfTheDevicesOwn) {
+  const Script program(fmt::format(
+      "read -r line; echo '{}'\nread -r line; echo '{}'\n", R"({"devices": [{"runs_on": "CPU"}]})",
+      R"({"devices": [{"rates": {"f32": {"matmul_flops": [1e9], "conv_flops": [2e9]}, "i8": {"matmul_flops": [8e9], "conv_flops": [5e9]}}, "bandwidth": [3e9], "op_overhead": [1e-6]}], "links": [null]})"));
+  const Cluster cluster = DetectMachine({.cores = {0}, .program = program.path()});
+  const Device& device = cluster.device(DeviceId{0});
+  EXPECT_EQ(device.peak.at("f32").value, 2e9);
+  EXPECT_EQ(device.peak.at("i8").value, 8e9);
+  EXPECT_EQ(device.peak.size(), 2U);
+  EXPECT_EQ(device.efficiency.at("matmul").value, 0.5);
+  EXPECT_EQ(device.efficiency.at("conv").value, 1);
+}
+
 TEST(DetectMachine, WritesTheMemoryThatAGpuTells) {
   const Script program(fmt::format(
       "read -r line; echo '{}'\nread -r line; echo '{}'\n",

@@ -26,20 +26,22 @@ double Now() { return ThreadClock::Now(CLOCK_MONOTONIC); }
 // Three layers of each, as a network has them.
 constexpr size_t kLayers = 3;
 
-Probe Products(ov::Core& core, const RuntimeDevice& device, double& flops) {
+Probe Products(ov::Core& core, const RuntimeDevice& device, bool in_8_bits, double& flops) {
   constexpr size_t kSize = 512;
   const ProbeInput input = MakeProbeInput({kSize, kSize});
   ProbeNode last = input;
-  for (size_t layer = 0; layer < kLayers; ++layer) last = ProductBy(last, kSize, layer + 1);
+  for (size_t layer = 0; layer < kLayers; ++layer) last = ProductBy(last, kSize, layer + 1, in_8_bits);
   flops = 2.0 * kSize * kSize * kSize * kLayers;
   return Probe(core, device, last, input);
 }
 
-Probe Convolutions(ov::Core& core, const RuntimeDevice& device, double& flops) {
+Probe Convolutions(ov::Core& core, const RuntimeDevice& device, bool in_8_bits, double& flops) {
   constexpr size_t kChannels = 64, kSide = 56;
   const ProbeInput input = MakeProbeInput({1, kChannels, kSide, kSide});
   ProbeNode last = input;
-  for (size_t layer = 0; layer < kLayers; ++layer) last = ConvolutionOf(last, kChannels, layer + 1);
+  for (size_t layer = 0; layer < kLayers; ++layer) {
+    last = ConvolutionOf(last, kChannels, layer + 1, in_8_bits);
+  }
   flops = 2.0 * kChannels * kChannels * 9 * kSide * kSide * kLayers;
   return Probe(core, device, last, input);
 }
@@ -97,25 +99,39 @@ class PacedTimes {
 nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double seconds) {
   RuntimeDevice exact = device;
   exact.precision = ov::element::f32;
-  std::vector<RuntimeDevice> precisions = {device};
-  if (device.precision != exact.precision) precisions.push_back(exact);
   PacedTimes times(core, device);
   struct Rate {
-    std::string precision{};
+    std::string type{};
+    Probe products, convolutions;
     double matmul_flops = 0, conv_flops = 0;
     std::vector<size_t> matmul{}, conv{};  // numbers of times
   };
   std::vector<Rate> measured;
   std::vector<size_t> elementwise_runs, many_runs, one_runs;
   RunPinned(device.cores, [&] {
-    const double each = seconds / (static_cast<double>(3 + 2 * precisions.size()) * kRepetitions);
-    for (const RuntimeDevice& one : precisions) {
-      Rate& rate = measured.emplace_back(Rate{.precision = one.precision.get_type_name()});
-      Probe products = Products(core, one, rate.matmul_flops);
-      Probe convolutions = Convolutions(core, one, rate.conv_flops);
+    const auto add = [&](const std::string& type, const RuntimeDevice& one, bool in_8_bits) {
+      double matmul_flops = 0, conv_flops = 0;
+      Probe products = Products(core, one, in_8_bits, matmul_flops);
+      Probe convolutions = Convolutions(core, one, in_8_bits, conv_flops);
+      if (in_8_bits && !(products.ComputesIn8Bits() && convolutions.ComputesIn8Bits())) return;
+      measured.push_back({type, std::move(products), std::move(convolutions), matmul_flops, conv_flops});
+    };
+    add(device.precision.get_type_name(), device, false);
+    if (device.precision != exact.precision) add("f32", exact, false);
+    // Quantized models run in 8 bits whatever the precision; a model's ops in f16 or bf16 run in the device's.
+    const std::vector<std::string> has = core.get_property(device.runs_on, ov::device::capabilities);
+    if (std::ranges::count(has, "INT8") > 0) {
+      try {
+        add("i8", exact, true);
+      } catch (const ov::Exception&) {
+        // A device that does not take them is measured without.
+      }
+    }
+    const double each = seconds / (static_cast<double>(3 + 2 * measured.size()) * kRepetitions);
+    for (Rate& rate : measured) {
       for (size_t i = 0; i < kRepetitions; ++i) {
-        rate.matmul.push_back(times.Time(products, each));
-        rate.conv.push_back(times.Time(convolutions, each));
+        rate.matmul.push_back(times.Time(rate.products, each));
+        rate.conv.push_back(times.Time(rate.convolutions, each));
       }
     }
     // In f32, since the model's inputs and outputs are: what turns them into another type is no elementwise op.
@@ -133,7 +149,7 @@ nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double 
     std::vector<double> matmul, conv;
     for (const size_t run : rate.matmul) matmul.push_back(rate.matmul_flops / took[run]);
     for (const size_t run : rate.conv) conv.push_back(rate.conv_flops / took[run]);
-    rates[rate.precision] = {{"matmul_flops", matmul}, {"conv_flops", conv}};
+    rates[rate.type] = {{"matmul_flops", matmul}, {"conv_flops", conv}};
   }
   std::vector<double> bandwidth, overhead;
   for (const size_t run : elementwise_runs) bandwidth.push_back(2 * 4.0 * static_cast<double>(kBigTensor) / took[run]);

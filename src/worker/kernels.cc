@@ -8,13 +8,8 @@
 namespace berth {
 namespace {
 
-std::string Info(const ov::Node& node, const std::string& key) {
-  const auto found = node.get_rt_info().find(key);
-  return found == node.get_rt_info().end() ? std::string() : found->second.as<std::string>();
-}
-
 bool Executes(const ov::Node& kernel) {
-  const std::string type = Info(kernel, "layerType");
+  const std::string type = KernelInfo(kernel, "layerType");
   return type != "Const" && type != "Input" && type != "Output" && type != "Parameter" && type != "Result";
 }
 
@@ -38,6 +33,11 @@ std::vector<int32_t> NamedNodes(const std::string& list, const std::unordered_ma
 
 }  // namespace
 
+std::string KernelInfo(const ov::Node& kernel, const std::string& key) {
+  const auto found = kernel.get_rt_info().find(key);
+  return found == kernel.get_rt_info().end() ? std::string() : found->second.as<std::string>();
+}
+
 std::vector<RuntimeKernel> KernelsOf(const LoadedModel& model, const std::vector<std::shared_ptr<ov::Node>>& order) {
   std::unordered_map<std::string, int32_t> node_of_name;
   for (size_t node = 0; node < model.nodes.size(); ++node) {
@@ -45,7 +45,7 @@ std::vector<RuntimeKernel> KernelsOf(const LoadedModel& model, const std::vector
   }
   std::vector<RuntimeKernel> kernels;
   for (const std::shared_ptr<ov::Node>& node : order) {
-    if (Executes(*node)) kernels.push_back({node, NamedNodes(Info(*node, "originalLayersNames"), node_of_name)});
+    if (Executes(*node)) kernels.push_back({node, NamedNodes(KernelInfo(*node, "originalLayersNames"), node_of_name)});
   }
   return kernels;
 }
@@ -58,7 +58,7 @@ nlohmann::json DescribeKernels(const LoadedModel& model, const ov::CompiledModel
     for (const int32_t node : kernel.nodes) {
       if (model.named[static_cast<size_t>(node)]) ops.insert(model.op_of[static_cast<size_t>(node)]);
     }
-    kernels.push_back({{"type", Info(*kernel.node, "layerType")}, {"ops", ops}});
+    kernels.push_back({{"type", KernelInfo(*kernel.node, "layerType")}, {"ops", ops}});
   }
   return kernels;
 }

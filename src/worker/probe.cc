@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "worker/kernels.h"
 #include "worker/thread_clock.h"
 
 namespace berth {
@@ -19,14 +20,31 @@ ProbeNode RandomConstant(const ov::Shape& shape, uint64_t seed, double scale) {
   return std::make_shared<ov::op::v0::Constant>(ov::element::f32, shape, values);
 }
 
-ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed) {
-  return std::make_shared<ov::op::v0::MatMul>(input, RandomConstant({size, size}, seed));
+namespace {
+
+// Ranges that hold nearly all values.
+constexpr float kActivations = 4, kWeights = 0.2F;
+
+// To one of `levels` values from -range to range, as quantized models say it; OpenVINO makes 8-bit kernels of that.
+ProbeNode Rounded(const ProbeNode& values, float range, size_t levels) {
+  const auto bound = [](float value) { return ov::op::v0::Constant::create(ov::element::f32, {}, {value}); };
+  const auto least = bound(-range), most = bound(range);
+  return std::make_shared<ov::op::v0::FakeQuantize>(values, least, most, least, most, levels);
 }
 
-ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed) {
-  return std::make_shared<ov::op::v1::Convolution>(input, RandomConstant({channels, channels, 3, 3}, seed),
-                                                   ov::Strides{1, 1}, ov::CoordinateDiff{1, 1},
-                                                   ov::CoordinateDiff{1, 1}, ov::Strides{1, 1});
+}  // namespace
+
+ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed, bool in_8_bits) {
+  const ProbeNode weights = RandomConstant({size, size}, seed);
+  return std::make_shared<ov::op::v0::MatMul>(in_8_bits ? Rounded(input, kActivations, 256) : input,
+                                              in_8_bits ? Rounded(weights, kWeights, 255) : weights);
+}
+
+ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, bool in_8_bits) {
+  const ProbeNode weights = RandomConstant({channels, channels, 3, 3}, seed);
+  return std::make_shared<ov::op::v1::Convolution>(
+      in_8_bits ? Rounded(input, kActivations, 256) : input, in_8_bits ? Rounded(weights, kWeights, 255) : weights,
+      ov::Strides{1, 1}, ov::CoordinateDiff{1, 1}, ov::CoordinateDiff{1, 1}, ov::Strides{1, 1});
 }
 
 Probe::Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& result, const ProbeInput& input)
@@ -41,6 +59,17 @@ Probe::Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& resul
   for (size_t i = 0; i < values.get_size(); ++i) values.data<float>()[i] = block[i % block.size()];
   request_.set_input_tensor(values);
   request_.infer();
+}
+
+bool Probe::ComputesIn8Bits() const {
+  bool any = false;
+  for (const std::shared_ptr<ov::Node>& kernel : compiled_.get_runtime_model()->get_ordered_ops()) {
+    const std::string type = KernelInfo(*kernel, "layerType"), precision = KernelInfo(*kernel, "runtimePrecision");
+    if (type != "FullyConnected" && type != "MatMul" && type != "Convolution") continue;
+    any = true;
+    if (precision != "i8" && precision != "u8") return false;
+  }
+  return any;
 }
 
 double Probe::Seconds(double budget) {

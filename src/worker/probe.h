@@ -16,8 +16,9 @@ ProbeInput MakeProbeInput(const ov::Shape& shape);
 // Normal numbers times `scale`.
 ProbeNode RandomConstant(const ov::Shape& shape, uint64_t seed, double scale = 0.05);
 // A square product of matrices, and a convolution 3x3 that keeps the size of its input.
-ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed);
-ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed);
+ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed, bool in_8_bits = false);
+// With `in_8_bits` their operands are rounded to 256 values first, as in a quantized model.
+ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, bool in_8_bits = false);
 
 // A model that is run as it would be as a part of a plan.
 class Probe {
@@ -28,6 +29,9 @@ class Probe {
   void Run() { request_.infer(); }
   // Seconds of a run, the mean of as many as fit into `budget`, three at least; on the calling thread.
   double Seconds(double budget);
+  // Whether the device computes all products and convolutions with 8-bit operands, as OpenVINO tells of its kernels: it
+  // may take a quantized model and compute in floating point all the same.
+  bool ComputesIn8Bits() const;
 
  private:
   std::shared_ptr<ov::Model> model_;

@@ -8,6 +8,7 @@
 #include <openvino/op/ops.hpp>
 
 #include "worker/outputs.h"
+#include "worker/probe.h"
 #include "worker/session.h"
 
 namespace berth {
@@ -192,6 +193,18 @@ TEST(Worker, ComputesInThePrecisionOfEachDevice) {
       }
     }
   }
+}
+
+TEST(Probe, TellsWhetherTheDeviceComputesIn8Bits) {
+  ov::Core core;
+  const RuntimeDevice device = ReadDevices(json::array({Devices({0}, {1})[0]}), core).front();
+  const ProbeInput matrix = MakeProbeInput({64, 64}), image = MakeProbeInput({1, 16, 8, 8});
+  EXPECT_FALSE(Probe(core, device, ProductBy(matrix, 64, 1), matrix).ComputesIn8Bits());
+  EXPECT_FALSE(Probe(core, device, ConvolutionOf(image, 16, 1), image).ComputesIn8Bits());
+  const auto has = core.get_property("CPU", ov::device::capabilities);
+  if (std::ranges::count(has, "INT8") == 0) GTEST_SKIP() << "the processor computes nothing in 8 bits";
+  EXPECT_TRUE(Probe(core, device, ProductBy(matrix, 64, 1, true), matrix).ComputesIn8Bits());
+  EXPECT_TRUE(Probe(core, device, ConvolutionOf(image, 16, 1, true), image).ComputesIn8Bits());
 }
 
 TEST_F(OnSqueezenet, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
