@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/statistics.h"
+#include "placement/single_devices.h"
 
 namespace berth {
 namespace {

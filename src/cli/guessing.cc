@@ -7,9 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "cli/plan_runs.h"
+#include "cluster/cluster_numbers.h"
 #include "placement/costs.h"
 #include "placement/search.h"
+#include "placement/single_devices.h"
 #include "report/table.h"
 
 namespace berth {
@@ -23,10 +24,8 @@ constexpr double kOpsPerSecond = 400'000, kMostSeconds = 10;
 std::shared_ptr<const Cluster> WithDefaults(const Problem& problem) {
   const Cluster& cluster = problem.cluster();
   const Graph& graph = problem.graph();
-  std::vector<Device> devices;
-  std::vector<Link> links;
+  ClusterNumbers numbers(cluster);
   for (const DeviceId id : cluster.ids()) {
-    Device& device = devices.emplace_back(cluster.device(id));
     std::array<bool, kOpClasses> predicted{};
     for (const OpId op : graph.ops()) {
       const OpWork& work = graph.work(op);
@@ -35,14 +34,14 @@ std::shared_ptr<const Cluster> WithDefaults(const Problem& problem) {
     }
     for (size_t c = 0; c < kOpClasses; ++c) {
       if (!predicted[c]) continue;
+      Device& device = numbers.devices[Index(id)];
       device.efficiency.try_emplace(std::string(kOpClassNames[c]),
                                     Quantity{.value = DefaultEfficiency(device.kind, static_cast<OpClass>(c)),
                                              .provenance = Provenance::kGuess,
                                              .source = std::string(kDefaultOf) + device.kind});
     }
-    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
   }
-  return std::make_shared<const Cluster>(cluster.name(), std::move(devices), std::move(links));
+  return std::make_shared<const Cluster>(std::move(numbers).Make());
 }
 
 // Machines like the setup's, with some numbers changed; what may not run where, and which kernels are whole for
@@ -92,19 +91,17 @@ int64_t AffordableEvaluations(const Problem& problem, double seconds) {
 // Guessed latencies halved, guessed bandwidths doubled; null where none is guessed.
 std::shared_ptr<const Cluster> WithFasterLinks(const Cluster& cluster) {
   bool is_guessed = false;
-  std::vector<Device> devices;
-  std::vector<Link> links;
+  ClusterNumbers numbers(cluster);
   for (const DeviceId from : cluster.ids()) {
-    devices.push_back(cluster.device(from));
     for (const DeviceId to : cluster.ids()) {
-      Link& link = links.emplace_back(cluster.link(from, to));
       if (from == to) continue;
+      Link& link = numbers.link(from, to);
       if (link.latency.provenance == Provenance::kGuess) link.latency.value *= 0.5, is_guessed = true;
       if (link.bandwidth.provenance == Provenance::kGuess) link.bandwidth.value *= 2, is_guessed = true;
     }
   }
   if (!is_guessed) return nullptr;
-  return std::make_shared<const Cluster>(cluster.name(), std::move(devices), std::move(links));
+  return std::make_shared<const Cluster>(std::move(numbers).Make());
 }
 
 std::optional<Rival> PlanOf(const Evaluator& evaluator, const Catalogs& catalogs, const std::string& planner,

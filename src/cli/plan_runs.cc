@@ -68,10 +68,6 @@ void SpeedChange::Add(const PlanRun& run) {
   most_ = std::max(most_, run.machine_speed);
 }
 
-bool OnOneDevice(const std::vector<DeviceId>& device) {
-  return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
-}
-
 void CheckHasTwoDevices(const Cluster& cluster) {
   if (cluster.num_devices() > 1) return;
   throw Error(

@@ -33,8 +33,6 @@ struct PlanRun {
   double seconds_as_measured() const;
 };
 
-bool OnOneDevice(const std::vector<DeviceId>& device);
-
 // The largest speed of the machine in any of these runs over the smallest; 1 without runs.
 class SpeedChange {
  public:

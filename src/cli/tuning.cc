@@ -10,6 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "placement/single_devices.h"
+
 namespace berth {
 namespace {
 

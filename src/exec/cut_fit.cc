@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "cluster/cluster_numbers.h"
 
 namespace berth {
 namespace {
@@ -147,10 +150,8 @@ Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::s
   const auto measured = [&](double value) {
     return Quantity{.value = value, .provenance = Provenance::kMeasured, .source = source};
   };
-  std::vector<Device> devices;
-  std::vector<Link> links;
-  for (const DeviceId id : cluster.ids()) {
-    Device device = cluster.device(id);
+  ClusterNumbers numbers(cluster);
+  for (Device& device : numbers.devices) {
     device.part_overhead = measured(costs.part_overhead);
     device.cut_read.clear();
     device.cut_write.clear();
@@ -159,10 +160,8 @@ Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::s
       if (costs.read[op_class] > 0) device.cut_read[name] = measured(1 / costs.read[op_class]);
       if (costs.write[op_class] > 0) device.cut_write[name] = measured(1 / costs.write[op_class]);
     }
-    devices.push_back(std::move(device));
-    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
   }
-  return Cluster(cluster.name(), std::move(devices), std::move(links));
+  return std::move(numbers).Make();
 }
 
 }  // namespace berth

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "cluster/cluster_numbers.h"
 #include "exec/equal_devices.h"
 #include "exec/statistics.h"
 #include "placement/costs.h"
@@ -241,20 +242,15 @@ std::vector<FittedEfficiency> EfficiencyFit::FitEqual(const Cluster& cluster, st
 }
 
 Cluster WithEfficiencies(const Cluster& cluster, std::span<const FittedEfficiency> fitted) {
-  std::vector<Device> devices;
-  std::vector<Link> links;
-  for (const DeviceId id : cluster.ids()) {
-    devices.push_back(cluster.device(id));
-    for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(id, to));
-  }
+  ClusterNumbers numbers(cluster);
   for (const FittedEfficiency& one : fitted) {
     const std::string source = fmt::format("{} in profiles of {}; half of their times within {:.0f} %",
                                            Counted(static_cast<int64_t>(one.kernels), "kernel"),
                                            Counted(static_cast<int64_t>(one.models), "model"), 100 * one.off_after);
-    devices[Index(one.device)].efficiency[std::string(kOpClassNames[static_cast<size_t>(one.op_class)])] = {
+    numbers.devices[Index(one.device)].efficiency[std::string(kOpClassNames[static_cast<size_t>(one.op_class)])] = {
         .value = one.efficiency, .provenance = Provenance::kMeasured, .source = source};
   }
-  return Cluster(cluster.name(), std::move(devices), std::move(links));
+  return std::move(numbers).Make();
 }
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 #include "placement/single_devices.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace berth {
 
@@ -18,6 +19,10 @@ std::vector<double> SingleDevices::spreads() const {
   std::vector<double> spreads;
   for (const std::optional<Score>& one : score) spreads.push_back(one && one->fits() ? one->spread : 0);
   return spreads;
+}
+
+bool OnOneDevice(std::span<const DeviceId> device) {
+  return std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
 }
 
 SingleDevices ScoreSingleDevices(const Evaluator& evaluator) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "placement/evaluator.h"
@@ -17,6 +18,8 @@ struct SingleDevices {
   std::vector<double> times() const;
   std::vector<double> spreads() const;  // Score::spread of these; 0 where there is none
 };
+// Whether this is one device alone; also of no op.
+bool OnOneDevice(std::span<const DeviceId> device);
 // One evaluation for each device that may have all ops.
 SingleDevices ScoreSingleDevices(const Evaluator& evaluator);
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "cluster/cluster_numbers.h"
 #include "cluster/device_numbers.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -25,7 +26,7 @@ constexpr const char* kGpu = "tools/onnxruntime/measure.py (NVIDIA) or berth clu
 constexpr const char* kBench = "a benchmark of the link";
 
 // Where a number stands in a cluster.
-using Place = std::function<Quantity&(std::vector<Device>&, std::vector<Link>&)>;
+using Place = std::function<Quantity&(ClusterNumbers&)>;
 
 struct Found {
   std::string key;                  // of the number: "op_overhead"
@@ -83,14 +84,9 @@ class Finder {
       guess.low_text = TextOf(found.key, guess.low);
       guess.high_text = TextOf(found.key, guess.high);
       guess.with = [&cluster = cluster_, all = found.all](double other) {
-        std::vector<Device> devices;
-        std::vector<Link> links;
-        for (const DeviceId id : cluster.ids()) devices.push_back(cluster.device(id));
-        for (const DeviceId from : cluster.ids()) {
-          for (const DeviceId to : cluster.ids()) links.push_back(cluster.link(from, to));
-        }
-        for (const Place& place : all) place(devices, links).value = other;
-        return std::make_shared<const Cluster>(cluster.name(), std::move(devices), std::move(links));
+        ClusterNumbers numbers(cluster);
+        for (const Place& place : all) place(numbers).value = other;
+        return std::make_shared<const Cluster>(std::move(numbers).Make());
       };
       guesses.push_back(std::move(guess));
     }
@@ -146,7 +142,6 @@ Quantity& NumberNamed(Device& device, std::string_view name) {
 
 std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
   Finder finder(cluster);
-  const size_t count = cluster.num_devices();
   for (const DeviceId id : cluster.ids()) {
     ForEachNumber(cluster.device(id), [&](std::string_view key, std::string_view entry, const Quantity& number) {
       const char* measure = MeasureOf(cluster.device(id), key, scope);
@@ -155,22 +150,23 @@ std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
       // What is guessed of a kind is one guess, also for devices that differ.
       const size_t alike = number.source.starts_with(kDefaultOf) ? 0 : Index(cluster.class_of(id));
       finder.Add(name, LegibleName(cluster, id), alike, number, measure,
-                 [d = Index(id), name](auto& devices, auto&) -> Quantity& { return NumberNamed(devices[d], name); });
+                 [d = Index(id), name](ClusterNumbers& numbers) -> Quantity& {
+                   return NumberNamed(numbers.devices[d], name);
+                 });
     });
   }
   for (const DeviceId from : cluster.ids()) {
     for (const DeviceId to : cluster.ids()) {
       if (from == to) continue;
-      const size_t at = Index(from) * count + Index(to);
       const std::string name = fmt::format("{} -> {}", LegibleName(cluster, from), LegibleName(cluster, to));
       const bool from_cpu = cluster.device(from).kind == "cpu", to_cpu = cluster.device(to).kind == "cpu";
       const bool gpu = cluster.device(from).kind == "gpu" || cluster.device(to).kind == "gpu";
       const char* measure = from_cpu && to_cpu ? kDetect : gpu && (from_cpu || to_cpu) ? kSizes : kBench;
       // What is guessed in the same words is one guess.
       finder.Add("latency", name, 0, cluster.link(from, to).latency, measure,
-                 [at](auto&, auto& links) -> Quantity& { return links[at].latency; });
+                 [from, to](ClusterNumbers& numbers) -> Quantity& { return numbers.link(from, to).latency; });
       finder.Add("bandwidth", name, 0, cluster.link(from, to).bandwidth, measure,
-                 [at](auto&, auto& links) -> Quantity& { return links[at].bandwidth; });
+                 [from, to](ClusterNumbers& numbers) -> Quantity& { return numbers.link(from, to).bandwidth; });
     }
   }
   return finder.Guesses();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "placement/set_up.h"
+#include "placement/single_devices.h"
 #include "report/notes.h"
 #include "report/objective_text.h"
 #include "report/table.h"
@@ -69,8 +70,7 @@ std::string DescribeSpeedUp(const Problem& problem, const Objective& objective, 
   const Score alone{.time = *best, .spread = spread};
   if (!CanBeToldApart(report.timeline.score, alone)) {
     const std::vector<DeviceId>& device = report.result.plan.device;
-    const bool on_one = std::ranges::adjacent_find(device, std::not_equal_to<>()) == device.end();
-    if (on_one && !device.empty()) {
+    if (OnOneDevice(device) && !device.empty()) {
       return fmt::format("none: this plan is {} alone{}", LegibleName(problem.cluster(), device.front()), most);
     }
     return fmt::format("none that can be told: beside {} alone ({}) the difference is within the noise of the runs{}",
