@@ -108,7 +108,7 @@ nlohmann::json DetectDevice(ov::Core& core, const RuntimeDevice& device, double 
   };
   std::vector<Rate> measured;
   std::vector<size_t> elementwise_runs, many_runs, one_runs;
-  RunPinned(device.cores, [&] {
+  RunPinned(device.cores, device.one_core(), [&] {
     const auto add = [&](const std::string& type, const RuntimeDevice& one, bool in_8_bits) {
       double matmul_flops = 0, conv_flops = 0;
       Probe products = Products(core, one, in_8_bits, matmul_flops);
@@ -170,7 +170,7 @@ nlohmann::json DetectLink(ov::Core& core, const RuntimeDevice& from, const Runti
   for (size_t repetition = 0; repetition < kRepetitions; ++repetition) {
     double handover = 0, launch = 0, read = 0;
     // Before the threads begin, since it may throw, which nothing would catch in these.
-    RunPinned(to.cores, [&] { launch = TinyOps(core, to, 1).Seconds(seconds / (2 * kRepetitions)); });
+    RunPinned(to.cores, to.one_core(), [&] { launch = TinyOps(core, to, 1).Seconds(seconds / (2 * kRepetitions)); });
     std::atomic<size_t> ball = 0;
     std::atomic<uint64_t> sink = 0;
     const auto sum = [&] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <openvino/openvino.hpp>
 #include <string>
@@ -33,6 +34,10 @@ ov::element::Type PrecisionOf(const nlohmann::json& device);
 // and others give other results; on a CPU of one core without any thread of OpenVINO's, so that the thread that calls
 // is the one that computes.
 ov::AnyMap Settings(const RuntimeDevice& device);
+// Compiles a model for this device alone: with these settings, `more`, and, on a CPU of one core, without OpenVINO's
+// executor, so that a run is a plain call. To be run within OnThisThread.
+ov::CompiledModel CompileFor(ov::Core& core, const std::shared_ptr<ov::Model>& model, const RuntimeDevice& device,
+                             const ov::AnyMap& more = {});
 
 // By how much a value that is rounded to this type may be off, as a share of it: half the distance between two numbers.
 double UnitRoundoff(ov::element::Type precision);
@@ -45,7 +50,10 @@ ov::element::Type CoarsestPrecision(const std::vector<RuntimeDevice>& devices);
 // started with where there are none.
 void PinTo(const std::vector<int>& cores);
 
-// Runs `work` on a thread of its own that is pinned to these cores, and throws what it throws.
-void RunPinned(const std::vector<int>& cores, const std::function<void()>& work);
+// Runs `work`; where it is `alone`, OpenVINO's kernels divide nothing of it among further threads.
+void OnThisThread(bool alone, const std::function<void()>& work);
+
+// The same on a thread of its own that is pinned to these cores; throws what `work` throws.
+void RunPinned(const std::vector<int>& cores, bool alone, const std::function<void()>& work);
 
 }  // namespace berth

@@ -1,7 +1,5 @@
 #include "worker/pace.h"
 
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -22,19 +20,11 @@ Pace::Pace(ov::Core& core, const RuntimeDevice& device) : cores_(device.cores), 
 
 double Pace::Seconds() {
   double log_sum = 0;
-  RunPinned(cores_, [&] {
-    tbb::task_arena arena(1, 1);
-    const auto run = [&](Probe& probe) {
-      if (alone_) {
-        arena.execute([&] { probe.Run(); });
-      } else {
-        probe.Run();
-      }
-    };
+  RunPinned(cores_, alone_, [&] {
     for (Probe& probe : probes_) {
-      run(probe);
+      probe.Run();
       const ThreadClock clock;
-      run(probe);
+      probe.Run();
       // What another process had of the core is no pace of it.
       log_sum += std::log(alone_ ? clock.own_seconds() : clock.seconds());
     }

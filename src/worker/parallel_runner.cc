@@ -280,7 +280,7 @@ class ParallelRunner : public Runner {
  private:
   void Compile(CompiledPart& part, ov::Core& core) {
     const RuntimeDevice& device = devices_[part.device];
-    part.compiled = core.compile_model(part.model, device.plugin, Settings(device));
+    part.compiled = CompileFor(core, part.model, device);
     part.request = part.compiled.create_infer_request();
   }
 
@@ -313,21 +313,24 @@ class ParallelRunner : public Runner {
 
   // A processor's thread spins within a run: waking one takes longer than many a part. That of another device has no
   // core of its own, and would take time from one that computes.
-  static void Wait(const RuntimeDevice& device) { device.is_cpu() ? Pause() : std::this_thread::yield(); }
+  static void Wait(bool spins) { spins ? Pause() : std::this_thread::yield(); }
 
   void Work(size_t device) {
     PinTo(devices_[device].cores);
+    const bool spins = devices_[device].is_cpu();
     for (int64_t round = 0;;) {
       round_.wait(round);
       round = round_.load();
       if (ending_) return;
       ready_.fetch_add(1, std::memory_order_acq_rel);
-      while (!go_.load(std::memory_order_acquire)) Wait(devices_[device]);
+      while (!go_.load(std::memory_order_acquire)) Wait(spins);
       const ThreadClock clock;
       try {
-        for (size_t number = 0; number < parts_.size(); ++number) {
-          if (parts_[number].device == device) RunPart(number, round);
-        }
+        OnThisThread(devices_[device].one_core(), [&] {
+          for (size_t number = 0; number < parts_.size(); ++number) {
+            if (parts_[number].device == device) RunPart(number, round, spins);
+          }
+        });
       } catch (...) {
         const std::lock_guard lock(mutex_);
         thrown_ = std::current_exception();
@@ -339,12 +342,12 @@ class ParallelRunner : public Runner {
     }
   }
 
-  void RunPart(size_t number, int64_t round) {
+  void RunPart(size_t number, int64_t round, bool spins) {
     CompiledPart& part = parts_[number];
     for (const int32_t before : part.before) {
       while (done_[static_cast<size_t>(before)].load(std::memory_order_acquire) != round) {
         if (failed_.load(std::memory_order_relaxed) == round) return;
-        Wait(devices_[part.device]);
+        Wait(spins);
       }
     }
     const double begin = ThreadClock::Now(CLOCK_MONOTONIC) - started_;

@@ -49,7 +49,7 @@ ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, 
 
 Probe::Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& result, const ProbeInput& input)
     : model_(std::make_shared<ov::Model>(ov::OutputVector{result->output(0)}, ov::ParameterVector{input})),
-      compiled_(core.compile_model(model_, device.plugin, Settings(device))),
+      compiled_(CompileFor(core, model_, device)),
       request_(compiled_.create_infer_request()) {
   ov::Tensor values(ov::element::f32, input->get_shape());
   Random random(1);
@@ -58,7 +58,7 @@ Probe::Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& resul
   for (float& value : block) value = static_cast<float>(random.Normal());
   for (size_t i = 0; i < values.get_size(); ++i) values.data<float>()[i] = block[i % block.size()];
   request_.set_input_tensor(values);
-  request_.infer();
+  OnThisThread(device.one_core(), [&] { Run(); });
 }
 
 bool Probe::ComputesIn8Bits() const {

@@ -20,7 +20,7 @@ ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed, bool in_
 // With `in_8_bits` their operands are rounded to 256 values first, as in a quantized model.
 ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, bool in_8_bits = false);
 
-// A model that is run as it would be as a part of a plan.
+// A model that is run as it would be as a part of a plan; within RunPinned.
 class Probe {
  public:
   Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& result, const ProbeInput& input);

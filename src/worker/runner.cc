@@ -1,7 +1,6 @@
 #include "worker/runner.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <chrono>
@@ -64,15 +63,9 @@ WholeRunner::WholeRunner(const LoadedModel& model, ov::CompiledModel compiled, s
 
 OneRun WholeRunner::Run() {
   OneRun run;
-  RunPinned(cores_, [&] {
-    tbb::task_arena arena(1, 1);
-    if (alone_) arena.initialize();
+  RunPinned(cores_, alone_, [&] {
     const ThreadClock clock;
-    if (alone_) {
-      arena.execute([&] { request_.infer(); });
-    } else {
-      request_.infer();
-    }
+    request_.infer();
     run.seconds = clock.seconds();
     if (alone_) run.stolen = clock.stolen();
   });
@@ -97,10 +90,8 @@ nlohmann::json WholeRunner::Describe() const {
 
 std::unique_ptr<WholeRunner> RunAlone(const LoadedModel& model, ov::Core& core, const RuntimeDevice& device,
                                       bool counters) {
-  ov::AnyMap settings = Settings(device);
-  if (counters) settings.insert(ov::enable_profiling(true));
-  return std::make_unique<WholeRunner>(model, core.compile_model(model.model, device.plugin, settings), device.cores,
-                                       device.one_core());
+  return std::make_unique<WholeRunner>(model, CompileFor(core, model.model, device, {ov::enable_profiling(counters)}),
+                                       device.cores, device.one_core());
 }
 
 std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& core,
@@ -135,8 +126,7 @@ std::unique_ptr<WholeRunner> RunByItself(const LoadedModel& model, ov::Core& cor
   for (const RuntimeDevice& device : processors) {
     all.cores.insert(all.cores.end(), device.cores.begin(), device.cores.end());
   }
-  return std::make_unique<WholeRunner>(model, core.compile_model(model.model, all.plugin, Settings(all)), all.cores,
-                                       false);
+  return std::make_unique<WholeRunner>(model, CompileFor(core, model.model, all), all.cores, all.one_core());
 }
 
 std::unique_ptr<WholeRunner> RunHetero(const LoadedModel& model, ov::Core& core,

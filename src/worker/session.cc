@@ -120,7 +120,7 @@ nlohmann::json WorkerSession::Answer(const nlohmann::json& question) {
     if (what == "kernels") {
       BERTH_CHECK(model_, "a model is opened first");
       const RuntimeDevice& device = devices_.at(question.at("device").get<size_t>());
-      const ov::CompiledModel compiled = core_.compile_model(model_->model, device.plugin, Settings(device));
+      const ov::CompiledModel compiled = CompileFor(core_, model_->model, device);
       return {{"kernels", DescribeKernels(*model_, compiled)}};
     }
     if (what == "devices") {

@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <oneapi/tbb/task_arena.h>
+#include <sched.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <openvino/op/ops.hpp>
+#include <thread>
 
+#include "base/error.h"
 #include "worker/outputs.h"
 #include "worker/probe.h"
 #include "worker/session.h"
@@ -193,6 +197,26 @@ TEST(Worker, ComputesInThePrecisionOfEachDevice) {
       }
     }
   }
+}
+
+TEST(OnThisThread, LetsAThreadOfOneCoreComputeAlone) {
+  const auto all = tbb::this_task_arena::max_concurrency();
+  const std::thread::id here = std::this_thread::get_id();
+  OnThisThread(true, [&] {
+    EXPECT_EQ(tbb::this_task_arena::max_concurrency(), 1);
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    OnThisThread(true, [] { EXPECT_EQ(tbb::this_task_arena::max_concurrency(), 1); });
+  });
+  OnThisThread(false, [&] { EXPECT_EQ(tbb::this_task_arena::max_concurrency(), all); });
+  RunPinned({0}, true, [&] {
+    EXPECT_EQ(tbb::this_task_arena::max_concurrency(), 1);
+    cpu_set_t cores;
+    ::sched_getaffinity(0, sizeof cores, &cores);
+    EXPECT_EQ(CPU_COUNT(&cores), 1);
+    EXPECT_TRUE(CPU_ISSET(0, &cores));
+  });
+  EXPECT_THROW(OnThisThread(true, [] { throw Error("a kernel failed"); }), Error);
+  EXPECT_THROW(RunPinned({0}, true, [] { throw Error("a kernel failed"); }), Error);
 }
 
 TEST(Probe, TellsWhetherTheDeviceComputesIn8Bits) {
