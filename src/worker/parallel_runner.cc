@@ -317,26 +317,26 @@ class ParallelRunner : public Runner {
 
   void Work(size_t device) {
     PinTo(devices_[device].cores);
-    const bool spins = devices_[device].is_cpu();
+    const bool spins = devices_[device].is_cpu(), one_core = devices_[device].one_core();
     for (int64_t round = 0;;) {
       round_.wait(round);
       round = round_.load();
       if (ending_) return;
-      ready_.fetch_add(1, std::memory_order_acq_rel);
-      while (!go_.load(std::memory_order_acquire)) Wait(spins);
-      const ThreadClock clock;
       try {
-        OnThisThread(devices_[device].one_core(), [&] {
+        OnThisThread(one_core, [&] {
+          ready_.fetch_add(1, std::memory_order_acq_rel);
+          while (!go_.load(std::memory_order_acquire)) Wait(spins);
+          const ThreadClock clock;
           for (size_t number = 0; number < parts_.size(); ++number) {
             if (parts_[number].device == device) RunPart(number, round, spins);
           }
+          if (one_core) stolen_[device] = clock.stolen();
         });
       } catch (...) {
         const std::lock_guard lock(mutex_);
         thrown_ = std::current_exception();
         failed_ = round;
       }
-      if (devices_[device].one_core()) stolen_[device] = clock.stolen();
       finished_.fetch_add(1);
       finished_.notify_all();
     }

@@ -1,6 +1,8 @@
 #include "worker/probe.h"
 
+#include <memory>
 #include <openvino/op/ops.hpp>
+#include <string>
 #include <vector>
 
 #include "base/random.h"

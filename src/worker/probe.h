@@ -15,9 +15,9 @@ using ProbeInput = std::shared_ptr<ov::op::v0::Parameter>;
 ProbeInput MakeProbeInput(const ov::Shape& shape);
 // Normal numbers times `scale`.
 ProbeNode RandomConstant(const ov::Shape& shape, uint64_t seed, double scale = 0.05);
-// A square product of matrices, and a convolution 3x3 that keeps the size of its input.
+// A square product of matrices, and a convolution 3x3 that keeps the size of its input. With `in_8_bits` their operands
+// are rounded to 256 values first, weights to 255, as in a quantized model.
 ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed, bool in_8_bits = false);
-// With `in_8_bits` their operands are rounded to 256 values first, as in a quantized model.
 ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, bool in_8_bits = false);
 
 // A model that is run as it would be as a part of a plan; within RunPinned.
