@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "report/objective_text.h"
+#include "placement/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -62,9 +62,14 @@ void PrintError(std::string_view text) {
 
 void Warn(std::string_view text) { PrintError(fmt::format("berth: warning: {}\n", Legible(text))); }
 
-void CheckWritable(const std::string& path) {
+void CheckWritable(const std::string& path, std::span<const std::string> inputs) {
   if (path.empty()) return;
   std::error_code code;
+  for (const std::string& input : inputs) {
+    if (!input.empty() && !path.starts_with("/dev/") && std::filesystem::equivalent(path, input, code)) {
+      throw Error("{}: is read here, and would be overwritten; name another file to write", path);
+    }
+  }
   if (std::filesystem::is_directory(path, code)) {
     throw Error("{}: is a directory; name a file in it", path);
   }

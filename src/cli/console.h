@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,9 @@ void PrintError(std::string_view text);
 // "berth: warning: ..." on standard error.
 void Warn(std::string_view text);
 
-// Throws Error when a file could not be written at `path`, before a long search finds that out. Empty paths are fine.
-void CheckWritable(const std::string& path);
+// Throws Error when a file could not be written at `path`, before a long search finds that out, and when it is one of
+// `inputs`, which would be lost. Empty paths are fine, and inputs that are no files.
+void CheckWritable(const std::string& path, std::span<const std::string> inputs = {});
 
 // A line on standard error that is rewritten, and gone when this object is. Where standard error is no terminal it is
 // silent but for Milestone.

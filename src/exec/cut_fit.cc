@@ -114,13 +114,19 @@ CutCosts CutFit::Fit() const {
     if (!known_) return i <= kOpClasses ? read : write;
     return kBytes * (i <= kOpClasses ? known_->read[i - 1] : known_->write[i - 1 - kOpClasses]);
   };
+  CutCosts costs;
+  for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
+    const auto seen = [&](size_t first) { return sums.products[0][first + op_class] > 0; };
+    costs.read_guessed[op_class] = !seen(1) && (!known_ || known_->read_guessed[op_class]);
+    costs.write_guessed[op_class] = !seen(1 + kOpClasses) && (!known_ || known_->write_guessed[op_class]);
+  }
   const double prior = WeightOf(1e-3) * (kPriorBytes / kBytes) * (kPriorBytes / kBytes);
   for (size_t i = 1; i < kUnknowns; ++i) {
     sums.products[i][i] += prior;
     sums.targets[i] += prior * expected(i);
   }
   Descend(sums.products, sums.targets, unknowns);
-  CutCosts costs{.part_overhead = unknowns[0]};
+  costs.part_overhead = unknowns[0];
   for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
     costs.read[op_class] = unknowns[1 + op_class] / kBytes;
     costs.write[op_class] = unknowns[1 + kOpClasses + op_class] / kBytes;
@@ -133,13 +139,14 @@ std::optional<CutCosts> CutCostsOf(const Cluster& cluster) {
     const Device& device = cluster.device(id);
     if (!(device.part_overhead.value > 0) && device.cut_read.empty() && device.cut_write.empty()) continue;
     CutCosts costs{.part_overhead = device.part_overhead.value};
-    const auto per_byte = [](const auto& rates, std::string_view op_class) {
-      const auto rate = rates.find(op_class);
-      return rate == rates.end() ? 0.0 : 1 / rate->second.value;
+    const auto take = [](const auto& rates, size_t op_class, auto& cost, auto& guessed) {
+      const auto rate = rates.find(kOpClassNames[op_class]);
+      cost[op_class] = rate == rates.end() ? 0.0 : 1 / rate->second.value;
+      guessed[op_class] = rate != rates.end() && rate->second.provenance == Provenance::kGuess;
     };
     for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
-      costs.read[op_class] = per_byte(device.cut_read, kOpClassNames[op_class]);
-      costs.write[op_class] = per_byte(device.cut_write, kOpClassNames[op_class]);
+      take(device.cut_read, op_class, costs.read, costs.read_guessed);
+      take(device.cut_write, op_class, costs.write, costs.write_guessed);
     }
     return costs;
   }
@@ -147,18 +154,24 @@ std::optional<CutCosts> CutCostsOf(const Cluster& cluster) {
 }
 
 Cluster WithCutCosts(const Cluster& cluster, const CutCosts& costs, const std::string& source) {
-  const auto measured = [&](double value) {
-    return Quantity{.value = value, .provenance = Provenance::kMeasured, .source = source};
+  const auto quantity = [&](double value, bool guessed) {
+    return Quantity{.value = value,
+                    .provenance = guessed ? Provenance::kGuess : Provenance::kMeasured,
+                    .source = guessed ? "the mean of the classes that were measured" : source};
   };
   ClusterNumbers numbers(cluster);
   for (Device& device : numbers.devices) {
-    device.part_overhead = measured(costs.part_overhead);
+    device.part_overhead = quantity(costs.part_overhead, false);
     device.cut_read.clear();
     device.cut_write.clear();
     for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
       const std::string name(kOpClassNames[op_class]);
-      if (costs.read[op_class] > 0) device.cut_read[name] = measured(1 / costs.read[op_class]);
-      if (costs.write[op_class] > 0) device.cut_write[name] = measured(1 / costs.write[op_class]);
+      if (costs.read[op_class] > 0) {
+        device.cut_read[name] = quantity(1 / costs.read[op_class], costs.read_guessed[op_class]);
+      }
+      if (costs.write[op_class] > 0) {
+        device.cut_write[name] = quantity(1 / costs.write[op_class], costs.write_guessed[op_class]);
+      }
     }
   }
   return std::move(numbers).Make();

@@ -18,6 +18,8 @@ namespace berth {
 struct CutCosts {
   double part_overhead = 0;
   std::array<double, kOpClasses> read{}, write{};
+  // Of classes that no run has shown: the mean of the others.
+  std::array<bool, kOpClasses> read_guessed{}, write_guessed{};
 };
 
 // Least squares of relative errors over the parts of runs of any number of problems. What a part took above its ops'

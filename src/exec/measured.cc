@@ -25,22 +25,15 @@ class RuntimeEvaluator : public Evaluator {
       : Evaluator(context.problem),
         name_(std::move(name)),
         parameters_(std::move(parameters)),
-        runtime_(context.problem, context.model) {
-    if (parameters_.keep > parameters_.runs) {
-      throw Error("{}: keep is {}; of {} runs it can be 1 to {}", name_, parameters_.keep, parameters_.runs,
-                  parameters_.runs);
-    }
-  }
+        facts_{.model = MeasuredFacts{.in_turns = parameters_.how == "hetero"},
+               .deterministic = false,
+               .exclusive = true,
+               .stops = true,
+               .tracks_memory = false,
+               .uses_priorities = false},
+        runtime_(context.problem, context.model) {}
 
-  const EvaluatorFacts& facts() const override {
-    static const EvaluatorFacts facts{.model = MeasuredFacts{},
-                                      .deterministic = false,
-                                      .exclusive = true,
-                                      .stops = true,
-                                      .tracks_memory = false,
-                                      .uses_priorities = false};
-    return facts;
-  }
+  const EvaluatorFacts& facts() const override { return facts_; }
   const std::string& name() const override { return name_; }
   std::unique_ptr<Workspace> NewWorkspace() const override { return std::make_unique<Workspace>(); }
 
@@ -52,7 +45,7 @@ class RuntimeEvaluator : public Evaluator {
       return Score::Failed();
     }
     if (!starts.empty()) {
-      const Timeline timeline = Drawn(plan, measurement);
+      const Timeline timeline = Drawn(plan, measurement, workspace.stop);
       std::ranges::transform(timeline.ops, starts.begin(), &OpRun::start);
     }
     return ScoreOf(measurement);
@@ -62,7 +55,7 @@ class RuntimeEvaluator : public Evaluator {
     const std::lock_guard lock(mutex_);
     const Measurement measurement = Measure(plan, {});
     if (measurement.error.empty()) {
-      Timeline timeline = Drawn(plan, measurement);
+      Timeline timeline = Drawn(plan, measurement, {});
       timeline.score = ScoreOf(measurement);
       return timeline;
     }
@@ -99,10 +92,14 @@ class RuntimeEvaluator : public Evaluator {
 
   bool UsesPlan() const { return parameters_.how == "hetero" || parameters_.how == "parallel"; }
 
-  Timeline Drawn(const PlanView& plan, const Measurement& measurement) const {
-    if (parameters_.how != "hetero") return MakeMeasuredTimeline(problem(), plan.device, measurement);
+  Timeline Drawn(const PlanView& plan, const Measurement& measurement, const StopCheck& stop) const {
+    if (parameters_.how != "hetero") {
+      Timeline timeline = MakeMeasuredTimeline(problem(), plan.device, measurement);
+      if (!UsesPlan()) timeline.untold_because = "OpenVINO chose the devices, and tells no times of ops";
+      return timeline;
+    }
     const OpMeasurement ops =
-        runtime_.ProfileHetero(plan.device, {.rounds = parameters_.keep, .limit = parameters_.limit});
+        runtime_.ProfileHetero(plan.device, {.rounds = parameters_.keep, .limit = parameters_.limit, .stop = stop});
     return MakeMeasuredTimeline(problem(), plan.device, measurement, ops.op_seconds);
   }
 
@@ -115,6 +112,7 @@ class RuntimeEvaluator : public Evaluator {
 
   std::string name_;
   RunParameters parameters_;
+  EvaluatorFacts facts_;
   mutable std::mutex mutex_;
   mutable OpenVino runtime_;
   mutable Disturbance disturbance_;
@@ -130,15 +128,19 @@ std::vector<Parameter> CommonParameters() {
 void Add(EvaluatorCatalog& catalog, EntryInfo info, std::string how) {
   std::vector<Parameter> common = CommonParameters();
   info.parameters.insert(info.parameters.end(), common.begin(), common.end());
-  catalog.Add(
-      std::move(info), [how](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
-        return std::make_unique<RuntimeEvaluator>(context, params.canonical(),
-                                                  RunParameters{.how = how,
-                                                                .first = how == "auto" ? params.Text("first") : "",
-                                                                .runs = static_cast<size_t>(params.Int("runs")),
-                                                                .keep = static_cast<size_t>(params.Int("keep")),
-                                                                .limit = params.Time("limit")});
-      });
+  catalog.Add(std::move(info),
+              [how](const Params& params, const EvaluatorContext& context) -> std::unique_ptr<Evaluator> {
+                const RunParameters parameters{.how = how,
+                                               .first = how == "auto" ? params.Text("first") : "",
+                                               .runs = static_cast<size_t>(params.Int("runs")),
+                                               .keep = static_cast<size_t>(params.Int("keep")),
+                                               .limit = params.Time("limit")};
+                if (parameters.keep > parameters.runs) {
+                  throw Error("{}: keep is {}; of {} runs it can be 1 to {}", params.canonical(), parameters.keep,
+                              parameters.runs, parameters.runs);
+                }
+                return std::make_unique<RuntimeEvaluator>(context, params.canonical(), parameters);
+              });
 }
 
 }  // namespace

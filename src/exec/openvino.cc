@@ -156,7 +156,8 @@ std::vector<Measurement> OpenVino::Run(const std::vector<RunWay>& ways, const Op
   if (alive() || (ways.size() == 1 && !options.compare)) return measurements;
   const std::string died = measurements.front().error;
   // Compared with nothing: what they are compared with, the whole model on one device, may be what ended the process.
-  const Options once{.rounds = 1, .limit = options.limit / static_cast<double>(ways.size()), .stop = options.stop};
+  const double share = std::min(options.limit, most_seconds_) / static_cast<double>(ways.size());
+  const Options once{.rounds = 1, .limit = share, .stop = options.stop};
   std::vector<RunWay> rest;
   std::vector<size_t> place;
   for (size_t way = 0; way < ways.size() && !stopped(); ++way) {
@@ -264,7 +265,10 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
     const MeasuredPart& to = measurement.parts.at(one.at("to_part").get<size_t>());
     MeasuredTransfer transfer{.from = from.device, .to = to.device, .bytes = one.at("bytes")};
     for (const std::string& name : one.at("names").get<std::vector<std::string>>()) {
-      if (const auto known = by_name.find(name); known != by_name.end()) transfer.tensor = known->second;
+      const auto known = by_name.find(name);
+      if (known == by_name.end()) continue;
+      // Of a tensor and what Identities call it, its producer's.
+      transfer.tensor = std::min(transfer.tensor.value_or(known->second), known->second);
     }
     // The reader may have been busy with another part until later, or have waited for another tensor.
     double free = complete[one.at("to_part").get<size_t>()];

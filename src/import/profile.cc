@@ -112,6 +112,7 @@ std::vector<OpProfile> ReadTable(const nlohmann::json& json, const std::string& 
     if (profile.time_by_op.empty()) throw device.Mistake("nodes", "is empty; expected the times of some ops");
     if (device.Has("fused")) profile.fused = ReadFused(device, profile);
     if (device.Has("pace_us")) profile.pace = device.Number("pace_us", 0, kLongest) / 1e6;
+    if (device.Has("flops")) profile.flops = device.Number("flops", 0, 1e30);
     profiles.push_back(std::move(profile));
   }
   if (profiles.empty()) throw file.Mistake("devices", "is empty; expected a device with its times");
@@ -210,6 +211,7 @@ std::string WriteProfile(const OpTimeTable& table) {
                                {"spread", column.spread},
                                {"kernels_us", column.kernels.value * 1e6},
                                {"pace_us", column.pace.value * 1e6},
+                               {"flops", column.flops},
                                {"fused", column.fused},
                                {"nodes", std::move(nodes)}});
   }

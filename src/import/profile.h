@@ -24,6 +24,7 @@ struct OpTimeTable {
     Seconds kernels{};                              // what the counters add up to: the median
     std::vector<std::vector<std::string>> fused{};  // ops that ran as one kernel, by name; no op in two
     Seconds pace{};                                 // of the device (Device::pace) at which all these times are told
+    double flops = 0;                               // of these ops at the sizes at which they ran
   };
   std::string model, cluster, runtime, machine;
   int64_t runs = 0;

@@ -46,7 +46,8 @@ TEST(ReadProfile, ReadsWhatWriteProfileWroteDeviceByDevice) {
   table.columns.push_back({.device = "cpu0",
                            .rows = {{"a", Seconds{12.5e-6}, "shared"}, {"b", Seconds{0}, "shared"}},
                            .fused = {{"a", "b"}},
-                           .pace = Seconds{4e-4}});
+                           .pace = Seconds{4e-4},
+                           .flops = 1e9});
   table.columns.push_back({.device = "cpu1", .rows = {{"a", Seconds{1e-3}, "own"}}});
   const std::vector<OpProfile> profiles = ReadProfile(WriteProfile(table), "p.json");
   ASSERT_EQ(profiles.size(), 2u);
@@ -54,7 +55,9 @@ TEST(ReadProfile, ReadsWhatWriteProfileWroteDeviceByDevice) {
   EXPECT_DOUBLE_EQ(profiles[0].time_by_op.at("a").value, 12.5e-6);
   EXPECT_EQ(profiles[0].time_by_op.at("b").value, 0);
   EXPECT_DOUBLE_EQ(profiles[0].pace, 4e-4);
+  EXPECT_EQ(profiles[0].flops, 1e9);
   EXPECT_EQ(profiles[1].pace, 0) << "not known";
+  EXPECT_EQ(profiles[1].flops, 0) << "not known";
   EXPECT_EQ(profiles[0].fused, (std::vector<std::vector<std::string>>{{"a", "b"}}));
   EXPECT_EQ(profiles[1].device, "cpu1");
   EXPECT_EQ(profiles[1].fused, std::vector<std::vector<std::string>>()) << "nothing, and it says so";

@@ -46,6 +46,7 @@ struct PartsFacts {};  // convex parts, by device numbers of their own
 // Whatever a machine does.
 struct MeasuredFacts {
   std::string_view memory_rule = "measured";  // where what gives the times tells the memory by another rule
+  bool in_turns = false;                      // one device works at a time
 };
 using ModelFacts =
     std::variant<ParallelFacts, SerialFacts, PlacetoFacts, PipelineFacts, PiecesFacts, PartsFacts, MeasuredFacts>;

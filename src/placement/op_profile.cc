@@ -35,6 +35,7 @@ class ProfileOnGraph {
       const auto entry = profile.time_by_op.find(graph.op_name(op));
       if (entry == profile.time_by_op.end()) continue;
       ++found_;
+      flops_ += graph.work(op).flops;
       seconds_[Index(op)] = entry->second.value;
       std::optional<double>& whole = whole_[Index(kernels.group_of(op))];
       whole = whole.value_or(0) + entry->second.value;
@@ -42,6 +43,7 @@ class ProfileOnGraph {
   }
 
   size_t found() const { return found_; }
+  double flops() const { return flops_; }  // of these
 
   // What was measured, times `factor`, and the rest scaled, in one device's column.
   void Apply(DeviceId device, double factor, size_t num_devices, OpTimes& times) const {
@@ -104,6 +106,7 @@ class ProfileOnGraph {
   const Graph& graph_;
   const Grouping& kernels_;
   size_t found_ = 0;
+  double flops_ = 0;
   std::vector<double> seconds_;               // by op; 0 where the profile lacks it
   std::vector<std::optional<double>> whole_;  // by kernel: nothing where the profile has none of its ops
 };
@@ -135,6 +138,13 @@ size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const Cluster&
   if (found.found() == 0) {
     throw Error("{}: none of its {} is an op of {}: is it a profile of another model?", profile.path,
                 Counted(static_cast<int64_t>(profile.time_by_op.size()), "op"), graph.name());
+  }
+  constexpr double kSame = 1e-3;
+  if (profile.flops > 0 && found.found() == profile.time_by_op.size() &&
+      std::abs(found.flops() / profile.flops - 1) > kSame) {
+    throw Error(
+        "{}: its times are of other sizes: its ops had {}, here they have {}; profile again with this --batch and --shape",
+        profile.path, WithPrefix(profile.flops, "FLOP"), WithPrefix(found.flops(), "FLOP"));
   }
   const size_t num_devices = cluster.num_devices();
   if (times.measured.empty()) times.measured.assign(times.time.size(), 0);

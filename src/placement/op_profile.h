@@ -15,7 +15,8 @@ struct OpProfile {
   std::string path;
   std::string device;  // the device or kind that it speaks of, as the file says; empty when it does not say
   std::map<std::string, Seconds, std::less<>> time_by_op;
-  double pace = 0;  // of the device at which these times are (Device::pace), seconds; 0: not known
+  double pace = 0;   // of the device at which these times are (Device::pace), seconds; 0: not known
+  double flops = 0;  // of all its ops at the sizes at which they ran; 0: not known
   // Ops that ran as one kernel, several each and no op in two; nothing where the file does not say.
   std::optional<std::vector<std::vector<std::string>>> fused{};
   // Has times of a GPU by ONNX Runtime's profiler, which are not what its ops take (docs/costs.md).
@@ -31,7 +32,8 @@ Grouping KernelsOf(const OpProfile& profile, const Graph& graph);
 // the median ratio measured / predicted over the kernels that it has (`scaled`), and stays marked as predicted. What
 // ran as one are kernels of `times` afterwards, on all devices; apart an op of such a kernel takes what the roofline
 // says that it takes alone, scaled by measured / predicted of the kernel. Returns how many of the graph's ops were
-// found. Throws Error when none was, and where something ran as one and a device lacks what the roofline needs.
+// found. Throws Error when none was, when the graph has all of them at other sizes, and where something ran as
+// one and a device lacks what the roofline needs.
 size_t ApplyProfile(const OpProfile& profile, const Graph& graph, const Cluster& cluster,
                     const std::vector<DeviceId>& devices, OpTimes& times);
 

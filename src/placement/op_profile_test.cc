@@ -120,6 +120,23 @@ TEST(Profile, OfAnotherModelIsRefused) {
   }
 }
 
+TEST(Profile, OfOtherSizesIsRefused) {
+  const Graph graph = ProfiledOps();
+  const Cluster cluster = Machines({ProfiledDevice()});
+  OpProfile profile{.path = "p.json", .device = "", .time_by_op = {}};
+  for (const OpId op : graph.ops()) {
+    profile.time_by_op.emplace(graph.op_name(op), Seconds{1});
+    profile.flops += graph.work(op).flops;
+  }
+  const auto apply = [&] {
+    OpTimes times = RooflineTimes(graph, cluster);
+    return ApplyProfile(profile, graph, cluster, {DeviceId{0}}, times);
+  };
+  EXPECT_EQ(apply(), graph.num_ops());
+  profile.flops *= 8;
+  EXPECT_THAT([&] { apply(); }, ::testing::ThrowsMessage<Error>(HasSubstr("p.json: its times are of other sizes")));
+}
+
 // The kernel of conv and relu: 600 / 50 = 12 s beside 8 s for the 40 bytes that enter and the 40 that leave, and 1 s.
 // Alone conv takes as long, relu 1 + 80 / 10 = 9 s.
 constexpr double kWhole = 13, kConvAlone = 13, kReluAlone = 9;

@@ -342,8 +342,8 @@ Plan BindPlan(const PlanFile& file, const Problem& problem, std::vector<std::str
         fmt::format("{} was made for other machines ({}) than those of {}, which are used: this is a what-if",
                     file.path, file.cluster, problem.cluster().name()));
   } else if (!changed && file.problem_fingerprint != problem.fingerprint()) {
-    warnings.push_back(fmt::format("{} was made with other op times ({}) or constraints: this is a what-if", file.path,
-                                   problem.cost_source()));
+    warnings.push_back(fmt::format("{} was made with other constraints or op times (here: {}): this is a what-if",
+                                   file.path, problem.cost_source()));
   }
 
   const std::vector<DeviceId> device_of = DevicesInCluster(file, problem.cluster());

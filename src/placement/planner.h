@@ -109,7 +109,8 @@ struct Learned {
   std::vector<Update> updates{};  // the whole ones
   // The least cost of what was scored and not drawn: single devices first, and what episodes began with.
   std::optional<double> starts{};
-  // What the policy's own answer takes, without a search among samples; infinite where it does not fit.
+  // What the policy's own answer takes, without a search among samples, in the unit of ObjectiveNumber (seconds, where
+  // time is the objective); infinite where it does not fit.
   std::optional<double> likeliest{};
 };
 

@@ -147,7 +147,8 @@ Score Search::Evaluate(const Plan& plan) {
   return score;
 }
 
-size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> scores, std::string_view cause) {
+size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> scores, std::string_view cause,
+                           const StopCheck& stop) {
   const Evaluator& evaluator = request_.evaluator;
   const bool first_ever = evaluations_ == 0;
   const auto allowed = static_cast<size_t>(std::max<int64_t>(evaluations_left(), first_ever ? 1 : 0));
@@ -163,7 +164,7 @@ size_t Search::EvaluateAll(std::span<const PlanView> plans, std::span<Score> sco
   const auto work = [&](size_t thread) {
     Workspace& workspace = thread == 0 ? *workspace_ : *helpers_[thread - 1];
     for (size_t i = thread; i < count; i += threads) {
-      if ((i > 0 || !first_ever) && Interrupted()) return;
+      if ((i > 0 || !first_ever) && (Interrupted() || (stop && stop()))) return;
       workspace.evaluation = next_number_ + static_cast<int64_t>(i);
       scores[i] = evaluator.ScorePlan(plans[i], workspace);
       if (scores[i].failed()) failure[i] = workspace.failure;

@@ -68,8 +68,10 @@ class Search {
   Score Evaluate(const PlanView& plan, std::string_view cause, std::span<double> starts = {});
   Score Evaluate(const Plan& plan);
   // Scores the plans as one after another would be, on the request's threads; keeps the best (of equals the first).
-  // Returns how many of them, from the first on, were scored before the budget ended.
-  size_t EvaluateAll(std::span<const PlanView> plans, std::span<Score> scores, std::string_view cause);
+  // Returns how many of them, from the first on, were scored before the budget, or `stop`, which any of the threads may
+  // ask, ended it.
+  size_t EvaluateAll(std::span<const PlanView> plans, std::span<Score> scores, std::string_view cause,
+                     const StopCheck& stop = {});
   // The plan of an evaluation before, whose score is known: counts as one more.
   void Repeat(const Score& score);
 

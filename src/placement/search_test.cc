@@ -256,6 +256,16 @@ TEST_F(SearchTest, ScoresManyPlansAsOneAfterAnotherOnAnyNumberOfThreads) {
   EXPECT_TRUE(all[0] == all[1] && all[0] == all[2] && all[0] == all[3]);
 }
 
+TEST_F(SearchTest, StopsWithinABatch) {
+  const std::vector<DeviceId> device{DeviceId{0}};
+  const std::vector<PlanView> plans(20, PlanView{.device = device});
+  Search search({.evaluator = evaluator_, .budget = {}, .random = Random(1), .threads = 1});
+  std::vector<Score> scores(plans.size());
+  int asked = 0;
+  EXPECT_EQ(search.EvaluateAll(plans, scores, "batch", [&] { return ++asked > 5; }), 6u);
+  EXPECT_EQ(search.evaluations(), 6);
+}
+
 TEST_F(SearchTest, LendsNumbersThatNobodyElseHas) {
   const FragileEvaluator evaluator(problem_, DeviceId{2}, false);
   const PlanRequest request{.evaluator = evaluator, .budget = {}, .random = Random(1)};

@@ -107,6 +107,7 @@ struct Timeline {
   Score score{};
   std::string infeasible_because{};      // empty, or one line: the device, its peak, its limit, the moment
   std::vector<OpRun> ops{};              // by op
+  std::string untold_because{};          // why `ops` and `transfers` have no times; empty where they have
   std::vector<TransferRun> transfers{};  // by start, then tensor and destination
   std::vector<DeviceMemory> memory{};    // by device; empty when not tracked
   size_t subgraphs = 0;                  // serial, parts and measured runs: how many the runtime makes; else 0

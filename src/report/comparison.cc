@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "placement/objective_text.h"
 #include "placement/search.h"
-#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -17,8 +17,9 @@ namespace {
 std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
   if (timeline.memory.empty()) return "-";
   const auto fullness = [&](DeviceId device) {
-    return static_cast<double>(timeline.memory[Index(device)].peak_bytes) /
-           static_cast<double>(problem.memory_limit(device));
+    const auto peak = static_cast<double>(timeline.memory[Index(device)].peak_bytes);
+    const auto limit = static_cast<double>(problem.memory_limit(device));
+    return peak > 0 ? peak / limit : 0;
   };
   DeviceId fullest{};
   for (const DeviceId device : problem.cluster().ids()) {
@@ -194,7 +195,8 @@ std::string ComparisonTable(const Problem& problem, const Comparison& comparison
     cells.push_back(ToString(Seconds{report.result.wall_seconds}));
     cells.push_back(!score.fits() ? "does not fit"
                     : &row == &comparison.winner()
-                        ? fmt::format("◀ {}{}", Superlative(objective), row.simple ? " (simple rule)" : "")
+                        ? fmt::format("◀ {}{}{}", Superlative(objective), row.simple ? " (simple rule)" : "",
+                                      report.optimal() ? ", proven optimal" : "")
                     : WithinNoise(objective, row, comparison.winner()) ? "within the noise"
                     : &row == comparison.best_simple()                 ? "best simple rule"
                     : report.optimal()                                 ? "proven optimal"
@@ -233,7 +235,10 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                             SamePlacement(winner, *simple) ? ", which has the same placement," : "",
                             ObjectiveText(problem, objective, value(simple->report))));
   } else if (winner.simple) {
-    text = Wrap(fmt::format("{}. It is a simple rule, and no planner that was tried beats it.", head));
+    const bool only_rules = std::ranges::all_of(comparison.rows, &ComparisonRow::simple);
+    text = Wrap(fmt::format(
+        "{}. It is a simple rule, and {}.", head,
+        only_rules ? "no other planner has a plan to compare it with" : "no planner that was tried beats it"));
   } else if (!ClearlyLess(value(report), value(simple->report))) {
     text = Wrap(fmt::format("{}, but by less than 0.05 %: the simple rule {} is as good.", head,
                             Shorten(simple->report.planner, 60)));

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "placement/objective_text.h"
 #include "placement/set_up.h"
-#include "report/objective_text.h"
 
 namespace berth {
 

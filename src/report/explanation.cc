@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/objective_text.h"
 #include "placement/search.h"
-#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -83,6 +83,7 @@ std::string DescribeAlternative(const Evaluator& evaluator, OpId op, const Alter
     return name + (ruled_out ? " not allowed" : " cannot");
   }
   const std::string rule = alternative.allowed ? "" : " (not allowed)";
+  if (alternative.score.failed()) return name + " could not be scored" + rule;
   if (!alternative.score.fits()) return name + " does not fit" + rule;
   const double delta = alternative.score.value() - value;
   if (std::abs(delta) <= kRounding * value) return name + " ±0" + rule;
@@ -169,6 +170,7 @@ Explanation Explain(const Evaluator& evaluator, const Plan& plan, const std::vec
 std::string ExplanationHead(const Evaluator& evaluator, const PlanReport& report) {
   const Problem& problem = evaluator.problem();
   std::string text = PlanPage(evaluator, report);
+  if (report.timeline.score.failed()) return text;
   text += PathParagraph(problem, report);
   if (report.timeline.score.fits() && !report.timeline.memory.empty()) {
     text += "\nWhat fills each device's memory at its peak:\n" + MemoryHolders(problem, report.timeline, 4);
@@ -190,7 +192,8 @@ std::string ExplanationTable(const Evaluator& evaluator, const PlanReport& repor
                {"takes", kRight},
                {""},
                {"cause", kLeft, 1},
-               {"run time if moved alone"}});
+               {evaluator.facts().objective.is_time() ? "run time if moved alone"
+                                                      : evaluator.facts().objective.name + " if moved alone"}});
   size_t better_elsewhere = 0;
   for (const OpExplanation& explained : explanation.ops) {
     const OpId op = explained.op;

@@ -114,8 +114,23 @@ double Reach(const GuessEffect& effect) {
   return std::abs(std::log(std::max(effect.low_gain, 1e-300) / std::max(effect.high_gain, 1e-300)));
 }
 
+// Plans whose times are closer than this are as good as one another, and it is what two decimals of a factor show.
+constexpr double kAsGood = 0.005;
+
 bool Turns(const GuessEffect& effect, double gain) {
-  return gain > 1 ? std::min(effect.low_gain, effect.high_gain) <= 1 : std::max(effect.low_gain, effect.high_gain) > 1;
+  if (std::abs(gain - 1) <= kAsGood) return false;
+  return gain > 1 ? std::min(effect.low_gain, effect.high_gain) < 1 - kAsGood
+                  : std::max(effect.low_gain, effect.high_gain) > 1 + kAsGood;
+}
+
+// Equal for devices whose entries in a device file say the same, wherever they stand in the machine.
+std::string DescriptionOf(const Device& device) {
+  std::string text = device.kind;
+  ForEachNumber(device, [&](std::string_view key, std::string_view entry, const Quantity& number) {
+    text += fmt::format("; {} {} {} {} {} {}", NumberName(key, entry), number.value, number.low, number.high,
+                        static_cast<int>(number.provenance), number.source);
+  });
+  return text;
 }
 
 const char* DetectOf(const Device& device) { return device.kind == "gpu" ? kGpu : kDetect; }
@@ -143,13 +158,16 @@ Quantity& NumberNamed(Device& device, std::string_view name) {
 
 std::vector<Guess> FindGuesses(const Cluster& cluster, GuessScope scope) {
   Finder finder(cluster);
+  std::map<std::string, size_t> descriptions;  // numbered from 1
   for (const DeviceId id : cluster.ids()) {
+    const size_t described =
+        descriptions.try_emplace(DescriptionOf(cluster.device(id)), descriptions.size() + 1).first->second;
     ForEachNumber(cluster.device(id), [&](std::string_view key, std::string_view entry, const Quantity& number) {
       const char* measure = MeasureOf(cluster.device(id), key, scope);
       if (measure == nullptr) return;
       const std::string name = NumberName(key, entry);
       // What is guessed of a kind is one guess, also for devices that differ.
-      const size_t alike = number.source.starts_with(kDefaultOf) ? 0 : Index(cluster.class_of(id));
+      const size_t alike = number.source.starts_with(kDefaultOf) ? 0 : described;
       finder.Add(name, LegibleName(cluster, id), alike, number, measure,
                  [d = Index(id), name](ClusterNumbers& numbers) -> Quantity& {
                    return NumberNamed(numbers.devices[d], name);
@@ -215,6 +233,10 @@ std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope,
 }
 
 std::string GuessHeadline(const GuessReport& report) {
+  if (report.gain < 1 - kAsGood) {
+    return Line(fmt::format("A BETTER PLAN IS KNOWN: {} is {} better; a larger --budget or another --planner finds it.",
+                            report.rival, Factor(1 / report.gain)));
+  }
   const GuessEffect* turning = report.turning();
   if (turning == nullptr || report.gain <= 1) return {};
   return Line(fmt::format("THE GAIN RESTS ON A GUESS: with {} at {} instead of {}, {} is better.", turning->what,

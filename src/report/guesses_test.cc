@@ -145,6 +145,43 @@ TEST(VaryGuesses, SaysThatItWouldTakeTooLong) {
   EXPECT_TRUE(GuessJson(*report)["survives"].is_null());
 }
 
+TEST(GuessHeadline, SaysWhereTheRivalIsBetterToBeginWith) {
+  EXPECT_THAT(GuessHeadline({.rival = "one_cut", .gain = 0.8}),
+              HasSubstr("A BETTER PLAN IS KNOWN: one_cut is 1.25x better; a larger --budget"));
+}
+
+TEST(GuessReport, TakesPlansThatAreAsGoodForNoTurn) {
+  GuessReport report{.rival = "one_cut", .gain = 1.001};
+  GuessEffect& effect = report.effects.emplace_back();
+  effect.low_gain = 0.9985;
+  effect.high_gain = 1.002;
+  EXPECT_EQ(report.turning(), nullptr);
+  EXPECT_THAT(GuessHeadline(report), IsEmpty());
+  report.gain = 1.2;
+  effect.low_gain = 0.9;
+  EXPECT_NE(report.turning(), nullptr);
+}
+
+// As in an NVLink mesh, where no two GPUs have the same links.
+TEST(FindGuesses, VariesANumberOfAllDevicesOfOneEntryTogether) {
+  const Cluster cluster = ParseCluster(R"(name: mesh
+provenance: vendor
+devices:
+  gpu: {count: 3, kind: gpu, memory: 1GiB, peak: {f32: 1TFLOP/s}, memory_bandwidth: 1GB/s, op_overhead: 5us guess,
+        half_rate_outputs: 300000 measured, efficiency: {conv: 0.5 measured}}
+links:
+  - {latency: 1us, bandwidth: 1GB/s}
+  - {from: gpu0, to: gpu1, both: true, latency: 1us, bandwidth: 2GB/s}
+)",
+                                       "test.yaml");
+  ASSERT_NE(cluster.class_of(DeviceId{0}), cluster.class_of(DeviceId{2}));
+  const std::vector<Guess> guesses = FindGuesses(cluster, {});
+  ASSERT_EQ(guesses.size(), 1u);
+  EXPECT_EQ(guesses[0].what, "op_overhead of gpu0 and 2 more");
+  const auto varied = guesses[0].with(1e-6);
+  for (const DeviceId id : varied->ids()) EXPECT_EQ(varied->device(id).op_overhead.value, 1e-6);
+}
+
 TEST(FindGuesses, ChangesOneNumberAndNoOther) {
   const Cluster cluster = ParseCluster(R"(name: three
 devices:

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
+#include "placement/objective_text.h"
 #include "report/model_page.h"
 #include "report/notes.h"
-#include "report/objective_text.h"
 
 namespace berth {
 namespace {

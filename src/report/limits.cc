@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "placement/energy.h"
-#include "report/objective_text.h"
+#include "placement/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -43,13 +43,16 @@ class Checker {
   Checker(const Evaluator& evaluator, const PlanReport& report)
       : evaluator_(evaluator), problem_(evaluator.problem()), report_(report) {}
 
+  bool Failed() const { return report_.timeline.score.failed(); }
+
   LimitResult Fits() const {
     const bool fits = report_.timeline.score.fits();
     const std::string_view rule = MemoryRule(evaluator_.facts());
     return {.limit = "fits",
             .device = {},
             .held = fits,
-            .text = !fits            ? "it does not"
+            .text = Failed()         ? "not known, since the plan could not be scored"
+                    : !fits          ? "it does not"
                     : rule == "none" ? "memory is not counted"
                                      : "every device's peak is within its memory",
             .reason = Legible(report_.timeline.infeasible_because)};
@@ -111,6 +114,9 @@ class Checker {
 
   LimitResult Energy(double most) const {
     RequireWatts(problem_.cluster());
+    if (const std::string& why = report_.timeline.untold_because; !why.empty()) {
+      return {.limit = "energy", .device = {}, .most = most, .held = false, .text = "not known", .reason = why};
+    }
     LimitResult result = Compared("energy", report_.summary.joules, most, JoulesText);
     if (result.held) return result;
     std::vector<std::string> parts;
@@ -187,6 +193,7 @@ Limits::Memory ParseMemoryLimit(std::string_view text) {
 std::vector<LimitResult> CheckLimits(const Evaluator& evaluator, const PlanReport& report, const Limits& limits) {
   const Checker checker(evaluator, report);
   std::vector<LimitResult> results = {checker.Fits()};
+  if (checker.Failed()) return results;
   if (limits.seconds) results.push_back(checker.Latency(*limits.seconds));
   for (const Limits::Memory& memory : limits.memory) checker.Memory(memory, results);
   if (limits.transfers) results.push_back(checker.Transfers(*limits.transfers));

@@ -40,7 +40,8 @@ struct LimitResult {
   std::string reason;  // why it is missed; empty where it is held
 };
 
-// First whether the plan fits at all, then one result per limit, and per device of memory limits. Throws Error for a
+// First whether the plan fits at all, then one result per limit, and per device of memory limits; of a plan that could
+// not be scored nothing else is known. Throws Error for a
 // device that there is not, and for a limit on what the evaluator or the devices do not tell.
 std::vector<LimitResult> CheckLimits(const Evaluator& evaluator, const PlanReport& report, const Limits& limits);
 

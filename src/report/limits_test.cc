@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "placement/testing.h"
+#include "report/plan_report.h"
 #include "sim/simulators.h"
 
 namespace berth {
@@ -128,6 +129,27 @@ TEST(Limits, APlanThatDoesNotFitHoldsNothing) {
   trial.report.timeline.infeasible_because = "two lacks memory";
   EXPECT_FALSE(AllHeld(all()));
   EXPECT_THAT(LimitLines(all()), HasSubstr("MISSED  fits: it does not: two lacks memory"));
+}
+
+TEST(Limits, APlanThatCouldNotBeScoredIsNotSaidToBeTooBig) {
+  Trial trial;
+  trial.report.timeline.score = Score::Failed();
+  trial.report.timeline.infeasible_because = "no answer within 5 s";
+  const auto results = CheckLimits(*trial.evaluator, trial.report, {.seconds = 1, .joules = 1});
+  EXPECT_FALSE(AllHeld(results));
+  EXPECT_EQ(LimitLines(results), "MISSED  fits: not known, since the plan could not be scored: no answer within 5 s\n");
+  const std::string page = PlanPage(*trial.evaluator, trial.report);
+  EXPECT_THAT(page, HasSubstr("none: the plan could not be scored"));
+  EXPECT_THAT(page, HasSubstr("Why: no answer within 5 s"));
+  EXPECT_THAT(page, ::testing::Not(HasSubstr("fit")));
+}
+
+TEST(Limits, OfEnergyAreMissedWhereNobodyTellsWhatDevicesDo) {
+  Trial trial;
+  trial.report.timeline.untold_because = "the runtime tells no times";
+  const LimitResult missed = trial({.joules = 1e9});
+  EXPECT_FALSE(missed.held);
+  EXPECT_EQ(missed.reason, "the runtime tells no times");
 }
 
 TEST(Limits, AreInTheJson) {

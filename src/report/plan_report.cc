@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "base/error.h"
+#include "placement/objective_text.h"
 #include "placement/set_up.h"
 #include "placement/single_devices.h"
 #include "report/notes.h"
-#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {
@@ -107,14 +107,21 @@ PlanReport MakePlanReport(const Evaluator& evaluator, std::string planner, PlanR
   PlanReport report;
   report.planner = std::move(planner);
   report.timeline = evaluator.Trace(result.plan.view());
+  // Measured once more it would have another score than the one by which it was chosen; a plan that is given has none.
+  if (!evaluator.facts().deterministic && result.evaluations > 0) {
+    if (report.timeline.score.failed()) {
+      report.timeline.untold_because =
+          "the run that was to tell it failed: " + std::exchange(report.timeline.infeasible_because, {});
+    }
+    report.timeline.score = result.score;
+  }
   report.summary = Summarize(evaluator.problem(), report.timeline);
-  report.summary.in_turns = evaluator.facts().Is<SerialFacts>();
-  if (evaluator.facts().Is<MeasuredFacts>()) {
+  const auto* const measured = std::get_if<MeasuredFacts>(&evaluator.facts().model);
+  report.summary.in_turns = evaluator.facts().Is<SerialFacts>() || (measured != nullptr && measured->in_turns);
+  if (measured != nullptr) {
     // The score is a mean; shares of the time are those of the run that is drawn.
     for (const OpRun& op : report.timeline.ops) report.summary.makespan = std::max(report.summary.makespan, op.end);
   }
-  // Measured once more it would have another score than the one by which it was chosen; a plan that is given has none.
-  if (!evaluator.facts().deterministic && result.evaluations > 0) report.timeline.score = result.score;
   report.set_up = result.set_up + evaluator.facts().objective.set_up + 1;
   report.result = std::move(result);
   report.bound = bound;
@@ -192,12 +199,15 @@ std::string DeviceTable(const Problem& problem, const PlanReport& report) {
                {"peak memory", kRight},
                {"of its memory", kRight, 1}});
   const double makespan = report.summary.makespan;
+  const bool told = report.timeline.untold_because.empty();
   for (const DeviceId device : problem.cluster().ids()) {
     const DeviceUse& use = report.summary.devices[Index(device)];
-    std::vector<std::string> row = {
-        LegibleName(problem.cluster(), device),  Count(use.ops),
-        ToString(problem.ToSeconds(use.busy)),   Percent(makespan > 0 ? use.busy / makespan : 0),
-        Traffic(use.transfers_in, use.bytes_in), Traffic(use.transfers_out, use.bytes_out)};
+    std::vector<std::string> row = {LegibleName(problem.cluster(), device),
+                                    Count(use.ops),
+                                    told ? ToString(problem.ToSeconds(use.busy)) : "",
+                                    told ? Percent(makespan > 0 ? use.busy / makespan : 0) : "",
+                                    Traffic(use.transfers_in, use.bytes_in),
+                                    Traffic(use.transfers_out, use.bytes_out)};
     if (!report.timeline.memory.empty()) {
       row.push_back(ToString(Bytes{report.timeline.memory[Index(device)].peak_bytes}));
       row.push_back(PeakShare(problem, report.timeline, device));
@@ -246,12 +256,17 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
   text += Field("evaluator", evaluator.name());
   text += ConstraintLines(report.constraints);
   const Objective& objective = evaluator.facts().objective;
+  if (score.failed()) {
+    text += Field("time", "none: the plan could not be scored");
+    return text + "\n" + Wrap("Why: " + Legible(report.timeline.infeasible_because));
+  }
   text += Field("time", fmt::format("{}{}{}", seconds(score.time),
                                     objective.name == "throughput" ? " per sample of a full pipeline" : "",
                                     score.fits() ? "" : " (DOES NOT FIT)"));
   if (!report.single_device_time.empty() && problem.num_devices() > 1) {
     text += Field("one device", DescribeSingles(problem, report));
-    text += Field("speed-up", DescribeSpeedUp(problem, objective, report));
+    text +=
+        Field("speed-up", score.fits() ? DescribeSpeedUp(problem, objective, report) : "none: this plan does not fit");
   }
   if (report.guesses) text += GuessLines(*report.guesses);
   if (!objective.is_time()) {
@@ -269,8 +284,11 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text +=
         Field("lower bound", report.bound.reason.empty() ? "none is known for this evaluator" : report.bound.reason);
   }
-  text += Field("energy",
-                report.summary.joules > 0 ? JoulesText(report.summary.joules) : "not known: the cluster has no watts");
+  const auto has_watts = [&](DeviceId device) { return problem.cluster().device(device).watts_busy.value > 0; };
+  text +=
+      Field("energy", !report.summary.untold_because.empty() || !std::isfinite(report.summary.joules) ? "not known"
+                      : std::ranges::none_of(problem.cluster().ids(), has_watts) ? "not known: the cluster has no watts"
+                                                                                 : JoulesText(report.summary.joules));
   text += Field("transfers", Traffic(report.summary.transfers, report.summary.transfer_bytes));
   if (report.timeline.subgraphs > 0) text += Field("subgraphs", Count(static_cast<int64_t>(report.timeline.subgraphs)));
   if (!report.budget.empty()) {

@@ -159,6 +159,17 @@ TEST(Summary, OfDevicesInTurnsSaysThatTheyTakeTurns) {
   EXPECT_EQ(DescribeLimit(problem, alone.summary), "d0, which computes 75 % of the time");
 }
 
+TEST(Summary, OfARunThatTellsNoTimesSaysWhy) {
+  const Problem problem = testing::Chain(3, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
+  PlanReport report = Report(*evaluator, "given", {DeviceId{0}, DeviceId{1}, DeviceId{1}});
+  report.timeline.untold_because = "the runtime tells no times";
+  report.summary = Summarize(problem, report.timeline);
+  EXPECT_EQ(DescribeLimit(problem, report.summary), "something that is not known: the runtime tells no times");
+  EXPECT_THAT(DeviceTable(problem, report), ::testing::Not(HasSubstr("%")));
+}
+
 TEST(Explanation, EveryAlternativeIsTheScoreWithThatOpMoved) {
   const EvaluatorCatalog catalog = Simulators();
   Random random(5);

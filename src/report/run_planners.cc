@@ -25,6 +25,13 @@ bool EquallyGood(const Evaluator& evaluator, DeviceId a, DeviceId b) {
     };
     if (a == host || b == host || !same_way(*host, a, *host, b) || !same_way(a, *host, b, *host)) return false;
   }
+  const EvaluatorFacts& facts = evaluator.facts();
+  const Device &of_a = problem.cluster().device(a), &of_b = problem.cluster().device(b);
+  if (facts.Is<PartsFacts>() && of_a.part_overhead.value != of_b.part_overhead.value) return false;
+  if (!facts.objective.is_time() &&
+      (of_a.watts_busy.value != of_b.watts_busy.value || of_a.watts_idle.value != of_b.watts_idle.value)) {
+    return false;
+  }
   return problem.memory_limit(a) == problem.memory_limit(b) && std::ranges::all_of(problem.graph().ops(), [&](OpId op) {
            return problem.op_time(op, a) == problem.op_time(op, b);
          });
@@ -52,17 +59,29 @@ PlanReport RunPlanner(const Conditions& conditions, Planner& planner, double sec
   const Evaluator& evaluator = conditions.evaluator;
   Budget budget = BudgetOfSearch(conditions.budget, evaluator, conditions.scores_beside());
   budget.seconds = std::min(budget.seconds, std::max(0.0, seconds_left));
-  PlanResult result =
-      planner.MakePlan({.evaluator = evaluator,
-                        .budget = budget,
-                        .random = Random(conditions.seed),
-                        .progress = conditions.progress ? conditions.progress(planner.name()) : ProgressCallback()});
+  const std::string prefix = planner.name() + ": ";
+  PlanResult result;
+  try {
+    result =
+        planner.MakePlan({.evaluator = evaluator,
+                          .budget = budget,
+                          .random = Random(conditions.seed),
+                          .progress = conditions.progress ? conditions.progress(planner.name()) : ProgressCallback()});
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    throw NoAnswer(what, what.starts_with(prefix) ? what.substr(prefix.size()) : what);
+  }
   if (result.score.failed()) {
-    throw NothingScored(planner.name(),
-                        fmt::format("none of {} could be scored by {}; the last one: {}",
-                                    Counted(result.evaluations, "plan"), evaluator.name(), result.failure));
+    const std::string why = fmt::format("none of {} could be scored by {}; the last one: {}",
+                                        Counted(result.evaluations, "plan"), evaluator.name(), result.failure);
+    throw NoAnswer(prefix + why, why);
   }
   const SearchEnd ended = HowItEnded(budget, result);
+  if (result.optimal && !NoPlanIsBetter(planner, result, evaluator.facts())) {
+    result.optimal = false;
+    constexpr const char* kPlacementAlone = "no placement is better in this order of ops; in another order one may be";
+    result.note = result.note.empty() ? kPlacementAlone : result.note + "; " + kPlacementAlone;
+  }
   PlanReport report = MakePlanReport(evaluator, planner.name(), std::move(result), conditions.bound);
   report.ended = ended;
   report.seed = conditions.seed;
@@ -102,8 +121,8 @@ Comparison ComparePlanners(const Conditions& conditions, const PlannerCatalog& c
       const double share = (seconds_for_all - watch.seconds()) / static_cast<double>(all.size() - i);
       try {
         rows.push_back({.report = RunPlanner(conditions, *planner, share), .simple = planner->facts().simple});
-      } catch (const NothingScored& nothing) {
-        refusals.emplace_back(planner->name(), nothing.why);
+      } catch (const NoAnswer& none) {
+        refusals.emplace_back(planner->name(), none.why);
       }
     }
   }

@@ -33,22 +33,22 @@ struct Conditions {
   int64_t scores_beside() const { return evaluator.facts().objective.set_up + singles.evaluations() + 1; }
 };
 
-// No plan of a planner could be scored: its evaluator failed each time, or the time was over before.
-struct NothingScored : Error {
-  NothingScored(const std::string& planner, const std::string& reason)
-      : Error("{}: {}", planner, reason), why(reason) {}
-  std::string why;
+// A planner has no plan to answer with: its evaluator failed each time, the time was over before, or its MakePlan
+// threw.
+struct NoAnswer : Error {
+  NoAnswer(const std::string& what, std::string without_name) : Error(what), why(std::move(without_name)) {}
+  std::string why;  // without the planner's name
 };
 
-// Under the conditions' budget, of which no more than `seconds_left` are left. Throws NothingScored, and Error where
-// the budget holds no evaluation for the search.
+// Under the conditions' budget, of which no more than `seconds_left` are left. Throws NoAnswer, and Error where the
+// budget holds no evaluation for the search.
 PlanReport RunPlanner(const Conditions& conditions, Planner& planner,
                       double seconds_left = std::numeric_limits<double>::infinity());
 
 // The simple rules (each device that differs from the others alone, one cut, and what experts do), then `planners`,
 // each under the same budget; what is named twice runs once; `known` are rows that somebody has already. Of
 // `seconds_for_all` each gets an equal share of what those before it left. Once the budget is cancelled, the running
-// planner ends and those behind it are left out. One that scores no plan is a refusal. Throws Error where no planner
+// planner ends and those behind it are left out. One that has no answer is a refusal. Throws Error where no planner
 // answers the problem.
 Comparison ComparePlanners(const Conditions& conditions, const PlannerCatalog& catalog,
                            const std::vector<std::string>& planners, std::vector<ComparisonRow> known = {},

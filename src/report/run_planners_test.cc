@@ -187,6 +187,49 @@ TEST(ComparePlanners, KeepsWhatOthersFoundWhereOneScoresNothing) {
   EXPECT_THAT(comparison.refusals.back().second, HasSubstr("could be scored by machine; the last one: tired"));
 }
 
+TEST(ComparePlanners, KeepsWhatOthersFoundWhereOneThrows) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const auto evaluator = Machine::Simulator(problem);
+  class Breaking : public Planner {
+   public:
+    const std::string& name() const override { return name_; }
+    PlanResult MakePlan(const PlanRequest&) override { throw Error("breaking: it broke"); }
+
+   private:
+    std::string name_ = "breaking";
+  };
+  PlannerCatalog planners = Planners();
+  planners.Add({.name = "breaking", .sentence = "-", .source = "-"},
+               [](const Params&, const PlannerCatalog&) { return std::make_unique<Breaking>(); });
+  const Comparison comparison =
+      ComparePlanners(Of(*evaluator, {.evaluations = 30}), planners, {"breaking", "annealing"});
+  EXPECT_THAT(Names(comparison), ::testing::Contains("annealing"));
+  ASSERT_FALSE(comparison.refusals.empty());
+  EXPECT_EQ(comparison.refusals.back(), std::pair(std::string("breaking"), std::string("it broke")));
+}
+
+// Of devices that compute alike, the thriftier one is not left out where energy counts.
+TEST(ComparePlanners, TriesEachDeviceThatMayBeBetterAlone) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  std::vector<Device> devices;
+  std::vector<Link> links;
+  for (const DeviceId a : problem.cluster().ids()) {
+    devices.push_back(problem.cluster().device(a));
+    devices.back().watts_busy.value = 10 - 4 * static_cast<double>(Index(a));
+    devices.back().watts_idle.value = 1;
+    for (const DeviceId b : problem.cluster().ids()) links.push_back(problem.cluster().link(a, b));
+  }
+  OpTimes times{.time = {}, .source = "test"};
+  for (const OpId op : problem.graph().ops()) std::ranges::copy(problem.op_times(op), std::back_inserter(times.time));
+  const Problem with_watts(problem.shared_graph(), std::make_shared<Cluster>("two", devices, links), std::move(times));
+  const auto singles = [&](const Evaluator& evaluator) {
+    const std::vector<std::string> names = Names(ComparePlanners(Of(evaluator, {.evaluations = 30}), Planners(), {}));
+    return std::ranges::count_if(names, [](const std::string& name) { return name.starts_with("single("); });
+  };
+  EXPECT_EQ(singles(*Machine::Simulator(with_watts)), 1);
+  EXPECT_EQ(singles(*WithObjective(Machine::Simulator(with_watts), {.name = "energy", .energy = 1})), 2);
+}
+
 TEST(ComparePlanners, SaysWhyNobodyAnswers) {
   const Problem problem = testing::ForkJoin(4, 2);
   const auto evaluator = Machine::Simulator(problem);

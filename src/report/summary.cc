@@ -115,7 +115,8 @@ RunSummary Summarize(const Problem& problem, const Timeline& timeline) {
   const Graph& graph = problem.graph();
   RunSummary summary;
   summary.makespan = timeline.score.time;
-  summary.joules = Joules(problem, timeline);
+  summary.untold_because = timeline.untold_because;
+  if (summary.untold_because.empty() && !timeline.score.failed()) summary.joules = Joules(problem, timeline);
   summary.devices.resize(problem.num_devices());
   for (const OpRun& run : timeline.ops) {
     DeviceUse& use = summary.devices[Index(run.device)];
@@ -153,6 +154,7 @@ RunSummary Summarize(const Problem& problem, const Timeline& timeline) {
 }
 
 std::string DescribeLimit(const Problem& problem, const RunSummary& summary) {
+  if (!summary.untold_because.empty()) return "something that is not known: " + summary.untold_because;
   if (!(summary.makespan > 0)) return "nothing: it takes no time";
   const size_t busiest = summary.busiest();
   const double busy = summary.devices[busiest].busy / summary.makespan;

@@ -31,7 +31,7 @@ struct RunSummary {
   std::vector<DeviceUse> devices;
   int64_t transfers = 0;
   int64_t transfer_bytes = 0;
-  double joules = 0;
+  double joules = 0;  // 0 where it is not known
 
   // A chain of events in which each starts when (and because) the one before it ended: from the last event back to the
   // start. Shortening anything else does not help.
@@ -43,6 +43,7 @@ struct RunSummary {
   // Only one device works at a time, whatever depends on what (`serial`). Set by MakePlanReport: a Timeline does not
   // tell.
   bool in_turns = false;
+  std::string untold_because{};  // Timeline::untold_because
 
   size_t busiest() const;  // the device with the most op time
 };

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "placement/objective_text.h"
 #include "report/controls.h"
-#include "report/objective_text.h"
 #include "report/table.h"
 
 namespace berth {

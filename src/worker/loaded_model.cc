@@ -10,6 +10,7 @@
 #include <openvino/op/ops.hpp>
 #include <openvino/pass/constant_folding.hpp>
 #include <openvino/pass/manager.hpp>
+#include <optional>
 #include <regex>
 
 #include "base/error.h"
@@ -58,11 +59,20 @@ bool AllEqual(const ov::op::v0::Constant& constant) {
   return std::all_of(values, values + count, [&](const Element& value) { return value == values[0]; });
 }
 
+// Calls `use` with an element of the type that weights have; answers nothing of any other type.
+template <typename Use>
+auto WithWeightType(ov::element::Type type, Use&& use) -> std::optional<decltype(use(float{}))> {
+  if (type == ov::element::f32) return use(float{});
+  if (type == ov::element::f16) return use(ov::float16{});
+  if (type == ov::element::bf16) return use(ov::bfloat16{});
+  return std::nullopt;
+}
+
 bool LooksMissing(const ov::op::v0::Constant& constant) {
   if (ov::shape_size(constant.get_shape()) < kFewestOfAWeight) return false;
-  if (constant.get_element_type() == ov::element::f32) return AllEqual<float>(constant);
-  if (constant.get_element_type() == ov::element::f16) return AllEqual<ov::float16>(constant);
-  return false;
+  return WithWeightType(constant.get_element_type(),
+                        [&]<typename Element>(Element) { return AllEqual<Element>(constant); })
+      .value_or(false);
 }
 
 // Matrices and kernels as He et al. 2015 draw them, so that values neither grow nor vanish through the layers; vectors,
@@ -89,8 +99,9 @@ size_t FillWeights(ov::Model& model) {
     const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(node);
     if (!constant || !LooksMissing(*constant)) continue;
     const Random own = random.Fork(filled++);
-    const auto replacement = constant->get_element_type() == ov::element::f32 ? Filled<float>(*constant, own)
-                                                                              : Filled<ov::float16>(*constant, own);
+    const auto replacement = WithWeightType(constant->get_element_type(), [&]<typename Element>(Element) {
+                               return Filled<Element>(*constant, own);
+                             }).value();
     replacement->set_friendly_name(constant->get_friendly_name());
     replacement->output(0).set_names(constant->output(0).get_names());
     ov::replace_node(constant, replacement);
@@ -116,12 +127,22 @@ std::vector<ov::Tensor> MakeInputs(const ov::Model& model) {
       fill(float{}, normal);
     } else if (type == ov::element::f16) {
       fill(ov::float16{}, normal);
+    } else if (type == ov::element::bf16) {
+      fill(ov::bfloat16{}, normal);
     } else if (type == ov::element::f64) {
       fill(double{}, normal);
     } else if (type == ov::element::i64) {
       fill(int64_t{}, one);
     } else if (type == ov::element::i32) {
       fill(int32_t{}, one);
+    } else if (type == ov::element::i16) {
+      fill(int16_t{}, one);
+    } else if (type == ov::element::u64) {
+      fill(uint64_t{}, one);
+    } else if (type == ov::element::u32) {
+      fill(uint32_t{}, one);
+    } else if (type == ov::element::u16) {
+      fill(uint16_t{}, one);
     } else if (type == ov::element::i8 || type == ov::element::u8 || type == ov::element::boolean) {
       std::memset(tensor.data(), 1, tensor.get_byte_size());
     } else {
@@ -290,6 +311,8 @@ LoadedModel LoadModel(const nlohmann::json& question, ov::Core& core, const Load
       loaded.weights_filled = FillWeights(*loaded.model);
       loaded.inputs = MakeInputs(*loaded.model);
     }
+  } catch (const Error& error) {
+    throw Error("{}: {}", path, error.what());
   } catch (const std::exception& exception) {
     throw Error("{}: OpenVINO does not take it: {}", path, Brief(exception));
   }

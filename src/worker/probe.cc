@@ -34,19 +34,27 @@ ProbeNode Rounded(const ProbeNode& values, float range, size_t levels) {
   return std::make_shared<ov::op::v0::FakeQuantize>(values, least, most, least, most, levels);
 }
 
+struct Operands {
+  ProbeNode input, weights;
+};
+
+Operands WithWeights(const ProbeNode& input, const ov::Shape& shape, uint64_t seed, bool in_8_bits) {
+  const ProbeNode weights = RandomConstant(shape, seed);
+  if (!in_8_bits) return {input, weights};
+  return {Rounded(input, kActivations, 256), Rounded(weights, kWeights, 255)};
+}
+
 }  // namespace
 
 ProbeNode ProductBy(const ProbeNode& input, size_t size, uint64_t seed, bool in_8_bits) {
-  const ProbeNode weights = RandomConstant({size, size}, seed);
-  return std::make_shared<ov::op::v0::MatMul>(in_8_bits ? Rounded(input, kActivations, 256) : input,
-                                              in_8_bits ? Rounded(weights, kWeights, 255) : weights);
+  const auto [rows, weights] = WithWeights(input, {size, size}, seed, in_8_bits);
+  return std::make_shared<ov::op::v0::MatMul>(rows, weights);
 }
 
 ProbeNode ConvolutionOf(const ProbeNode& input, size_t channels, uint64_t seed, bool in_8_bits) {
-  const ProbeNode weights = RandomConstant({channels, channels, 3, 3}, seed);
-  return std::make_shared<ov::op::v1::Convolution>(
-      in_8_bits ? Rounded(input, kActivations, 256) : input, in_8_bits ? Rounded(weights, kWeights, 255) : weights,
-      ov::Strides{1, 1}, ov::CoordinateDiff{1, 1}, ov::CoordinateDiff{1, 1}, ov::Strides{1, 1});
+  const auto [image, weights] = WithWeights(input, {channels, channels, 3, 3}, seed, in_8_bits);
+  return std::make_shared<ov::op::v1::Convolution>(image, weights, ov::Strides{1, 1}, ov::CoordinateDiff{1, 1},
+                                                   ov::CoordinateDiff{1, 1}, ov::Strides{1, 1});
 }
 
 Probe::Probe(ov::Core& core, const RuntimeDevice& device, const ProbeNode& result, const ProbeInput& input)

@@ -1,4 +1,4 @@
-#include "report/objective_text.h"
+#include "placement/objective_text.h"
 
 #include <fmt/format.h>
 
