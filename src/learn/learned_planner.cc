@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 #include "base/system_limits.h"
 #include "learn/learner.h"
 #include "learn/scoring.h"
 #include "learn/update_memory.h"
+#include "placement/objective_text.h"
 #include "placement/search.h"
 #include "placement/units.h"
 
@@ -31,7 +33,8 @@ class LearnedPlanner : public Planner {
     const std::shared_ptr<Policy> policy = method_.make_policy(problem, Random(0));
     const std::unique_ptr<Task> task = policy->Prepare(problem);
     const Task* const tasks[] = {task.get()};
-    return WhyTooLarge(method_, *policy, tasks, {.threads = ThreadsFor(evaluator, 0), .left = MemoryLeft()});
+    // What is too large for all threads is done on fewer (MakePlan).
+    return WhyTooLarge(method_, *policy, tasks, {.threads = 1, .left = MemoryLeft()});
   }
 
   PlanResult MakePlan(const PlanRequest& request) override {
@@ -58,13 +61,34 @@ class LearnedPlanner : public Planner {
     CurvePoint last;
     std::vector<CurvePoint> curve;
     const auto stop = [&search] { return search.Interrupted(); };
-    const int64_t threads = ThreadsFor(request.evaluator, request.threads);
+    int64_t threads = ThreadsFor(request.evaluator, request.threads);
+    while (threads > 1 && method_.train && learner.WhyTooLarge(threads, MemoryLeft())) --threads;
+    // The clock leaves time for the policy's own answer, which is taken to last as long as so many draws of an update.
+    // No update begins that would not end: nothing would be learned from it.
+    const double own_share = static_cast<double>(own) / static_cast<double>(learner.evaluations_per_update());
+    double longest = 0;
     while (method_.train && !search.Done() && search.evaluations_left() > own) {
-      const std::optional<CurvePoint> point = learner.Update(search.evaluations_left() - own, threads, stop);
+      if (longest > 0 && search.seconds_left() < (1 + own_share) * longest) {
+        search.CutShort(SearchEnd::kClock);
+        break;
+      }
+      const Stopwatch watch;
+      std::optional<CurvePoint> point;
+      try {
+        point = learner.Update(search.evaluations_left() - own, threads, stop);
+      } catch (const Error& error) {
+        // What was scored before is an answer all the same.
+        if (!search.has_best() || search.best_score().failed()) throw;
+        learner.AdoptDropped();
+        note = fmt::format("training ended: {}; ", error.what());
+        break;
+      }
       if (!point) {
+        search.CutShort(SearchEnd::kClock);
         learner.AdoptDropped();
         break;
       }
+      longest = std::max(longest, watch.seconds());
       last = *point;
       curve.push_back(last);
       Lower(learned.starts, last.start_cost);
@@ -89,14 +113,16 @@ class LearnedPlanner : public Planner {
       const Learner::Answer answer =
           learner.Greedy(0, threads, search.evaluations_left(), search.has_best() ? stop : StopCheck());
       const Score& score = answer.result.score;
+      const Objective& objective = request.evaluator.facts().objective;
       const std::string failure = answer.result.failure.empty() ? "it was stopped" : answer.result.failure;
       if (!answer.result.plan.device.empty()) {
-        learned.likeliest = score.fits() ? score.value() * request.problem().seconds_per_unit()
+        learned.likeliest = score.fits() ? ObjectiveNumber(request.problem(), objective, score.value())
                                          : std::numeric_limits<double>::infinity();
       }
       note += fmt::format("{}the policy's likeliest placement {}", note.empty() ? "" : "; ",
                           !learned.likeliest ? "has no score: " + failure
-                          : score.fits()     ? "takes " + ToString(Seconds{*learned.likeliest})
+                          : score.fits()     ? (objective.is_time() ? "takes " : "has ") +
+                                                   ObjectiveText(request.problem(), objective, score.value())
                                              : "does not fit");
       if (!search.has_best()) throw Error("{}: the policy's likeliest placement has no score: {}", name(), failure);
     }

@@ -95,7 +95,12 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   if (stopped) return dropped();
 
   CurvePoint point{.update = ++state_.updates, .best_cost = std::numeric_limits<double>::infinity()};
-  CollectCosts(plays, point);
+  try {
+    CollectCosts(plays, point);
+  } catch (const Error&) {
+    dropped();
+    throw;
+  }
   Weigh(plays);
   const size_t drawn = plays.size();
   if (!begins) AddReplays(plays);  // those there are belong to the round before

@@ -363,6 +363,43 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
 
+TEST_F(LearnerTest, AnswersWithASingleDeviceWhereAllThatItDrawsFails) {
+  const Problem problem = FastSecond(3);
+  int64_t asked = 0;
+  const testing::FakeEvaluator evaluator(problem, [&](const PlanView&) -> Score {
+    if (++asked > 2) throw Error("no device answers");
+    return {.time = 7};
+  });
+  Method method = SmallPlaceto();
+  method.seeded = true;
+  const PlanResult result = MakeLearnedPlanner(method)->MakePlan(
+      {.evaluator = evaluator, .budget = {.evaluations = 1000}, .random = Random(1)});
+  EXPECT_EQ(result.score.time, 7);
+  EXPECT_THAT(result.note, HasSubstr("training ended: placeto(test): none of 24 placements could be scored"));
+  EXPECT_GE(result.evaluations, 26);
+}
+
+TEST_F(LearnerTest, ScoresThePolicysAnswerBeforeTheClockEnds) {
+  const Problem problem = FastSecond(3);
+  const auto evaluator = Parallel(problem);
+  const PlanResult result = MakeLearnedPlanner(SmallPlaceto())
+                                ->MakePlan({.evaluator = *evaluator, .budget = {.seconds = 2}, .random = Random(1)});
+  ASSERT_TRUE(result.learned.has_value());
+  EXPECT_TRUE(result.learned->likeliest.has_value()) << result.note;
+  EXPECT_EQ(HowItEnded({.seconds = 2}, result), SearchEnd::kClock);
+}
+
+TEST_F(LearnerTest, SaysItsAnswerInTheUnitOfTheObjective) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(problem, [](const PlanView&) { return Score{.time = 2, .objective = 3.5}; },
+                                         {.name = "energy", .unit = Objective::Unit::kJoules});
+  const PlanResult result =
+      MakeLearnedPlanner(SmallPlaceto())
+          ->MakePlan({.evaluator = evaluator, .budget = {.evaluations = 100}, .random = Random(1)});
+  EXPECT_THAT(result.note, HasSubstr("the policy's likeliest placement has 3.50 J"));
+  EXPECT_EQ(result.learned->likeliest, 3.5);
+}
+
 TEST_F(LearnerTest, GoesOnAfterAFirstPlacementThatFails) {
   const Problem problem = FastSecond(3);
   const auto simulator = Parallel(problem);

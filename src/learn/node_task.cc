@@ -29,7 +29,7 @@ std::vector<Score> NodeTask::ScoresOf(std::span<const int32_t> order, std::span<
     plans.push_back({.device = placements[i], .priority = priorities[i]});
   }
   std::vector<Score> scores(plans.size());
-  scores.resize(search.EvaluateAll(plans, scores, options.cause));
+  scores.resize(search.EvaluateAll(plans, scores, options.cause, options.stop));
   return scores;
 }
 

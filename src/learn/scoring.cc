@@ -45,8 +45,14 @@ std::unique_ptr<const Evaluator> ForLearning(const Evaluator& evaluator, const S
 
 double CostOf(const Problem& problem, const Score& score, double memory_penalty) {
   if (score.failed()) return std::numeric_limits<double>::infinity();
-  if (score.excess_bytes == 0) return score.value();
-  return score.value() + memory_penalty / problem.seconds_per_unit() * static_cast<double>(score.excess_bytes) / 1e9;
+  double cost = score.value();
+  if (score.outcome == Outcome::kImpossible) {
+    // Not by more, since nearly all draws may break the rule, and which of them are fast is still worth learning.
+    constexpr double kBreaksARule = 1.1;
+    cost = std::isinf(memory_penalty) ? memory_penalty : kBreaksARule * cost;
+  }
+  if (score.excess_bytes == 0) return cost;
+  return cost + memory_penalty / problem.seconds_per_unit() * static_cast<double>(score.excess_bytes) / 1e9;
 }
 
 }  // namespace berth

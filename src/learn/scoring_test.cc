@@ -40,6 +40,14 @@ TEST(Scoring, AddsSecondsForMemoryThatIsNotThere) {
   EXPECT_EQ(CostOf(problem, Score{.time = 7}, kInfinity), 7);
 }
 
+TEST(Scoring, WhatBreaksARuleCostsMore) {
+  const Problem problem = testing::Chain(2, 2);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Score broken{.time = 10, .outcome = Outcome::kImpossible};
+  EXPECT_DOUBLE_EQ(CostOf(problem, broken, 2), 11);
+  EXPECT_EQ(CostOf(problem, broken, kInfinity), kInfinity);
+}
+
 TEST(Scoring, CountsWhatItKnowsAlready) {
   const Problem problem = testing::Chain(2, 2);
   int64_t runs = 0;

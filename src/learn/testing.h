@@ -65,8 +65,9 @@ inline void ExpectTheGradientThatDifferencesSay(const torch::nn::Module& module,
 
 class FakeEvaluator : public Evaluator {
  public:
-  FakeEvaluator(const Problem& problem, std::function<Score(const PlanView&)> score)
+  FakeEvaluator(const Problem& problem, std::function<Score(const PlanView&)> score, Objective objective = {})
       : Evaluator(problem), score_(std::move(score)) {
+    facts_.objective = std::move(objective);
     facts_.model = MeasuredFacts{};
     facts_.exclusive = true;
     facts_.tracks_memory = false;  // no trace says what a run holds

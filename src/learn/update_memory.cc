@@ -43,10 +43,10 @@ std::optional<std::string> WhyTooLarge(const Method& method, const Policy& polic
       (*std::ranges::max_element(tasks, {}, [](const Task* task) { return task->problem.num_ops(); }))->problem.graph();
   return fmt::format(
       "an update on {}graph {} of {}{} would hold about {} of memory, and {} are left here: put ops together, as in "
-      "on(group=merge,planner=...), or take a smaller network, fewer rollouts or --threads 1",
+      "on(group=merge,planner=...), or take a smaller network or fewer rollouts{}",
       tasks.size() > 1 ? fmt::format("{} graphs, of which the largest is ", tasks.size()) : "", graph.name(),
       Counted(static_cast<int64_t>(graph.num_ops()), "op"), tasks.size() > 1 ? "," : "", ToString(held),
-      ToString(*conditions.left));
+      ToString(*conditions.left), conditions.threads > 1 ? ", or --threads 1" : "");
 }
 
 }  // namespace berth

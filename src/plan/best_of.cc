@@ -55,9 +55,14 @@ class BestOfPlanner : public NamedPlanner {
       Planner& member = *members_[able[k]];
       const bool single = able[k] == 0;
       const PlanRequest part = Share(search, request, able[k], single ? 1 : static_cast<int64_t>(able.size() - k));
-      const PlanResult result = member.MakePlan(part);
-      search.Adopt(result, part.budget, member.name());
-      optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
+      try {
+        const PlanResult result = member.MakePlan(part);
+        search.Adopt(result, part.budget, member.name());
+        optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
+      } catch (const Error& error) {
+        if (!search.has_best() && k + 1 == able.size()) throw;
+        refusals.push_back(fmt::format("{} failed: {}", member.name(), error.what()));
+      }
     }
     return search.Finish(optimal, fmt::format("{}", fmt::join(refusals, "; ")));
   }

@@ -102,7 +102,12 @@ class CrossEntropyPlanner : public NamedPlanner {
     const std::vector<double>& priority = seeds.front().priority;
     const int64_t threads = ThreadsFor(search.evaluator(), request.threads);
     const Random random = search.random().Fork(0);
-    const size_t elite = std::clamp<size_t>(static_cast<size_t>(elite_ * static_cast<double>(samples_)), 1, samples_);
+    // A batch is held in memory, of which a large graph's must not take more than a gigabyte.
+    constexpr size_t kMostBytes = size_t{1} << 30;
+    const size_t of_one = std::max<size_t>(units.problem().num_ops() * sizeof(DeviceId), 1);
+    const size_t batch_size = std::min(samples_, std::max<size_t>(kMostBytes / of_one, 4));
+    const size_t elite =
+        std::clamp<size_t>(static_cast<size_t>(elite_ * static_cast<double>(batch_size)), 1, batch_size);
     Odds odds(units);
     std::vector<Sample> best;  // the elite of before
     const auto evaluate = [&](std::vector<Sample>& samples) {
@@ -128,16 +133,16 @@ class CrossEntropyPlanner : public NamedPlanner {
     }
     int64_t batch = 0;
     while (!search.Done() && !(request.budget.endless() && batch >= batches_)) {
-      std::vector<Sample> samples(samples_);
-      std::vector<uint8_t> legal(samples_, 1);
-      InParallel(static_cast<int64_t>(samples_), threads, [&](size_t i) {
+      std::vector<Sample> samples(batch_size);
+      std::vector<uint8_t> legal(batch_size, 1);
+      InParallel(static_cast<int64_t>(batch_size), threads, [&](size_t i) {
         if (search.Interrupted()) return;
         Random own = random.Fork(static_cast<uint64_t>(batch), i);
         samples[i].device.resize(units.problem().num_ops());
         legal[i] = odds.Draw(own, samples[i].device) ? 1 : 0;
       });
       if (search.Interrupted()) break;
-      for (size_t i = 0; i < samples_; ++i) {
+      for (size_t i = 0; i < batch_size; ++i) {
         if (legal[i] == 0) samples[i].device = search.best().device;
       }
       if (!evaluate(samples)) break;

@@ -38,7 +38,10 @@ class RecurrentLayout {
   RecurrentLayout(const Problem& problem, const Layers& layers, std::vector<DeviceId> devices)
       : layers_(layers), devices_(std::move(devices)), work_(layers.layers.size(), 0) {
     for (const OpId op : problem.graph().ops()) {
-      work_[static_cast<size_t>(layers.layer_of[Index(op)])] += problem.op_time(op, devices_.front());
+      // What the first device may not run must not hide the rest of its layer.
+      const double time = problem.can_run(op, devices_.front()) ? problem.op_time(op, devices_.front())
+                                                                : std::ranges::min(problem.op_times(op));
+      work_[static_cast<size_t>(layers.layer_of[Index(op)])] += time;
     }
     const size_t count = layers.layers.size();
     exchanged_.assign(count * count, 0);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
@@ -155,6 +156,7 @@ TEST(Single, TriesEveryDeviceAndFallsBackWhereOneCannotRun) {
                         {.time = {5, 1, 5, 1, 5, kCannotRun}, .source = "test"});
   const Trial run(problem, "serial(io=everywhere)");
   EXPECT_EQ(run("single").score.time, 7);
+  EXPECT_EQ(run("single", 1).score.time, 7) << "the first tried is the faster one, though one op cannot be there";
   EXPECT_EQ(run("single(device=0)").score.time, 15);
   EXPECT_EQ(run("single(device=d1)").plan.cause_of(OpId{2}), "may not run on d1");
   EXPECT_THROW(run("single(device=d7)"), Error);
@@ -278,6 +280,28 @@ TEST(BestOf, NamesTheWinnerAndItsRefusals) {
             "best_of(heft,local_search(restarts=1))");
   EXPECT_LE(run("best_of(heft,one_cut)").score.time, run("heft").score.time);
   EXPECT_THROW(SimplePlanners().MakePlanner("best_of"), Error);
+}
+
+TEST(BestOf, KeepsWhatOthersFoundWhereAMemberThrows) {
+  const Problem problem = testing::Chain(4, 2);
+  class Breaking : public Planner {
+   public:
+    const std::string& name() const override { return name_; }
+    PlanResult MakePlan(const PlanRequest&) override { throw Error("it broke"); }
+
+   private:
+    std::string name_ = "breaking";
+  };
+  PlannerCatalog planners = SimplePlanners();
+  planners.Add({.name = "breaking", .sentence = "-", .source = "-"},
+               [](const Params&, const PlannerCatalog&) { return std::make_unique<Breaking>(); });
+  const auto evaluator = MakeSimulator("parallel(io=everywhere)", problem);
+  const PlanRequest request{.evaluator = *evaluator, .budget = {.evaluations = 50}, .random = Random(1)};
+  for (const char* name : {"best_of(breaking,heft)", "best_of(heft,breaking)"}) {
+    const PlanResult result = planners.MakePlanner(name)->MakePlan(request);
+    EXPECT_TRUE(result.score.fits()) << name;
+    EXPECT_THAT(result.note, HasSubstr("breaking failed: it broke")) << name;
+  }
 }
 
 TEST(BestOf, GivesWhatIsLeftToTheLast) {

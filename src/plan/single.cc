@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <vector>
 
 #include "placement/search.h"
+#include "plan/contiguous.h"
 #include "plan/named_planner.h"
 #include "plan/planners.h"
 
@@ -24,7 +24,8 @@ class SinglePlanner : public NamedPlanner {
       return search.Finish();
     }
     const std::vector<DeviceId> class_of = InterchangeableDevices(request.evaluator);
-    for (const DeviceId device : LeastWorkFirst(request.problem())) {
+    // The fastest first, so that a budget of one score is spent on the one that is likely the best.
+    for (const DeviceId device : DevicesBySpeed(request.problem())) {
       if (class_of[Index(device)] != device) continue;
       if (search.Done()) return search.Finish(false, "the budget ended before every device was tried");
       search.Evaluate(PlanOn(units, device));
@@ -33,18 +34,6 @@ class SinglePlanner : public NamedPlanner {
   }
 
  private:
-  // So that a budget of one score is spent on the one that is likely the best.
-  static std::vector<DeviceId> LeastWorkFirst(const Problem& problem) {
-    std::vector<double> work(problem.num_devices());
-    for (const OpId op : problem.graph().ops()) {
-      for (const DeviceId device : problem.cluster().ids()) work[Index(device)] += problem.op_time(op, device);
-    }
-    const auto ids = problem.cluster().ids();
-    std::vector<DeviceId> devices(ids.begin(), ids.end());
-    std::ranges::stable_sort(devices, {}, [&](DeviceId device) { return work[Index(device)]; });
-    return devices;
-  }
-
   static Plan PlanOn(const Units& units, DeviceId device) {
     const Problem& problem = units.problem();
     const std::string& name = problem.cluster().device(device).name;
