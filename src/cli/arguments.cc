@@ -112,6 +112,20 @@ ProblemStrings ProblemArguments::Strings() const {
   return all;
 }
 
+std::vector<std::string> ProblemArguments::Files() const {
+  std::vector<std::string> files = strings.Files();
+  files.insert(files.end(), constraints.files.begin(), constraints.files.end());
+  return files;
+}
+
+std::vector<std::string> PlanOverrides::Files() const {
+  std::vector<std::string> files = constraints.files;
+  for (const auto& one : {model, cluster}) {
+    if (one) files.push_back(*one);
+  }
+  return files;
+}
+
 std::vector<ConstraintText> TextsOf(const ConstraintArguments& arguments) {
   std::vector<ConstraintText> texts;
   for (size_t kind = 0; kind < kConstraintNames.size(); ++kind) {

@@ -30,6 +30,8 @@ struct ProblemArguments {
 
   // With its constraints; throws Error for a file of them.
   ProblemStrings Strings() const;
+  // ProblemStrings::Files, and the files of constraints.
+  std::vector<std::string> Files() const;
 };
 
 struct SearchArguments {
@@ -45,6 +47,8 @@ struct PlanOverrides {
   std::string batch;
   std::optional<std::string> format, mode, optimizer, cluster, costs, evaluator, objective;
   ConstraintArguments constraints;  // any of them replaces all of the plan's
+
+  std::vector<std::string> Files() const;  // what of these may be the name of a file
 };
 
 struct InspectArguments {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "cli/commands.h"
@@ -57,9 +58,11 @@ int ShowBroken(const BrokenPlan& plan, bool json) {
   return 1;
 }
 
-// After "fits".
+// After "fits", which says whether those of memory are kept.
 void AddConstraints(const Setup& setup, std::vector<LimitResult>& results) {
-  const size_t count = setup.strings.constraints.size();
+  const auto count = std::ranges::count_if(setup.strings.constraints, [](const ConstraintText& constraint) {
+    return constraint.kind != ConstraintKind::kMemory && constraint.kind != ConstraintKind::kKeepFree;
+  });
   if (count == 0) return;
   results.insert(results.begin() + 1,
                  {.limit = "constraints", .device = {}, .text = fmt::format("{} kept", count), .reason = {}});

@@ -13,7 +13,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   const std::vector<std::string> planners =
       SplitList(arguments.planners.empty() ? "heft,local_search,annealing,auto" : arguments.planners);
   for (const std::string& planner : planners) catalogs.planners.MakePlanner(planner);  // mistakes before the work
-  CheckWritable(arguments.output);
+  CheckWritable(arguments.output, arguments.problem.Files());
   const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);
   CheckMemory(setup);
@@ -48,7 +48,7 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
     if (const std::string sentence = memory.Sentence(); !sentence.empty()) text += Wrap(sentence);
     text += HintLines(*setup.evaluator);
     if (!arguments.output.empty())
-      text += "\n" + Line(fmt::format("The fastest plan is in {}.", Printable(arguments.output)));
+      text += "\n" + Line(fmt::format("The best of these plans is in {}.", Printable(arguments.output)));
     Print(text);
   }
   return winner.timeline.score.fits() ? 0 : 1;

@@ -129,9 +129,9 @@ std::string LearnedPage(const Catalogs& catalogs, const std::atomic<bool>* cance
       scene, setup, comparison,
       "\n" + Wrap("How far above the optimum the same planners end with fewer evaluations, each a run of its own:") +
           "\n" + Curve(catalogs, conditions, comparison) + "\n" +
-          Wrap(
-              "Where only one of two devices works at a time, a minimum cut finds the optimum in milliseconds, so no "
-              "learned planner is needed; it is shown for comparison. docs/learned.md measures it on other problems."));
+          Wrap("Where only one of two devices works at a time, a minimum cut finds the optimum in milliseconds, so no "
+               "learned planner is needed; it is shown for comparison. docs/learned.md measures it on this "
+               "problem with more evaluations, and on others."));
 }
 
 // One row per model: the devices alone; the proven optimum where they take turns; what is found where they do not.

@@ -62,7 +62,7 @@ Json DataSetJson(const Instance& instance) {
 }  // namespace
 
 int Inspect(const InspectArguments& arguments, const Catalogs& catalogs) {
-  CheckWritable(arguments.output);
+  CheckWritable(arguments.output, arguments.problem.Files());
   const ProblemStrings& strings = arguments.problem;
   const auto read = std::make_shared<const Instance>(MakeInstance(catalogs, strings));
   const Instance& instance = *read;

@@ -36,8 +36,8 @@ struct Spent {
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   const double budget_seconds = arguments.search.budget.seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
-  CheckWritable(arguments.output);
-  CheckPicture(arguments.picture, arguments.output);
+  CheckWritable(arguments.output, arguments.problem.Files());
+  CheckPicture(arguments.picture, arguments.output, arguments.problem.Files());
   Stopwatch watch;
   const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);

@@ -78,7 +78,7 @@ std::string ProfilePage(const Problem& problem, const DeviceProfiles& profiles) 
 }  // namespace
 
 int MakeProfile(const ProfileArguments& arguments, const Catalogs& catalogs) {
-  CheckWritable(arguments.output);
+  CheckWritable(arguments.output, arguments.problem.Files());
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostProfileRuns);
   const double limit = ParseLimit(arguments.limit);
   ProblemStrings strings = arguments.problem;

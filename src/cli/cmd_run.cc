@@ -15,7 +15,9 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("run: --placement needs a model: berth run --model MODEL --placement ...");
   }
-  CheckWritable(arguments.trace);
+  std::vector<std::string> files = arguments.overrides.Files();
+  files.push_back(arguments.plan);
+  CheckWritable(arguments.trace, files);
   constexpr uint64_t kMostRuns = 100'000;
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   const double limit = ParseLimit(arguments.limit);

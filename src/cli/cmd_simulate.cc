@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "base/file.h"
 #include "base/stopwatch.h"
 #include "cli/commands.h"
@@ -10,8 +12,11 @@
 
 namespace berth {
 int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
+  // Without a placement it can only be a plan, whatever it is called; a model that ships is no file.
+  std::error_code ignored;
   const bool is_plan =
-      arguments.plan.empty() && arguments.placement.empty() && arguments.plan_or_model.ends_with(".json");
+      arguments.plan.empty() && arguments.placement.empty() &&
+      (arguments.plan_or_model.ends_with(".json") || std::filesystem::exists(arguments.plan_or_model, ignored));
   if (is_plan) arguments.plan = arguments.plan_or_model;
   if (!is_plan && !arguments.plan_or_model.empty()) arguments.overrides.model = arguments.plan_or_model;
   if (arguments.plan.empty() && arguments.placement.empty()) {
@@ -20,8 +25,10 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
-  CheckWritable(arguments.trace);
-  CheckPicture(arguments.picture, arguments.trace);
+  std::vector<std::string> files = arguments.overrides.Files();
+  files.push_back(arguments.plan);
+  CheckWritable(arguments.trace, files);
+  CheckPicture(arguments.picture, arguments.trace, files);
   const Stopwatch watch;
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);

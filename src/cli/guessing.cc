@@ -158,6 +158,11 @@ std::optional<Rival> BestRival(const Setup& setup, const Catalogs& catalogs, con
     if (!rival || rival->plan.device == report.result.plan.device) continue;
     const Score score = setup.evaluator->ScorePlan(rival->plan.view(), *workspace);
     if (!score.fits() || (best && !Better(score, least))) continue;
+    // The same on another of several equal devices.
+    if (OnOneDevice(rival->plan.device) && OnOneDevice(report.result.plan.device) &&
+        score.value() == report.timeline.score.value()) {
+      continue;
+    }
     least = score;
     best = std::move(rival);
   }

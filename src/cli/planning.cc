@@ -1,6 +1,7 @@
 #include "cli/planning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/file.h"
@@ -48,6 +49,11 @@ std::string HowToFit(const Problem& problem, const PlanReport& report) {
     if (peak > problem.memory_limit(device))
       enough.push_back(fmt::format("{} on {}", ToBudget(Bytes{peak}), LegibleName(problem.cluster(), device)));
   }
+  for (const DeviceId device : problem.cluster().ids()) {
+    if (report.single_device_time.empty() || !std::isfinite(report.single_device_time[Index(device)])) continue;
+    const std::string name = LegibleName(problem.cluster(), device);
+    return fmt::format("Everything on {} fits: --planner 'single(device={})' puts it there.", name, name);
+  }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, though there may be one: give the search a larger --budget or another "
          "--planner" +
@@ -71,14 +77,14 @@ void AddDisturbance(const Evaluator& evaluator, Json& json) {
   json["speed_change"] = disturbance.speed_change();
 }
 
-void CheckPicture(const std::string& path, const std::string& other) {
+void CheckPicture(const std::string& path, const std::string& other, std::span<const std::string> inputs) {
   if (path.empty()) return;
   const auto place = [](const std::string& name) { return std::filesystem::weakly_canonical(FollowLinks(name)); };
   if (!other.empty() && place(path) == place(other)) {
     throw Error("{}: two things are to be written to it; name another file for the picture", path);
   }
   PictureFormatOf(path);
-  CheckWritable(path);
+  CheckWritable(path, inputs);
   CheckGraphviz();
 }
 

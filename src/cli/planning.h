@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 
 #include "cli/arguments.h"
@@ -27,7 +28,7 @@ void AddDisturbance(const Evaluator& evaluator, Json& json);
 
 // Throws Error when no picture could be drawn at `path`, before the work; an empty path is fine. `other`: what else the
 // command writes, in another file.
-void CheckPicture(const std::string& path, const std::string& other = {});
+void CheckPicture(const std::string& path, const std::string& other = {}, std::span<const std::string> inputs = {});
 
 // Draws the plan, after the results are out: nothing when `path` is empty. Throws Error when there is no picture in the
 // end; what was in the file before is still there then. Ctrl-C ends the drawing, unless it has ended the search

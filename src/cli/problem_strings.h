@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -25,6 +26,16 @@ struct ProblemStrings {
   std::vector<ConstraintText> constraints{};
   // What `cluster` stood for when a plan was made: counts instead of what it stands for now. May be null.
   std::shared_ptr<const Cluster> stored_cluster{};
+
+  // What of these may be the name of a file.
+  std::vector<std::string> Files() const;
 };
+
+// A file that costs name: the "times.json" of "profile(file=times.json)".
+struct FileInCosts {
+  size_t at, size;  // where it stands, with its quotes
+  std::string name;
+};
+std::vector<FileInCosts> FilesInCosts(std::string_view costs);
 
 }  // namespace berth

@@ -32,6 +32,7 @@ OpTimeTable::Column ColumnOf(const Problem& problem, DeviceId device, const OpMe
     const std::string& kind = measurement.kind[Index(op)];
     if (kind == "absent") continue;  // for a cost model to predict
     column.rows.push_back({std::string(problem.graph().op_name(op)), Seconds{measurement.op_seconds[Index(op)]}, kind});
+    column.flops += problem.graph().work(op).flops;
   }
   for (const std::vector<OpId>& kernel : measurement.kernels) {
     std::vector<std::string>& names = column.fused.emplace_back();
@@ -133,7 +134,12 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   profiles.table.runs = static_cast<int64_t>(agreement.which.size() * rounds);
   const std::vector<OpMeasurement>& all = profiles.measurements;
   if (const auto first = std::ranges::find_if(all, HasFailed); first != all.end()) {
-    throw failure(devices[static_cast<size_t>(first - all.begin())], first->error, FailedTogether(all));
+    const std::string together =
+        FailedTogether(all) && !stopped()
+            ? fmt::format("; each of the {} devices runs it by itself, and together they are too much: describe fewer",
+                          devices.size())
+            : "";
+    throw failure(devices[static_cast<size_t>(first - all.begin())], first->error + together, FailedTogether(all));
   }
   ShareMeans(profiles.measurements);
   for (size_t i = 0; i < devices.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "base/file.h"
 #include "cli/console.h"
@@ -27,16 +28,11 @@ std::string Located(const std::string& name, const std::string& plan_path) {
 
 // The same of the files with op times that a cost model names.
 std::string LocatedCosts(std::string costs, const std::string& plan_path) {
-  constexpr std::string_view kKey = "file=";
-  for (size_t at = costs.find(kKey); at != costs.npos; at = costs.find(kKey, at)) {
-    at += kKey.size();
-    const bool quoted = costs.compare(at, 1, "\"") == 0;
-    const size_t begin = quoted ? at + 1 : at, end = costs.find_first_of(quoted ? "\"" : ",)", begin);
-    if (end == costs.npos) break;
-    const std::string name = costs.substr(begin, end - begin), located = Located(name, plan_path);
-    if (located == name || located.find('"') != located.npos) continue;
-    costs.replace(at, end + (quoted ? 1 : 0) - at, fmt::format("\"{}\"", located));
-    at += located.size() + 2;
+  const std::vector<FileInCosts> files = FilesInCosts(costs);
+  for (const FileInCosts& file : std::views::reverse(files)) {
+    const std::string located = Located(file.name, plan_path);
+    if (located == file.name || located.find('"') != located.npos) continue;
+    costs.replace(file.at, file.size, fmt::format("\"{}\"", located));
   }
   return costs;
 }
@@ -243,6 +239,13 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   }
   result.optimal = file.optimal && warnings.empty() && setup.evaluator->name() == EvaluatorOf(file) &&
                    setup.strings.objective == file.objective;
+  if (result.optimal && setup.evaluator->facts().objective.is_time() && file.lower_bound_seconds > 0) {
+    // Of the same problem, as the fingerprints say.
+    result.bound = ProvenBound{.value = file.lower_bound_seconds / setup.problem->seconds_per_unit(),
+                               .problem = setup.problem->fingerprint(),
+                               .evaluator = setup.evaluator->name(),
+                               .objective = setup.evaluator->facts().objective.name};
+  }
   PlanReport report = MakePlanReport(*setup.evaluator, file.planner, std::move(result), BoundOfAllPlans(setup));
   report.result.evaluations = 1;
   report.seed = file.seed;
