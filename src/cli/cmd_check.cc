@@ -58,10 +58,11 @@ int ShowBroken(const BrokenPlan& plan, bool json) {
   return 1;
 }
 
-// After "fits", which says whether those of memory are kept.
+// After "fits", which is missed where one of memory is broken.
 void AddConstraints(const Setup& setup, std::vector<LimitResult>& results) {
-  const auto count = std::ranges::count_if(setup.strings.constraints, [](const ConstraintText& constraint) {
-    return constraint.kind != ConstraintKind::kMemory && constraint.kind != ConstraintKind::kKeepFree;
+  const bool fits = results.front().held;
+  const auto count = std::ranges::count_if(setup.strings.constraints, [&](const ConstraintText& constraint) {
+    return fits || (constraint.kind != ConstraintKind::kMemory && constraint.kind != ConstraintKind::kKeepFree);
   });
   if (count == 0) return;
   results.insert(results.begin() + 1,
