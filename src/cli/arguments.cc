@@ -118,11 +118,12 @@ std::vector<std::string> ProblemArguments::Files() const {
   return files;
 }
 
-std::vector<std::string> PlanOverrides::Files() const {
-  std::vector<std::string> files = constraints.files;
-  for (const auto& one : {model, cluster}) {
-    if (one) files.push_back(*one);
-  }
+std::vector<std::string> PlanOverrides::FilesWith(const std::string& plan) const {
+  const ProblemArguments given{
+      .strings = {.model = model.value_or(""), .cluster = cluster.value_or(""), .costs = costs.value_or("")},
+      .constraints = constraints};
+  std::vector<std::string> files = given.Files();
+  files.push_back(plan);
   return files;
 }
 

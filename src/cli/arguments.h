@@ -48,7 +48,8 @@ struct PlanOverrides {
   std::optional<std::string> format, mode, optimizer, cluster, costs, evaluator, objective;
   ConstraintArguments constraints;  // any of them replaces all of the plan's
 
-  std::vector<std::string> Files() const;  // what of these may be the name of a file
+  // What of these, and the plan itself, may be the name of a file.
+  std::vector<std::string> FilesWith(const std::string& plan) const;
 };
 
 struct InspectArguments {

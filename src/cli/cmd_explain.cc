@@ -21,10 +21,8 @@ size_t TableOps(const Problem& problem) {
 }  // namespace
 
 int ExplainPlan(const ExplainArguments& arguments, const Catalogs& catalogs) {
-  PlanOverrides overrides = arguments.overrides;
   // An alternative per op and device: to measure each would take hours.
-  if (!overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
-  SavedPlan saved = OpenPlan(arguments.plan, overrides, catalogs);
+  SavedPlan saved = OpenToSimulate(arguments.plan, arguments.overrides, catalogs);
   const Graph& graph = saved.setup.problem->graph();
   std::vector<OpId> ops;
   for (const OpId op : graph.ops()) {

@@ -39,8 +39,7 @@ int ExportPlan(const ExportArguments& arguments, const Catalogs& catalogs) {
   NewFolder folder(arguments.output);
   PlanOverrides overrides;
   overrides.model = arguments.model;
-  overrides.evaluator = SimulatorOf(arguments.plan);
-  const SavedPlan saved = OpenPlan(arguments.plan, overrides, catalogs);
+  const SavedPlan saved = OpenToSimulate(arguments.plan, overrides, catalogs);
   const std::string model_file = ModelFile(saved.setup.strings.model);
   CheckExportable(saved, model_file, arguments.to);
   if (!saved.report.timeline.score.fits()) {

@@ -36,8 +36,9 @@ struct Spent {
 int MakePlan(const PlanArguments& arguments, const Catalogs& catalogs) {
   const double budget_seconds = arguments.search.budget.seconds;
   const auto planner = catalogs.planners.MakePlanner(arguments.planner);
-  CheckWritable(arguments.output, arguments.problem.Files());
-  CheckPicture(arguments.picture, arguments.output, arguments.problem.Files());
+  const std::vector<std::string> files = arguments.problem.Files();
+  CheckWritable(arguments.output, files);
+  CheckPicture(arguments.picture, arguments.output, files);
   Stopwatch watch;
   const Setup setup = MakeSetup(catalogs, arguments.problem.Strings());
   CheckSizes(setup, arguments.problem.allow_unknown_shapes);

@@ -15,16 +15,12 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("run: --placement needs a model: berth run --model MODEL --placement ...");
   }
-  std::vector<std::string> files = arguments.overrides.Files();
-  files.push_back(arguments.plan);
-  CheckWritable(arguments.trace, files);
+  CheckWritable(arguments.trace, arguments.overrides.FilesWith(arguments.plan));
   constexpr uint64_t kMostRuns = 100'000;
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   const double limit = ParseLimit(arguments.limit);
-  PlanOverrides overrides = arguments.overrides;
-  if (!arguments.plan.empty() && !overrides.evaluator) overrides.evaluator = SimulatorOf(arguments.plan);
-  const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, overrides, catalogs)
-                                                 : OpenPlan(arguments.plan, overrides, catalogs);
+  const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
+                                                 : OpenToSimulate(arguments.plan, arguments.overrides, catalogs);
   const std::string executor =
       arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
   CheckExecutor(executor);

@@ -25,8 +25,7 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
-  std::vector<std::string> files = arguments.overrides.Files();
-  files.push_back(arguments.plan);
+  const std::vector<std::string> files = arguments.overrides.FilesWith(arguments.plan);
   CheckWritable(arguments.trace, files);
   CheckPicture(arguments.picture, arguments.trace, files);
   const Stopwatch watch;

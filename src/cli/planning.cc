@@ -42,17 +42,19 @@ PlanFile MakePlanFile(const Setup& setup, const PlanReport& report) {
 }
 
 std::string HowToFit(const Problem& problem, const PlanReport& report) {
+  const std::vector<double>& alone = report.single_device_time;
+  if (const auto able = std::ranges::find_if(alone, [](double time) { return std::isfinite(time); });
+      able != alone.end()) {
+    const std::string name =
+        LegibleName(problem.cluster(), MakeId<DeviceId>(static_cast<size_t>(able - alone.begin())));
+    return fmt::format("Everything on {} fits: --planner 'single(device={})' puts it there.", name, name);
+  }
   std::vector<std::string> enough;
   for (const DeviceId device : problem.cluster().ids()) {
     if (report.timeline.memory.empty()) break;
     const int64_t peak = report.timeline.memory[Index(device)].peak_bytes;
     if (peak > problem.memory_limit(device))
       enough.push_back(fmt::format("{} on {}", ToBudget(Bytes{peak}), LegibleName(problem.cluster(), device)));
-  }
-  for (const DeviceId device : problem.cluster().ids()) {
-    if (report.single_device_time.empty() || !std::isfinite(report.single_device_time[Index(device)])) continue;
-    const std::string name = LegibleName(problem.cluster(), device);
-    return fmt::format("Everything on {} fits: --planner 'single(device={})' puts it there.", name, name);
   }
   const std::string relax = enough.empty() ? "" : fmt::format(", or allow {}", JoinAnd(enough));
   return "No plan that fits was found, though there may be one: give the search a larger --budget or another "

@@ -134,12 +134,13 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
   profiles.table.runs = static_cast<int64_t>(agreement.which.size() * rounds);
   const std::vector<OpMeasurement>& all = profiles.measurements;
   if (const auto first = std::ranges::find_if(all, HasFailed); first != all.end()) {
-    const std::string together =
-        FailedTogether(all) && !stopped()
-            ? fmt::format("; each of the {} devices runs it by itself, and together they are too much: describe fewer",
-                          devices.size())
-            : "";
-    throw failure(devices[static_cast<size_t>(first - all.begin())], first->error + together, FailedTogether(all));
+    const bool together = FailedTogether(all);
+    std::string error = first->error;
+    if (together && !stopped()) {
+      error += fmt::format("; each of the {} devices runs it by itself, and together they are too much: describe fewer",
+                           devices.size());
+    }
+    throw failure(devices[static_cast<size_t>(first - all.begin())], error, together);
   }
   ShareMeans(profiles.measurements);
   for (size_t i = 0; i < devices.size(); ++i) {

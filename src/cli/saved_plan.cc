@@ -170,14 +170,7 @@ SavedPlan OpenSplit(std::string_view content, const std::string& path, const Pla
   return Simulated(std::move(setup), path, std::move(plan));
 }
 
-}  // namespace
-
-BrokenPlan::BrokenPlan(const std::string& path, Broken how)
-    : Error("{}: breaks constraint `{}`: {}{}; `berth plan` makes a plan that keeps it", path,
-            how.front().first.ToString(), how.front().second,
-            how.size() > 1 ? fmt::format("; it breaks {} more", how.size() - 1) : ""),
-      broken(std::move(how)) {}
-
+// The simulator of what ran a plan that was made by measuring; nothing where it was made by a simulator.
 std::optional<std::string> SimulatorOf(const std::string& path) {
   const std::string content = ReadFile(path, kPlanKind);
   if (LooksLikeSplit(content)) return std::nullopt;
@@ -186,6 +179,14 @@ std::optional<std::string> SimulatorOf(const std::string& path) {
   if (evaluator.find("openvino") != std::string::npos) return "serial";
   return std::nullopt;
 }
+
+}  // namespace
+
+BrokenPlan::BrokenPlan(const std::string& path, Broken how)
+    : Error("{}: breaks constraint `{}`: {}{}; `berth plan` makes a plan that keeps it", path,
+            how.front().first.ToString(), how.front().second,
+            how.size() > 1 ? fmt::format("; it breaks {} more", how.size() - 1) : ""),
+      broken(std::move(how)) {}
 
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs) {
   const ProblemStrings strings = StringsOf(overrides);
@@ -252,6 +253,11 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
   report.ended = file.ended;
   report.constraints = StatedConstraints(setup);
   return {.setup = std::move(setup), .report = std::move(report)};
+}
+
+SavedPlan OpenToSimulate(const std::string& path, PlanOverrides overrides, const Catalogs& catalogs) {
+  if (!overrides.evaluator) overrides.evaluator = SimulatorOf(path);
+  return OpenPlan(path, overrides, catalogs);
 }
 
 }  // namespace berth

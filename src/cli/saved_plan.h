@@ -30,8 +30,8 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
 // The same for a placement as people hold it: "0,1,1" or "@file", of overrides.model, which must be there.
 SavedPlan OpenPlacement(const std::string& placement, const PlanOverrides& overrides, const Catalogs& catalogs);
 
-// The simulator of what ran a plan that was made by measuring, to open it with; nothing where it was made by a
-// simulator. Throws Error for what is no plan.
-std::optional<std::string> SimulatorOf(const std::string& path);
+// The same, but a plan that was made by measuring gets the simulator of what ran it, unless `overrides` name an
+// evaluator.
+SavedPlan OpenToSimulate(const std::string& path, PlanOverrides overrides, const Catalogs& catalogs);
 
 }  // namespace berth

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "placement/bound.h"
 #include "placement/testing.h"
@@ -284,17 +283,8 @@ TEST(BestOf, NamesTheWinnerAndItsRefusals) {
 
 TEST(BestOf, KeepsWhatOthersFoundWhereAMemberThrows) {
   const Problem problem = testing::Chain(4, 2);
-  class Breaking : public Planner {
-   public:
-    const std::string& name() const override { return name_; }
-    PlanResult MakePlan(const PlanRequest&) override { throw Error("it broke"); }
-
-   private:
-    std::string name_ = "breaking";
-  };
   PlannerCatalog planners = SimplePlanners();
-  planners.Add({.name = "breaking", .sentence = "-", .source = "-"},
-               [](const Params&, const PlannerCatalog&) { return std::make_unique<Breaking>(); });
+  testing::AddBreaking(planners, "it broke");
   const auto evaluator = MakeSimulator("parallel(io=everywhere)", problem);
   const PlanRequest request{.evaluator = *evaluator, .budget = {.evaluations = 50}, .random = Random(1)};
   for (const char* name : {"best_of(breaking,heft)", "best_of(heft,breaking)"}) {

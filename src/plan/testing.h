@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "placement/planner.h"
 #include "placement/problem.h"
 
@@ -23,6 +25,22 @@ PlanResult AnswerOf(const PlannerCatalog& planners, std::string_view planner, co
 // The classical planners and searches, and simulators under which to try them.
 const PlannerCatalog& SimplePlanners();
 std::unique_ptr<Evaluator> MakeSimulator(const std::string& name, const Problem& problem);
+
+// Adds a planner `breaking`, whose MakePlan throws this.
+inline void AddBreaking(PlannerCatalog& planners, std::string error) {
+  class Breaking : public Planner {
+   public:
+    explicit Breaking(std::string error) : error_(std::move(error)) {}
+    const std::string& name() const override { return name_; }
+    PlanResult MakePlan(const PlanRequest&) override { throw Error(error_); }
+
+   private:
+    const std::string name_ = "breaking", error_;
+  };
+  planners.Add(
+      {.name = "breaking", .sentence = "-", .source = "-"},
+      [error = std::move(error)](const Params&, const PlannerCatalog&) { return std::make_unique<Breaking>(error); });
+}
 
 // What these planners answer under one simulator. The problem must outlive this.
 struct Trial {

@@ -10,6 +10,7 @@
 #include "placement/testing.h"
 #include "placement/wrapper.h"
 #include "plan/planners.h"
+#include "plan/testing.h"
 #include "report/controls.h"
 #include "sim/simulators.h"
 
@@ -190,17 +191,8 @@ TEST(ComparePlanners, KeepsWhatOthersFoundWhereOneScoresNothing) {
 TEST(ComparePlanners, KeepsWhatOthersFoundWhereOneThrows) {
   const Problem problem = testing::ForkJoin(4, 2);
   const auto evaluator = Machine::Simulator(problem);
-  class Breaking : public Planner {
-   public:
-    const std::string& name() const override { return name_; }
-    PlanResult MakePlan(const PlanRequest&) override { throw Error("breaking: it broke"); }
-
-   private:
-    std::string name_ = "breaking";
-  };
   PlannerCatalog planners = Planners();
-  planners.Add({.name = "breaking", .sentence = "-", .source = "-"},
-               [](const Params&, const PlannerCatalog&) { return std::make_unique<Breaking>(); });
+  testing::AddBreaking(planners, "breaking: it broke");
   const Comparison comparison =
       ComparePlanners(Of(*evaluator, {.evaluations = 30}), planners, {"breaking", "annealing"});
   EXPECT_THAT(Names(comparison), ::testing::Contains("annealing"));

@@ -19,14 +19,6 @@ const std::string kShared = std::string(BERTH_SHARED_DIR) + "/data/";
 #define BERTH_SKIP_WITHOUT(path) \
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there"
 
-// Fine, and its JSON.
-json Answer(std::vector<std::string> arguments, int code = 0) {
-  arguments.push_back("--json");
-  const Outcome outcome = RunBerth(arguments);
-  EXPECT_EQ(outcome.code, code) << outcome.err;
-  return outcome.out.empty() ? json::object() : outcome.json();
-}
-
 void ExpectMistake(const std::vector<std::string>& arguments, const std::string& part) {
   const Outcome outcome = RunBerth(arguments);
   EXPECT_EQ(outcome.code, 2);

@@ -14,13 +14,6 @@ using ::testing::Not;
 
 constexpr const char* kModel = "fork_join(width=6,depth=2)";
 
-json Answer(std::vector<std::string> words) {
-  words.emplace_back("--json");
-  const Outcome outcome = RunBerth(words);
-  EXPECT_LE(outcome.code, 1) << outcome.err;
-  return outcome.json();
-}
-
 TEST(AProof, OfThePlacementAloneIsNoneWhereAnotherOrderMayBeFaster) {
   const std::vector<std::string> problem = {"layered(ops=12,width=4,degree=2,spread=3,seed=23,bytes=3000000)",
                                             "--cluster", "desktop"};
@@ -93,7 +86,8 @@ TEST(ACommand, DoesNotOverwriteWhatItReads) {
            {"inspect", model, "-o", model},
            {"plan", model, "--cluster", cluster, "-o", cluster},
            {"plan", model, "--constraints", folder / "rules.yaml", "-o", folder / "rules.yaml"},
-           {"simulate", plan, "--trace", plan}}) {
+           {"simulate", plan, "--trace", plan},
+           {"simulate", plan, "--costs", "profile(file=" + cluster + ")", "--trace", cluster}}) {
     const Outcome outcome = RunBerth(words);
     EXPECT_EQ(outcome.code, 2) << words[0];
     EXPECT_THAT(outcome.err, HasSubstr("is read here, and would be overwritten")) << words[0];

@@ -152,4 +152,12 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
           .err = options.error_to.empty() ? Content(err) : ""};
 }
 
+// Fine, and its JSON.
+inline nlohmann::json Answer(std::vector<std::string> arguments, int code = 0) {
+  arguments.push_back("--json");
+  const Outcome outcome = RunBerth(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  return outcome.out.empty() ? nlohmann::json::object() : outcome.json();
+}
+
 }  // namespace berth::testing
