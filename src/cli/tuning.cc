@@ -22,7 +22,7 @@ constexpr int kSearches = 3;   // for the plans of one round, of each kind
 constexpr int64_t kEvaluations = 4000;
 constexpr size_t kFinalists = 3;
 // Predictions are trusted this far. Those that are off by less, in the median, stay as they are: a plan that is
-// compiled again is a few percent faster or slower, and a correction would follow that (docs/measured.md). A plan
+// compiled again is a few percent faster or slower, and a correction would follow that (docs/measured/tune.md). A plan
 // predicted to lose to the fastest by more is run only where nothing else is left.
 constexpr double kTrusted = 0.05;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();  // of a prediction, in seconds

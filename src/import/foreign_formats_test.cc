@@ -88,5 +88,24 @@ TEST(ForeignFormats, AreReadByTheOtherReader) {
   std::filesystem::remove(path);
 }
 
+// OpenVINO reads what it finds, whatever was asked for.
+TEST(ForeignFormats, AreNotReadAsTheOneThatIsAskedForWhereTheyAreAnother) {
+  const std::string path = ::testing::TempDir() + "/berth_foreign_asked.pb";
+  std::ofstream(path, std::ios::binary) << kGraphDef;
+  const Scripted other;
+  const ModelCatalog none("model");
+  for (const std::string format : {"tflite", "paddle"}) {
+    try {
+      ReadModel(path, none, {.batch = 3, .format = format, .other = &other});
+      FAIL() << "was read as " << format;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is no file of the format " + format));
+    }
+  }
+  EXPECT_EQ(other.asked, "");
+  EXPECT_EQ(ReadModel(path, none, {.batch = 3, .format = "tensorflow", .other = &other}).num_ops(), 1);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace berth

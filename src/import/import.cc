@@ -26,6 +26,8 @@ struct Format {
                    const ImportOptions& options);
   bool takes_shapes = false;
   bool runs = false;  // whether a runtime reads it
+  // Whether each file of this format looks like it: the reader itself would take a file of another format for that.
+  bool certain = false;
 };
 
 bool LooksLikeGraphJson(std::string_view content) {
@@ -46,7 +48,7 @@ bool LooksLikeOnnx(std::string_view content) {
 Instance OfGraph(Graph graph) { return {.graph = std::make_shared<const Graph>(std::move(graph))}; }
 
 // Read by another program, as an IR.
-Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::string_view content)) {
+Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::string_view content), bool certain) {
   return {.name = std::move(name),
           .sentence = std::move(sentence),
           .parameters = {},
@@ -74,7 +76,8 @@ Format Foreign(std::string name, std::string sentence, bool (*looks_like)(std::s
                 return OfGraph(ReadIr(ir.xml, path, IrView::kFolded, weights, std::move(notes)));
               },
           .takes_shapes = true,
-          .runs = true};
+          .runs = true,
+          .certain = certain};
 }
 
 std::vector<Format> Formats() {
@@ -158,9 +161,9 @@ std::vector<Format> Formats() {
            },
        .runs = true});
   formats.push_back(Foreign("tensorflow", "TensorFlow: a frozen graph, .pb or .pbtxt, or the folder of a SavedModel",
-                            LooksLikeTensorFlow));
-  formats.push_back(Foreign("tflite", "TensorFlow Lite", LooksLikeTfLite));
-  formats.push_back(Foreign("paddle", "Paddle, the .pdmodel", LooksLikePaddle));
+                            LooksLikeTensorFlow, false));
+  formats.push_back(Foreign("tflite", "TensorFlow Lite", LooksLikeTfLite, true));
+  formats.push_back(Foreign("paddle", "Paddle, the .pdmodel", LooksLikePaddle, true));
   formats.push_back({.name = "onnx",
                      .sentence = "ONNX",
                      .parameters = {},
@@ -205,7 +208,13 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
   if (!none.empty()) throw Error("{}: is {}", path, none);
   const auto found = std::ranges::find_if(
       formats, [&](const Format& format) { return asked.empty() ? format.looks_like(content) : format.name == asked; });
-  if (found != formats.end()) return *found;
+  if (found != formats.end()) {
+    if (found->certain && !found->looks_like(content)) {
+      throw Error("{}: is no file of the format {} ({}); without --format the file's first bytes tell", path,
+                  found->name, found->sentence);
+    }
+    return *found;
+  }
   std::vector<std::string> names, known;
   for (const Format& format : formats) {
     names.push_back(format.name);

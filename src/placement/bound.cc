@@ -136,7 +136,7 @@ Bound ParallelBound(const Evaluator& evaluator) {
     if (time > bound.time) bound = {.time = time, .reason = reason};
   };
   offer(work, "work ideally spread over the devices");
-  offer(window, "work within its window, spread over the devices");
+  offer(window, "work between the ops that must run before and after it, spread over the devices");
   offer(group, "the largest group of ops that must share a device");
   return bound;
 }

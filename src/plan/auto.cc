@@ -188,7 +188,7 @@ class AutoPlanner : public NamedPlanner {
       plan.priority.clear();
       plan.sequence = schedule.InOrder();
       if (!orders.Done()) orders.Evaluate(plan);
-      search_.Adopt(orders.Found(), request.budget, "that plan in a schedule's order");
+      search_.Adopt(orders.Found(), request.budget, "the same devices in a list schedule's order");
     }
 
     PlanResult Finish() {

@@ -266,8 +266,8 @@ std::string GuessLines(const GuessReport& report) {
   } else if (turning != nullptr) {
     text += Field("decides", turned_at(!least_at_low, "this plan", most));
   } else {
-    text += Field("decides", fmt::format("none of them, most depends on {} ({} to {}), which {} measures", first.what,
-                                         Factor(least), Factor(most), Named(first.measure)));
+    text += Field("decides", fmt::format("no single one; the gain depends most on {} ({} to {}), which {} measures",
+                                         first.what, Factor(least), Factor(most), Named(first.measure)));
   }
   return text;
 }

@@ -98,7 +98,9 @@ std::string DescribeLeaders(const Problem& problem, const Objective& objective,
   }
   const size_t left_out = leaders.size() - std::min(leaders.size(), kShown);
   leaders.erase(leaders.begin(), leaders.begin() + static_cast<ptrdiff_t>(left_out));
-  return fmt::format("{}{}", left_out > 0 ? "others, then " : "", fmt::join(leaders, ", then "));
+  return fmt::format("{}{}",
+                     left_out > 0 ? fmt::format("after {}: ", Counted(static_cast<int64_t>(left_out), "other")) : "",
+                     fmt::join(leaders, ", then "));
 }
 
 }  // namespace
