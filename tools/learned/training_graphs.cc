@@ -41,10 +41,9 @@ Outcome ContiguousSplit(const Setup& setup) {
 
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int seeds = quick ? 1 : 3;
-  // An evaluation takes `rnn` 0.008 s of a processor, its paper's form 0.005, their twins 0.002 to 0.003, and `placeto`
-  // 0.0002 to 0.003 in its forms and twins. With 100 episodes, which are 12,903 evaluations, all rows of a problem with
-  // the search in as many seconds take six minutes for each seed, so three seeds on six problems 1.8 hours: less than
-  // one on two processors.
+  // On a processor without AVX-512 an evaluation takes `rnn` 0.008 to 0.04 s of a processor, its paper's form 0.006 to
+  // 0.02, and `placeto` 0.0002 to 0.006 in its forms and twins. With 100 episodes, which are 12,903 evaluations, three
+  // seeds on six problems take 4.5 hours of a processor.
   const int64_t episodes = quick ? 2 : 100;
   constexpr const char* kGroups = "on(group=merge(size=128,balance=2),planner={})";
   const int64_t evaluations = episodes * 129 + 3;
