@@ -19,7 +19,10 @@ Improvement Reaches(const Outcome& outcome, double target) {
   return {.evaluations = -1, .found = kInfinity, .processor = kInfinity};
 }
 
-std::string Times(double factor) { return std::isfinite(factor) ? fmt::format("{:.1f}", factor) : "never"; }
+std::string Times(double factor) {
+  if (!std::isfinite(factor)) return "never";
+  return factor < 1 ? fmt::format("{:.2g}", factor) : fmt::format("{:.1f}", factor);
+}
 
 // Of those rows that end level, the one that takes fewer seconds.
 const Row& Best(const Table& table, const Racer& racer) {

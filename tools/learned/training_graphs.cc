@@ -75,16 +75,18 @@ void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string
       "formulas of the networks, under `parallel(contention=egress,io=everywhere)` with roofline costs. Searches, "
       "`rnn` and `placeto` place the same groups of `merge(size=128,balance=2)` with {} evaluations, which are {} "
       "episodes of `placeto`; "
-      "`human`, `heft`, `metis`, `first_fit` and `auto` place the ops. CPU alone is `p2_host`, the machine's "
+      "`human`, `heft`, `metis`, `scotch`, `first_fit` and `auto` place single ops. CPU alone is `p2_host`, the machine's "
       "processor. The contiguous split cuts the ops in order into parts of equal work.\n\n",
       evaluations, episodes);
   for (size_t t = 0; t < tables.size(); ++t) Write(tables[t], fmt::format("training-graphs_{}", t + 1), pictures);
   fmt::print(
-      "### How soon `placeto` is as good as `rnn` ends\n\nThe paper's claim is that `placeto` needs fewer evaluations. Of "
-      "either the best placement that it scored counts, single devices included; medians over seeds. *Evaluations, "
-      "factor*: those of `rnn` until it has what it ends at, over those of `placeto` until it has as good a one; "
-      "*whole search*: all that `rnn` had, over these. Where `rnn` ends at the time of one GPU, the factor only says that "
-      "`placeto` begins there.\n\n");
+      "### How soon `placeto` is as good as `rnn` ends\n\nThe paper's claim is that `placeto` needs fewer evaluations. "
+      "For each planner the best placement scored so far counts, single devices included. Every column is a median over "
+      "the seeds by itself, in which a seed that never gets there counts as infinite; so the time until a placement can "
+      "exceed that of the whole search. *Never*: at least half of the seeds do not get there. *Evaluations, factor*: "
+      "those that `rnn` needs until it has the placement that it ends with, over those that `placeto` needs until it has "
+      "one as good; above 1 `placeto` needs fewer. *Whole search, factor*: all evaluations (or seconds) of `rnn`, over "
+      "the same of `placeto`.\n\n");
   const Racer placeto{.name = "placeto", .rows = {"**placeto**"}};
   PrintPace(tables, placeto, {.name = "rnn", .rows = {"rnn"}});
   fmt::print("The same beside `rnn` as in its paper:\n\n");
