@@ -147,6 +147,7 @@ std::string TransferLine(const SavedPlan& saved, const Measurement& measured) {
     return fmt::format("predicted {} ({}) of {} in all; HETERO does not tell its own", summary.transfers,
                        ToString(Bytes{summary.transfer_bytes}), ToString(saved.setup.problem->ToSeconds(predicted)));
   }
+  if (summary.transfers == 0 && measured.transfers.empty()) return "none, predicted or measured";
   double waited = 0;
   int64_t bytes = 0;
   for (const MeasuredTransfer& transfer : measured.transfers) {
@@ -169,10 +170,15 @@ std::string OutputLine(const Measurement& measured) {
     return "NOT compared: none of the values are finite, so that nothing can be said; weights of the model's own help";
   }
   const bool in_f32 = measured.precision == "f32";
-  std::string text = fmt::format(
-      "{} those of the first device alone{}: they differ by {:.1e} of the largest value, {:.0e} is allowed{}",
-      outputs.equal ? "equal to" : "NOT equal to", in_f32 ? "" : " in f32", outputs.largest_difference,
-      outputs.tolerance, in_f32 ? "" : fmt::format(" where something is computed in {}", measured.precision));
+  std::string text = fmt::format("{} those of the first device alone{}", outputs.equal ? "equal to" : "NOT equal to",
+                                 in_f32 ? "" : " in f32");
+  if (outputs.equal && outputs.largest_difference == 0) {
+    text += ": every value is the same";
+  } else {
+    text += fmt::format(": they differ by {:.1e} of the largest value, {:.0e} is allowed{}", outputs.largest_difference,
+                        outputs.tolerance,
+                        in_f32 ? "" : fmt::format(" where something is computed in {}", measured.precision));
+  }
   if (outputs.finite < 1) text += fmt::format("; {} of the values are not finite", Percent(1 - outputs.finite));
   return text;
 }

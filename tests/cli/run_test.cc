@@ -103,6 +103,7 @@ TEST(Run, ComparesPredictionsWithTimesAtTheSpeedOfTheDeviceFile) {
   const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "3"});
   EXPECT_THAT(page.out, HasSubstr("at one speed"));
   EXPECT_THAT(page.out, HasSubstr("longer than when"));
+  EXPECT_THAT(page.out, HasSubstr("none, predicted or measured"));
 }
 
 TEST(Run, InAnotherPrecisionAllowsTheDifferenceThatItsRoundingMakes) {
