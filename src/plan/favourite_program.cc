@@ -37,8 +37,7 @@ class Program {
     Check(Highs_setIntOptionValue(highs.get(), "threads", 1));
     Check(Highs_setCallback(highs.get(), &Program::Ask, this));
     Check(Highs_startCallback(highs.get(), kHighsCallbackSimplexInterrupt));
-    Pass(highs.get());
-    if (!Run(highs.get())) return std::nullopt;
+    if (!Pass(highs.get()) || !Run(highs.get())) return std::nullopt;
     std::vector<double> value(num_columns_);
     Check(Highs_getSolution(highs.get(), value.data(), nullptr, nullptr, nullptr));
     const double makespan = value.back();
@@ -126,14 +125,16 @@ class Program {
     }
   }
 
-  void Pass(void* highs) {
+  // False where a number is too large beside the others: HiGHS takes no coefficients above 1e15.
+  bool Pass(void* highs) {
     std::vector<double> cost(num_columns_, 0), lower(num_columns_, 0), upper(num_columns_, kInfinity);
     cost.back() = 1;
     std::fill_n(upper.begin(), edges_.size(), 1);
     const std::vector<double> no_most(least_.size(), kInfinity);
-    Check(Highs_passLp(highs, Number(num_columns_), Number(least_.size()), Number(column_.size()),
-                       kHighsMatrixFormatRowwise, kHighsObjSenseMinimize, 0, cost.data(), lower.data(), upper.data(),
-                       least_.data(), no_most.data(), first_.data(), column_.data(), value_.data()));
+    return Highs_passLp(highs, Number(num_columns_), Number(least_.size()), Number(column_.size()),
+                        kHighsMatrixFormatRowwise, kHighsObjSenseMinimize, 0, cost.data(), lower.data(), upper.data(),
+                        least_.data(), no_most.data(), first_.data(), column_.data(),
+                        value_.data()) != kHighsStatusError;
   }
 
   const Problem& problem_;

@@ -219,6 +219,12 @@ TEST(FavouriteProgram, EndsWhenItIsTold) {
   EXPECT_THAT(result.note, ::testing::HasSubstr("did not end in half of the time"));
 }
 
+TEST(FavouriteProgram, IsLeftOutWhereATransferTakesTooLongForItsDigits) {
+  const Problem unit = Unit(2, {{0, 1, 10'000'000'000'000}});
+  const Problem problem(unit.shared_graph(), unit.shared_cluster(), {.time = {1e-6, 1e-6, 1e-6, 1e-6}, .source = "test"});
+  EXPECT_FALSE(FavouritesByProgram(Units(problem), {}).has_value());
+}
+
 TEST(FavouriteProgram, IsLeftOutWhereItIsTooLarge) {
   const Problem problem = testing::ModelProblem("layered(ops=25100)", "p100x4", false);
   ASSERT_GT(FavouriteEdges(Units(problem)).size(), kMostProgramEdges);
