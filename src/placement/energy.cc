@@ -33,13 +33,21 @@ double Joules(const Problem& problem, std::span<const DeviceId> device, double t
   return JoulesOf(problem, busy, time);
 }
 
+std::vector<DeviceId> WithoutWatts(const Cluster& cluster) {
+  std::vector<DeviceId> without;
+  for (const DeviceId id : cluster.ids()) {
+    if (!(cluster.device(id).watts_busy.value > 0)) without.push_back(id);
+  }
+  return without;
+}
+
 void RequireWatts(const Cluster& cluster) {
+  if (const std::vector<DeviceId> without = WithoutWatts(cluster); !without.empty()) {
+    throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file",
+                cluster.device(without.front()).name, cluster.name());
+  }
   for (const DeviceId id : cluster.ids()) {
     const Device& device = cluster.device(id);
-    if (!(device.watts_busy.value > 0)) {
-      throw Error("the energy of device {} of {} is not known: give it watts (idle and busy) in its device file",
-                  device.name, cluster.name());
-    }
     if (device.watts_busy.value < device.watts_idle.value) {
       throw Error("device {} of {} takes {} W busy and {} W idle, so less when busy; correct its device file",
                   device.name, cluster.name(), device.watts_busy.value, device.watts_idle.value);

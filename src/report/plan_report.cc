@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "placement/energy.h"
 #include "placement/objective_text.h"
 #include "placement/set_up.h"
 #include "placement/single_devices.h"
@@ -184,6 +185,18 @@ std::string DescribeProblem(const Problem& problem) {
                              : "");
 }
 
+std::string EnergyText(const Cluster& cluster, const RunSummary& summary) {
+  const std::vector<DeviceId> without = WithoutWatts(cluster);
+  if (without.size() == cluster.num_devices()) return "not known: the cluster has no watts";
+  if (!without.empty()) {
+    const auto more = static_cast<int64_t>(without.size()) - 1;
+    return fmt::format("not known: {}{} {} no watts in the device file", LegibleName(cluster, without.front()),
+                       more > 0 ? fmt::format(" and {} more", more) : "", more > 0 ? "have" : "has");
+  }
+  if (!summary.untold_because.empty() || !std::isfinite(summary.joules)) return "not known";
+  return JoulesText(summary.joules);
+}
+
 std::string PeakShare(const Problem& problem, const Timeline& timeline, DeviceId device) {
   const int64_t limit = problem.memory_limit(device);
   if (limit == kUnlimited || limit == 0) return {};
@@ -286,11 +299,7 @@ std::string PlanPage(const Evaluator& evaluator, const PlanReport& report) {
     text +=
         Field("lower bound", report.bound.reason.empty() ? "none is known for this evaluator" : report.bound.reason);
   }
-  const auto has_watts = [&](DeviceId device) { return problem.cluster().device(device).watts_busy.value > 0; };
-  text +=
-      Field("energy", !report.summary.untold_because.empty() || !std::isfinite(report.summary.joules) ? "not known"
-                      : std::ranges::none_of(problem.cluster().ids(), has_watts) ? "not known: the cluster has no watts"
-                                                                                 : JoulesText(report.summary.joules));
+  text += Field("energy", EnergyText(problem.cluster(), report.summary));
   text += Field("transfers", Traffic(report.summary.transfers, report.summary.transfer_bytes));
   if (report.timeline.subgraphs > 0) text += Field("subgraphs", Count(static_cast<int64_t>(report.timeline.subgraphs)));
   if (!report.budget.empty()) {

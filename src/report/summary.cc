@@ -116,7 +116,9 @@ RunSummary Summarize(const Problem& problem, const Timeline& timeline) {
   RunSummary summary;
   summary.makespan = timeline.score.time;
   summary.untold_because = timeline.untold_because;
-  if (summary.untold_because.empty() && !timeline.score.failed()) summary.joules = Joules(problem, timeline);
+  if (summary.untold_because.empty() && !timeline.score.failed() && WithoutWatts(problem.cluster()).empty()) {
+    summary.joules = Joules(problem, timeline);
+  }
   summary.devices.resize(problem.num_devices());
   for (const OpRun& run : timeline.ops) {
     DeviceUse& use = summary.devices[Index(run.device)];
