@@ -147,7 +147,7 @@ std::optional<Rival> BestRival(const Setup& setup, const Catalogs& catalogs, con
       // With these numbers every rule may end on one device; what splitting could gain shows where links cost less.
       const Varied faster(setup, catalogs, cluster, report.result.plan.device);
       rivals.push_back(PlanOf(*faster.evaluator, catalogs, "on(group=fusion,planner=local_search)",
-                              "the best split for links twice as fast", budget));
+                              "a split made for links twice as fast", budget));
     }
   }
   if (cancelled != nullptr && cancelled->load()) return FastestDevice(problem, singles);
@@ -165,6 +165,7 @@ std::optional<Rival> BestRival(const Setup& setup, const Catalogs& catalogs, con
     }
     least = score;
     best = std::move(rival);
+    if (OnOneDevice(best->plan.device)) best->name = LegibleName(problem.cluster(), best->plan.device.front()) + " alone";
   }
   return best;
 }
@@ -183,8 +184,10 @@ std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catal
     return both(*Varied(setup, catalogs, cluster, plan.device).evaluator);
   };
   const auto [value, other] = both(*setup.evaluator);
-  return VaryGuesses(*WithDefaults(problem), ScopeOf(setup.evaluator->facts()), rival->name, other / value, score,
-                     AffordableEvaluations(problem, seconds));
+  auto varied = VaryGuesses(*WithDefaults(problem), ScopeOf(setup.evaluator->facts()), rival->name, other / value, score,
+                            AffordableEvaluations(problem, seconds));
+  if (varied) varied->on_one_device = OnOneDevice(plan.device);
+  return varied;
 }
 
 }  // namespace berth

@@ -118,9 +118,8 @@ double Reach(const GuessEffect& effect) {
 constexpr double kAsGood = 0.005;
 
 bool Turns(const GuessEffect& effect, double gain) {
-  if (std::abs(gain - 1) <= kAsGood) return false;
-  return gain > 1 ? std::min(effect.low_gain, effect.high_gain) < 1 - kAsGood
-                  : std::max(effect.low_gain, effect.high_gain) > 1 + kAsGood;
+  return gain >= 1 - kAsGood ? std::min(effect.low_gain, effect.high_gain) < 1 - kAsGood
+                             : std::max(effect.low_gain, effect.high_gain) > 1 + kAsGood;
 }
 
 // Equal for devices whose entries in a device file say the same, wherever they stand in the machine.
@@ -238,8 +237,9 @@ std::string GuessHeadline(const GuessReport& report) {
                             report.rival, Factor(1 / report.gain)));
   }
   const GuessEffect* turning = report.turning();
-  if (turning == nullptr || report.gain <= 1) return {};
-  return Line(fmt::format("THE GAIN RESTS ON A GUESS: with {} at {} instead of {}, {} is better.", turning->what,
+  if (turning == nullptr || report.gain <= 1 + kAsGood) return {};
+  return Line(fmt::format("THE {} RESTS ON A GUESS: with {} at {} instead of {}, {} is better.",
+                          report.on_one_device ? "ADVICE" : "GAIN", turning->what,
                           turning->low_gain < turning->high_gain ? turning->low_text : turning->high_text,
                           turning->value_text, report.rival));
 }
@@ -247,9 +247,11 @@ std::string GuessHeadline(const GuessReport& report) {
 std::string GuessLines(const GuessReport& report) {
   if (!report.not_varied.empty()) return Field("guesses", "not varied: " + report.not_varied);
   std::string text =
-      Field("guesses", fmt::format("{} over {}; {} to {} with each of {} from half to double{} ({})",
-                                   Factor(report.gain), report.rival, Factor(report.least), Factor(report.most),
-                                   Counted(std::ssize(report.effects), "guessed number"),
+      Field("guesses", fmt::format("{} over {}; {} to {} with {} from half to double{} ({})", Factor(report.gain),
+                                   report.rival, Factor(report.least), Factor(report.most),
+                                   report.effects.size() == 1
+                                       ? "the guessed number"
+                                       : fmt::format("each of {} guessed numbers", report.effects.size()),
                                    report.stated ? " or through the range that its file says" : "",
                                    Counted(report.evaluations, "evaluation")));
   const GuessEffect* turning = report.turning();
@@ -261,7 +263,7 @@ std::string GuessLines(const GuessReport& report) {
                        low ? first.low_text : first.high_text, first.value_text, better, Factor(by),
                        Named(first.measure));
   };
-  if (turning != nullptr && report.gain > 1) {
+  if (turning != nullptr && report.gain >= 1 - kAsGood) {
     text += Field("decides", turned_at(least_at_low, report.rival, 1 / least));
   } else if (turning != nullptr) {
     text += Field("decides", turned_at(!least_at_low, "this plan", most));

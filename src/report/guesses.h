@@ -46,6 +46,7 @@ struct GuessEffect {
 // The gain is the rival's score divided by the plan's, both placements as they are: above 1 the plan is better.
 struct GuessReport {
   std::string rival;  // "gpu alone", "one_cut"
+  bool on_one_device = false;  // the plan, so that what it gains is no gain of a split
   double gain = 0;
   double least = 0, most = 0;          // over all
   std::vector<GuessEffect> effects{};  // of all guesses that were varied, the one that matters most first
@@ -53,7 +54,8 @@ struct GuessReport {
   bool stated = false;       // at least one went through a range that its file says
   std::string not_varied{};  // why none was; else empty
 
-  // The first that reverses the recommendation; null where none does.
+  // The first with which the rival is better, or with which the plan is where the rival is known to be better; null
+  // where none does that.
   const GuessEffect* turning() const;
 };
 

@@ -97,7 +97,7 @@ TEST(VaryGuesses, SaysThatTheOverheadTurnsTheAdvice) {
   EXPECT_THAT(
       GuessHeadline(*report),
       HasSubstr("RESTS ON A GUESS: with op_overhead of a and b at 2.00 us instead of 4.00 us, a alone is better"));
-  EXPECT_THAT(GuessLines(*report), AllOf(HasSubstr("of 1 guessed number "), HasSubstr("4 evaluations"),
+  EXPECT_THAT(GuessLines(*report), AllOf(HasSubstr("with the guessed number from half"), HasSubstr("4 evaluations"),
                                          HasSubstr("; `berth cluster detect` measures it")));
   EXPECT_EQ(GuessJson(*report)["survives"], false);
 }
@@ -160,6 +160,29 @@ TEST(GuessReport, TakesPlansThatAreAsGoodForNoTurn) {
   report.gain = 1.2;
   effect.low_gain = 0.9;
   EXPECT_NE(report.turning(), nullptr);
+}
+
+TEST(GuessReport, NamesTheNumberThatMakesTheRivalOfAnEqualPlanBetter) {
+  GuessReport report{.rival = "one_cut", .gain = 1.001, .least = 0.9, .most = 1.002};
+  report.effects.push_back({.what = "latency of a -> b",
+                            .low_text = "1.00 us",
+                            .value_text = "2.00 us",
+                            .high_text = "4.00 us",
+                            .measure = "berth cluster detect",
+                            .low_gain = 0.9,
+                            .high_gain = 1.002});
+  EXPECT_THAT(GuessHeadline(report), IsEmpty()) << "there is no gain that could rest on it";
+  EXPECT_THAT(GuessLines(report), HasSubstr("latency of a -> b: at 1.00 us instead of 2.00 us, one_cut is 1.11x better"));
+}
+
+TEST(GuessHeadline, SpeaksOfTheAdviceWhereThePlanIsOneDevice) {
+  GuessReport report{.rival = "metis", .on_one_device = true, .gain = 1.2};
+  GuessEffect& effect = report.effects.emplace_back();
+  effect.what = "peak f32 of cpu";
+  effect.high_text = "2 TFLOP/s";
+  effect.low_gain = 1.2;
+  effect.high_gain = 0.9;
+  EXPECT_THAT(GuessHeadline(report), HasSubstr("THE ADVICE RESTS ON A GUESS: with peak f32 of cpu at 2 TFLOP/s"));
 }
 
 // As in an NVLink mesh, where no two GPUs have the same links.
