@@ -8,6 +8,7 @@
 
 #include "placement/objective_text.h"
 #include "placement/search.h"
+#include "placement/units.h"
 #include "report/table.h"
 
 namespace berth {
@@ -30,10 +31,39 @@ std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
                      LegibleName(problem.cluster(), fullest), share.empty() ? "" : ", ", share);
 }
 
+// For each device of `b` the one of `a` for which it stands, so that many ops stand where they stood: devices of one class
+// may be swapped. Pairs with the most ops in common first. O(ops + devices^2 log devices).
+std::vector<DeviceId> MatchDevices(std::span<const DeviceId> a, std::span<const DeviceId> b,
+                                   std::span<const DeviceId> class_of) {
+  const size_t devices = class_of.size();
+  std::vector<int64_t> common(devices * devices);
+  for (size_t v = 0; v < a.size(); ++v) ++common[Index(a[v]) * devices + Index(b[v])];
+  std::vector<std::pair<DeviceId, DeviceId>> pairs;
+  for (size_t x = 0; x < devices; ++x) {
+    for (size_t y = 0; y < devices; ++y) {
+      if (class_of[x] == class_of[y]) pairs.emplace_back(MakeId<DeviceId>(x), MakeId<DeviceId>(y));
+    }
+  }
+  std::ranges::stable_sort(pairs, {}, [&](const auto& pair) {
+    const auto& [x, y] = pair;
+    return std::pair(-common[Index(x) * devices + Index(y)], x != y);
+  });
+  constexpr DeviceId kNone{-1};
+  std::vector<DeviceId> stands_for(devices, kNone);
+  std::vector<uint8_t> is_taken(devices, 0);
+  for (const auto& [x, y] : pairs) {
+    if (is_taken[Index(x)] != 0 || stands_for[Index(y)] != kNone) continue;
+    stands_for[Index(y)] = x;
+    is_taken[Index(x)] = 1;
+  }
+  return stands_for;
+}
+
 // Ops of `a` that stand elsewhere in `b`, as "12 from gpu to cpu (6 Gather, 4 Concat and 2 others)", the largest groups
-// first.
-std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) {
+// first; which of the devices that are alike is which is no difference, and then their names are those of `a`.
+std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b, std::span<const DeviceId> class_of) {
   const Graph& graph = problem.graph();
+  const std::vector<DeviceId> stands_for = MatchDevices(a.device, b.device, class_of);
   struct Group {
     int64_t ops = 0;
     std::map<std::string, int64_t> types;
@@ -41,14 +71,17 @@ std::string DescribeMoves(const Problem& problem, const Plan& a, const Plan& b) 
   std::map<std::pair<DeviceId, DeviceId>, Group> groups;
   int64_t moved = 0;
   for (const OpId op : graph.ops()) {
-    const DeviceId from = a.device[Index(op)], to = b.device[Index(op)];
+    const DeviceId from = a.device[Index(op)], to = stands_for[Index(b.device[Index(op)])];
     if (from == to) continue;
     ++moved;
     Group& group = groups[{from, to}];
     ++group.ops;
     ++group.types[Legible(graph.op_type(op))];
   }
-  if (groups.empty()) return "leaves every op on its device and changes their order alone";
+  if (groups.empty()) {
+    if (a.device == b.device) return "leaves every op on its device and changes their order alone";
+    return "does the same on other devices that are alike, in another order of the ops";
+  }
   std::vector<std::pair<std::pair<DeviceId, DeviceId>, Group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& x, const auto& y) { return x.second.ops > y.second.ops; });
@@ -158,7 +191,10 @@ Comparison MakeComparison(const Evaluator& evaluator, std::vector<ComparisonRow>
     if (row.report.bound.value() > bound.value()) bound = row.report.bound;
   }
   for (ComparisonRow& row : rows) row.report.bound = bound;
-  return {.rows = std::move(rows), .refusals = std::move(refusals), .objective = evaluator.facts().objective};
+  return {.rows = std::move(rows),
+          .refusals = std::move(refusals),
+          .objective = evaluator.facts().objective,
+          .class_of = InterchangeableDevices(evaluator)};
 }
 
 std::string ComparisonTable(const Problem& problem, const Comparison& comparison) {
@@ -251,7 +287,7 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                                  : fmt::format("{}: {} less than the best simple rule, {}, which has {}.", head,
                                                Percent(1 - value(report) / value(simple->report)), rule, rule_value));
     text += Wrap(fmt::format("Compared with that rule, it {}.",
-                             DescribeMoves(problem, simple->report.result.plan, report.result.plan)));
+                             DescribeMoves(problem, simple->report.result.plan, report.result.plan, comparison.class_of)));
     text += Wrap(fmt::format("Its devices compute {} of the time, the rule's {}. It sends {} ({}), the rule {} ({}).",
                              DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary),
                              Counted(report.summary.transfers, "tensor"),

@@ -18,6 +18,7 @@ struct Comparison {
   // Planners that cannot answer this problem, with their reason.
   std::vector<std::pair<std::string, std::string>> refusals;
   Objective objective{};
+  std::vector<DeviceId> class_of{};  // InterchangeableDevices of the evaluator
 
   const ComparisonRow& winner() const { return rows.front(); }
   // Of the devices alone, which all rows have alike: PlanReport::single_device_time.

@@ -262,6 +262,19 @@ TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
   EXPECT_THAT(verdict, HasSubstr("moves 1 of 6 ops from d0 to d1 (1 Unit)"));
 }
 
+// Which of two devices that are alike has which half is no difference.
+TEST(Comparison, CountsNoOpAsMovedThatIsOnAnotherDeviceOfTheSameKind) {
+  const Problem problem = testing::ForkJoin(4, 2);
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("parallel(contention=none,io=everywhere)", problem);
+  const DeviceId a{0}, b{1};
+  std::vector<ComparisonRow> rows;
+  rows.push_back({.report = Report(*evaluator, "rule", {a, a, a, a, a, a}), .simple = true});
+  rows.push_back({.report = Report(*evaluator, "good", {b, b, b, b, a, b}), .simple = false});
+  const Comparison comparison = MakeComparison(*evaluator, std::move(rows), {});
+  EXPECT_THAT(Verdict(problem, comparison), HasSubstr("moves 1 of 6 ops from d0 to d1 (1 Unit)"));
+}
+
 TEST(Comparison, AProofSharpensTheBoundOfAll) {
   const Problem problem = testing::ForkJoin(4, 2);
   const EvaluatorCatalog catalog = Simulators();
