@@ -229,6 +229,9 @@ const Format& FormatOf(const std::vector<Format>& formats, std::string_view cont
   if (start.find("\"berth-profile\"") != std::string_view::npos) {
     throw Error("{0}: is a profile, and a model was expected; write --costs 'profile(file=\"{0}\")'", path);
   }
+  if (content.starts_with("devices:") || content.find("\ndevices:") != std::string_view::npos) {
+    throw Error("{0}: is a device file, and a model was expected; write --cluster {0}", path);
+  }
   throw Error("{}: is no model of a known kind; known are {}; --format names one", path, fmt::join(known, ", "));
 }
 

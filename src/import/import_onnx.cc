@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "import/import.h"
@@ -254,6 +255,22 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   return needed;
 }
 
+// The first file of its own that the model says its weights lie in and that is not beside it; else empty.
+std::string MissingWeights(const onnx::ModelProto& model, const std::string& path) {
+  std::set<std::string, std::less<>> seen;
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) continue;
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() != "location" || !seen.insert(entry.value()).second) continue;
+      std::error_code ignored;
+      if (!std::filesystem::exists(std::filesystem::path(path).parent_path() / entry.value(), ignored)) {
+        return entry.value();
+      }
+    }
+  }
+  return {};
+}
+
 Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const OnnxWalk& walk,
                 const std::vector<size_t>& inputs) {
   std::set<size_t> outputs;
@@ -311,6 +328,10 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   if (!walk.unknown_types.empty()) {
     builder.AddNote(
         fmt::format("op types without a formula, costed by their bytes: {}", fmt::join(walk.unknown_types, ", ")));
+  }
+  if (const std::string missing = MissingWeights(model, walk.path); !missing.empty()) {
+    builder.AddNote(fmt::format(
+        "the file with weights {} is not there: plans do not need it; to run or export the model put it beside it", missing));
   }
   return builder.Build(walk.path);
 }
