@@ -1,13 +1,16 @@
 #include "cli/arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/version.h"
 #include "cli/measuring_options.h"
 #include "cli/option_groups.h"
 #include "placement/constraint_file.h"
+#include "report/table.h"
 
 namespace berth {
 namespace {
@@ -33,6 +36,29 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
     if (!closest.empty()) throw Error("{}: there is no such option; did you mean --{}?", option, closest);
     throw Error("{}: there is no such option; see `{} --help`", option, command);
   }
+}
+
+// What options do, within the page and below itself; CLI11 wraps nothing. Commands are lines to copy and stay whole.
+std::string WrapHelp(const std::string& help) {
+  constexpr size_t kColumn = 30, kWidth = 110;  // where CLI11 puts what an option does, and what is easy to read
+  std::string wrapped;
+  std::istringstream lines(help);
+  bool was_empty = false;
+  for (std::string line; std::getline(lines, line); was_empty = line.empty()) {
+    if (line.empty() && was_empty) continue;
+    if (!line.empty() && line.front() != ' ') {
+      wrapped += Wrap(line, "");
+      continue;
+    }
+    const bool is_option = line.size() > kColumn && line.starts_with("  ") && line[kColumn - 1] == ' ';
+    if (!is_option || line.starts_with("  berth ") || DisplayWidth(line) <= std::min(kWidth, PageWidth())) {
+      wrapped += line + "\n";
+      continue;
+    }
+    const std::string text = Wrap(line.substr(kColumn), std::string(kColumn, ' '));
+    wrapped += line.substr(0, kColumn) + text.substr(kColumn);
+  }
+  return wrapped;
 }
 
 // "--cluster" or "MODEL": as the help calls it.
@@ -386,7 +412,7 @@ Arguments ParseArguments(int argc, const char* const* argv) {
     if (asked_by_word && words.size() > 2 && app.get_subcommands().empty()) {
       ThrowMistake(app, help, static_cast<int>(words.size()), words.data());
     }
-    return TextArguments{app.help()};
+    return TextArguments{WrapHelp(app.help())};
   } catch (const CLI::CallForVersion&) {
     return TextArguments{fmt::format("berth {}\n", kVersion)};
   } catch (const CLI::ParseError& error) {

@@ -101,6 +101,8 @@ class Calibration {
 
   // Throws Error where nothing could be fitted to this model, so that nobody waits for the others first.
   void Read(const std::string& model, const std::string& cluster) {
+    const auto is_same = [&](const auto& setup) { return setup->strings.model == model; };
+    if (std::ranges::any_of(setups_, is_same)) throw Error("{}: is given twice; give each model once", model);
     auto setup = std::make_shared<const Setup>(MakeSetup(catalogs_, {.model = model, .cluster = cluster}));
     CheckHasTwoDevices(setup->problem->cluster());
     ModelQuestion(setup->problem->graph(), ModelFile(model));
@@ -260,8 +262,9 @@ class Calibration {
   std::vector<std::unique_ptr<PlanRunner>> runners_;
 };
 
-std::string RateOf(double seconds_per_byte) {
-  return seconds_per_byte > 0 ? WithPrefix(1 / seconds_per_byte, "B/s") : "free";
+std::string RateOf(double seconds_per_byte, bool guessed) {
+  const std::string rate = seconds_per_byte > 0 ? WithPrefix(1 / seconds_per_byte, "B/s") : "free";
+  return rate + (guessed ? " (guess: as the others)" : "");
 }
 
 std::string NameOf(OpClass op_class) { return std::string(kOpClassNames[static_cast<size_t>(op_class)]); }
@@ -381,7 +384,8 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                      "\n" + Field("per part", ToString(Seconds{costs.part_overhead}));
   Table rates({{"class of op"}, {"reads at", kRight}, {"writes at", kRight}});
   for (size_t op_class = 0; op_class < kOpClasses; ++op_class) {
-    rates.Add({std::string(kOpClassNames[op_class]), RateOf(costs.read[op_class]), RateOf(costs.write[op_class])});
+    rates.Add({std::string(kOpClassNames[op_class]), RateOf(costs.read[op_class], costs.read_guessed[op_class]),
+               RateOf(costs.write[op_class], costs.write_guessed[op_class])});
   }
   text += "\n" + rates.ToString() + "\n" +
           Wrap(
@@ -395,11 +399,12 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
                 Off(ErrorOf(one.before, one.measured)), Off(ErrorOf(one.after, one.measured)),
                 Order(ErrorOf(one.parts, one.measured))});
   }
-  text += errors.ToString() + "\n" +
-          Line(fmt::format("What share of its peak each device reaches, from profiles of {}",
-                           Counted(static_cast<int64_t>(calibration.num_profiled()), "model"))) +
-          "\n";
-  if (!calibration.efficiencies().empty()) text += EfficiencyTable(cluster, calibration.efficiencies()) + "\n";
+  text += errors.ToString() + "\n";
+  if (!calibration.efficiencies().empty()) {
+    text += Line(fmt::format("What share of its peak each device reaches, from profiles of {}",
+                             Counted(static_cast<int64_t>(calibration.num_profiled()), "model"))) +
+            "\n" + EfficiencyTable(cluster, calibration.efficiencies()) + "\n";
+  }
   text +=
       Wrap(fmt::format(
           "Classes with fewer than {} kernels that their bytes alone do not explain, or with less than {:.0f} % of the "
@@ -411,6 +416,17 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
           "and where the model itself is left out of the fit.") +
       "\n" + AloneTable(cluster, calibration.alone());
   std::string notes;
+  if (calibration.num_parts() < CutFit::kLeastParts) {
+    notes += Item(fmt::format("So few parts say little of what cuts cost: at least {} are needed, so give more models or "
+                              "more --plans.",
+                              CutFit::kLeastParts));
+  }
+  if (const AloneErrors alone = ErrorsOf(calibration.alone());
+      alone.before.median && alone.after.median && *alone.after.median > *alone.before.median) {
+    notes += Item(
+        "Whole models are predicted worse with the fitted numbers than before: keep the old device file, or calibrate "
+        "again on a machine at rest and with more models.");
+  }
   if (calibration.stopped()) {
     notes += Item(fmt::format("Stopped: {} of {} were run, the last perhaps in part.", calibration.models().size(),
                               Counted(std::ssize(arguments.models), "model")));

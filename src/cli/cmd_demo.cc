@@ -202,6 +202,11 @@ std::string MeasuredPage(const Catalogs& catalogs, const std::atomic<bool>* canc
          "    berth run plan.json\n" + fmt::format("    berth tune {} --cluster here.yaml -o tuned.json\n", kModel);
 }
 
+int Stopped() {
+  Print("Stopped by Ctrl-C: what follows is left out.\n");
+  return 0;
+}
+
 }  // namespace
 
 int Demo(const Catalogs& catalogs) {
@@ -212,13 +217,13 @@ int Demo(const Catalogs& catalogs) {
         "\n");
   size_t number = 0;
   for (const Scene& scene : Scenes()) {
-    if (cancelled->load()) return 0;
+    if (cancelled->load()) return Stopped();
     const Setup setup = MakeSetup(catalogs, scene.problem());
     const Comparison comparison =
         ComparePlanners(ConditionsOf(setup, scene.search(), cancelled), catalogs.planners, scene.planners);
     Print(Rule(++number, scene.title) + ScenePage(scene, setup, comparison) + "\n");
   }
-  if (cancelled->load()) return 0;
+  if (cancelled->load()) return Stopped();
   Print(Rule(++number, LearnedScene().title) + LearnedPage(catalogs, cancelled) + "\n");
   Print(
       Rule(++number, "Where splitting a model pays, and where one device is best") + Overview(catalogs, cancelled) +
@@ -230,7 +235,7 @@ int Demo(const Catalogs& catalogs) {
           "(one device, one cut through the model, an expert's layout), whose time stands before the gain where the page "
           "has room; no plan that lets both work has a larger gain than the last column.") +
       "\n");
-  if (cancelled->load()) return 0;
+  if (cancelled->load()) return Stopped();
   Print(Rule(++number, "On this machine: predicted beside measured") + MeasuredPage(catalogs, cancelled) +
         "\nNext:\n"
         "  berth plan resnet50 -o plan.json --picture plan.svg   # plan a model, save and draw the plan\n"

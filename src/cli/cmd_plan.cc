@@ -25,7 +25,7 @@ struct Spent {
     const auto text = [](double seconds) { return berth::ToString(Seconds{seconds}); };
     return fmt::format(
         "Time spent: {} to read model and machines, {} for the lower bound and the single devices, {} to "
-        "plan{}.",
+        "plan and to vary what is guessed{}.",
         text(reading), text(bound), text(planning),
         controls > 0 ? fmt::format(", {} for the comparison", text(controls)) : "");
   }

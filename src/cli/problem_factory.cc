@@ -192,6 +192,9 @@ void CheckSizes(const Setup& setup, bool allow_unknown) {
   for (const InputId input : graph.inputs()) {
     if (!std::ranges::binary_search(graph.input_consumers(input), unknown->first)) continue;
     const auto shape = graph.input_shape(input);
+    // Of one number, like how often a loop runs, it is the value that is not known.
+    constexpr int64_t kBytesOfANumber = 8;
+    if (shape.empty() && graph.input_bytes(input) > 0 && graph.input_bytes(input) <= kBytesOfANumber) continue;
     // The first axis is the batch; of the others a size that is left open counts as 1.
     if (!shape.empty() && std::ranges::count(shape.subspan(1), 1) == 0) continue;
     // A 1 that is copied from here would be the guess once more.

@@ -119,6 +119,9 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
     compilations.push_back(std::move(measured));
     agreement = Agreeing(compilations);
   } while (compilations.size() < times || (!agreement.steady && compilations.size() < most));
+  if (stopped() && (compilations.empty() || std::ranges::any_of(compilations.front(), HasFailed))) {
+    throw Error("{}: stopped before its op times were measured; nothing is written", setup.strings.model);
+  }
   const auto failure = [&](DeviceId device, const std::string& error, bool of_all) {
     return Error("{}{}: {}", setup.strings.model,
                  of_all ? "" : fmt::format(" on {}", problem.cluster().device(device).name), error);

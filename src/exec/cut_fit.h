@@ -28,6 +28,9 @@ struct CutCosts {
 // or else after the mean of all classes. Deterministic.
 class CutFit {
  public:
+  // Fewer parts say little.
+  static constexpr size_t kLeastParts = 20;
+
   CutFit() = default;
   explicit CutFit(const CutCosts& known) : known_(known) {}
   // `speed`: how long the machine took for the same work in the run, as a multiple of what the problem's op times say
@@ -39,7 +42,7 @@ class CutFit {
   size_t num_parts() const { return used().parts; }
 
  private:
-  static constexpr size_t kUnknowns = 1 + 2 * kOpClasses, kLeastParts = 20;
+  static constexpr size_t kUnknowns = 1 + 2 * kOpClasses;
   using Row = std::array<double, kUnknowns>;
 
   // Of parts of runs.

@@ -112,7 +112,8 @@ nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) 
   }
   const auto backward = [&](OpId op) { return graph.is_backward(op); };
   if (std::ranges::any_of(graph.ops(), backward)) {
-    throw Error("{}: OpenVINO runs inference; leave --mode training out", graph.name());
+    throw Error("{}: OpenVINO runs inference, and this is a step of training: leave --mode training out, also where "
+        "the plan is made", graph.name());
   }
   return {{"model", WorkerPath(model_file)}, {"inputs", InputsOf(graph)}, {"ops", OpsOf(graph)}};
 }

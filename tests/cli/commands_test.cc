@@ -155,6 +155,9 @@ TEST(Program, EveryPageFitsANarrowTerminal) {
   Write(folder / "tiny.yaml", SmallCluster("49MiB"));
   const RunOptions narrow = {.directory = folder.path(), .columns = 60};
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"plan", "--help"},
+           {"train", "--help"},
+           {"calibrate", "--help"},
            {"inspect", "bert_base_s128"},
            {"plan", "bert_base_s128", "--cluster", "k80x4", "--budget", "50evals", "-o", "p.json", "--pin",
             "*MatMul=gpu0"},

@@ -481,6 +481,8 @@ TEST(APlan, IsNoModelAndSaidSo) {
   }
   Write(folder / "profile.json", R"({"berth-profile": 1, "devices": []})");
   ExpectMistake(RunBerth({"plan", folder / "profile.json"}), "profile.json: is a profile, and a model was expected");
+  Write(folder / "two.yaml", kTwoCores);
+  ExpectMistake(RunBerth({"plan", folder / "two.yaml"}), "two.yaml: is a device file, and a model was expected; write");
 }
 
 // --- The machines of a plan -----------------------------------------------------------------------------------------
@@ -639,6 +641,34 @@ TEST(ACheckpoint, WithFalseSizesIsRefused) {
 }
 
 #endif  // BERTH_HAS_LEARN
+
+// Of a plan that was edited by hand.
+TEST(Plans, AreNotBelievedWhereTheyDoNotTakeWhatTheySay) {
+  const Folder folder;
+  ASSERT_EQ(RunBerth({"plan", "squeezenet1_1", "--planner", "single", "-o", folder / "plan.json"}).code, 0);
+  EXPECT_EQ(RunBerth({"simulate", folder / "plan.json"}).err, "");
+  nlohmann::json plan = nlohmann::json::parse(Content(folder / "plan.json"));
+  plan["result"]["score_seconds"] = 1e-9;
+  plan["result"]["optimal"] = true;
+  Write(folder / "plan.json", plan.dump());
+  const Outcome edited = RunBerth({"simulate", folder / "plan.json"});
+  EXPECT_EQ(edited.code, 0);
+  EXPECT_THAT(edited.err, HasSubstr("plan.json says that it takes 1.00 ns, but it takes "));
+  EXPECT_THAT(edited.out, ::testing::Not(HasSubstr("proved this plan optimal")));
+  EXPECT_THAT(RunBerth({"simulate", folder / "plan.json", "--costs", "roofline(fusion=none)"}).err,
+              ::testing::Not(HasSubstr("says that it takes")))
+      << "a what-if";
+}
+
+// Latencies that a linear program's digits do not hold.
+TEST(Plans, AreMadeWhereLinksAreSlowBeyondMeasure) {
+  const Folder folder;
+  std::string slow = kTwoCores;
+  slow.replace(slow.find("latency: 10us"), 13, "latency: 1e12s");
+  Write(folder / "slow.yaml", slow);
+  const Outcome plan = RunBerth({"plan", "inception_v3", "--cluster", folder / "slow.yaml", "--budget", "300evals"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+}
 
 }  // namespace
 }  // namespace berth::testing

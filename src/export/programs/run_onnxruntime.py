@@ -66,6 +66,8 @@ def processor_threads(folder, provider):
 def make_input(port):
     if port["type"].startswith("float"):
         return np.random.default_rng(0).standard_normal(port["shape"]).astype(port["type"])
+    if port["type"] == "string":
+        return np.full(port["shape"], "a", dtype=object)
     return np.ones(port["shape"], port["type"])
 
 
