@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint64_t kMostSamples = 1000, kMostRunsOfSample = 10'000;
 constexpr size_t kHeldOut = 3;  // a third of the plans
+constexpr double kClearlyWorse = 0.01;
 
 struct CalibratedModel {
   std::string name;
@@ -407,8 +408,8 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
   }
   text +=
       Wrap(fmt::format(
-          "Classes with fewer than {} kernels that their bytes alone do not explain, or with less than {:.0f} % of the "
-          "time, keep the number of the device file.",
+          "The share of its peak that a device reaches stays as in the device file for classes of op with fewer than {} "
+          "kernels that their bytes alone do not explain, or with less than {:.0f} % of the time.",
           EfficiencyFit::kLeastKernels, 100 * EfficiencyFit::kLeastShare)) +
       "\n" +
       Wrap(
@@ -417,15 +418,16 @@ int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
       "\n" + AloneTable(cluster, calibration.alone());
   std::string notes;
   if (calibration.num_parts() < CutFit::kLeastParts) {
-    notes += Item(fmt::format("So few parts say little of what cuts cost: at least {} are needed, so give more models or "
-                              "more --plans.",
-                              CutFit::kLeastParts));
+    notes +=
+        Item(fmt::format("So few parts say little of what cuts cost: at least {} are needed, so give more models or "
+                         "more --plans.",
+                         CutFit::kLeastParts));
   }
   if (const AloneErrors alone = ErrorsOf(calibration.alone());
-      alone.before.median && alone.after.median && *alone.after.median > *alone.before.median) {
+      alone.before.median && alone.after.median && *alone.after.median > *alone.before.median + kClearlyWorse) {
     notes += Item(
-        "Whole models are predicted worse with the fitted numbers than before: keep the old device file, or calibrate "
-        "again on a machine at rest and with more models.");
+        "Whole models are predicted worse with the fitted numbers than with those of the device file that was given: "
+        "calibrate again on a machine at rest and with more models.");
   }
   if (calibration.stopped()) {
     notes += Item(fmt::format("Stopped: {} of {} were run, the last perhaps in part.", calibration.models().size(),

@@ -22,8 +22,8 @@ int Compare(const CompareArguments& arguments, const Catalogs& catalogs) {
   MemoryWatch memory(arguments.search.memory_limit);
   Comparison comparison =
       ComparePlanners(ConditionsOf(setup, arguments.search, cancelled), catalogs.planners, planners);
-  comparison.rows.front().report.guesses =
-      VaryGuesses(setup, catalogs, comparison.winner().report, BestSimple(comparison), arguments.search.budget.seconds);
+  comparison.rows.front().report.guesses = VaryGuesses(
+      setup, catalogs, comparison.winner().report, BestSimple(problem, comparison), arguments.search.budget.seconds);
 
   const PlanReport& winner = comparison.winner().report;
   if (!arguments.output.empty()) WriteFile(arguments.output, WritePlanFile(MakePlanFile(setup, winner)));

@@ -113,6 +113,12 @@ std::optional<Rival> PlanOf(const Evaluator& evaluator, const Catalogs& catalogs
   return Rival{.name = std::move(name), .plan = std::move(result.plan)};
 }
 
+// What made a plan that is one device says less than which device that is.
+std::string NameOf(const Problem& problem, const Plan& plan, const std::string& made_by) {
+  if (plan.device.empty() || !OnOneDevice(plan.device)) return made_by;
+  return LegibleName(problem.cluster(), plan.device.front()) + " alone";
+}
+
 }  // namespace
 
 std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<double>& singles) {
@@ -123,10 +129,11 @@ std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<dou
                .plan = {.device = std::vector<DeviceId>(problem.num_ops(), device)}};
 }
 
-std::optional<Rival> BestSimple(const Comparison& comparison) {
+std::optional<Rival> BestSimple(const Problem& problem, const Comparison& comparison) {
   const ComparisonRow* row = comparison.best_simple();
   if (row == nullptr || !row->report.timeline.score.fits()) return std::nullopt;
-  return Rival{.name = row->report.planner, .plan = row->report.result.plan};
+  const Plan& plan = row->report.result.plan;
+  return Rival{.name = NameOf(problem, plan, row->report.planner), .plan = plan};
 }
 
 std::optional<Rival> BestRival(const Setup& setup, const Catalogs& catalogs, const PlanReport& report,
@@ -165,7 +172,7 @@ std::optional<Rival> BestRival(const Setup& setup, const Catalogs& catalogs, con
     }
     least = score;
     best = std::move(rival);
-    if (OnOneDevice(best->plan.device)) best->name = LegibleName(problem.cluster(), best->plan.device.front()) + " alone";
+    best->name = NameOf(problem, best->plan, best->name);
   }
   return best;
 }
@@ -184,8 +191,8 @@ std::optional<GuessReport> VaryGuesses(const Setup& setup, const Catalogs& catal
     return both(*Varied(setup, catalogs, cluster, plan.device).evaluator);
   };
   const auto [value, other] = both(*setup.evaluator);
-  auto varied = VaryGuesses(*WithDefaults(problem), ScopeOf(setup.evaluator->facts()), rival->name, other / value, score,
-                            AffordableEvaluations(problem, seconds));
+  auto varied = VaryGuesses(*WithDefaults(problem), ScopeOf(setup.evaluator->facts()), rival->name, other / value,
+                            score, AffordableEvaluations(problem, seconds));
   if (varied) varied->on_one_device = OnOneDevice(plan.device);
   return varied;
 }

@@ -21,7 +21,7 @@ struct Rival {
 };
 // `singles`: by device, as SingleDevices::times gives them. Nothing where no device runs everything.
 std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<double>& singles);
-std::optional<Rival> BestSimple(const Comparison& comparison);
+std::optional<Rival> BestSimple(const Problem& problem, const Comparison& comparison);
 // The best of the fastest device and what the rules one_cut, human and metis answer, that is not the plan itself; where
 // the plan is on one device, also of what a short search finds for guessed links that are twice as fast: a split, where
 // one could pay. Nothing where VaryGuesses would have nothing to say. `seconds`: of the budget; a model so large that

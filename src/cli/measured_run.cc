@@ -173,7 +173,7 @@ std::string OutputLine(const Measurement& measured) {
   std::string text = fmt::format("{} those of the first device alone{}", outputs.equal ? "equal to" : "NOT equal to",
                                  in_f32 ? "" : " in f32");
   if (outputs.equal && outputs.largest_difference == 0) {
-    text += ": every value is the same";
+    text += outputs.finite < 1 ? ": every finite value is the same" : ": every value is the same";
   } else {
     text += fmt::format(": they differ by {:.1e} of the largest value, {:.0e} is allowed{}", outputs.largest_difference,
                         outputs.tolerance,
@@ -200,16 +200,22 @@ std::string Verdict(const MeasuredRun& run) {
     if (!row.one_device || !row.measured.error.empty()) continue;
     if (best == nullptr || Median(row.measured.seconds) < Median(best->measured.seconds)) best = &row;
   }
-  if (!run.is_alone.empty()) {
-    return fmt::format("none: this plan is {} alone{}", run.is_alone, BesideOwnThreads(run));
-  }
   if (best == nullptr) return "";
+  if (run.is_alone) {
+    // The two differ by noise alone.
+    const RunRow& own = run.others[*run.is_alone];
+    const bool told = own.measured.error.empty() && best->measured.seconds.size() >= kLeastForInterval &&
+                      MedianInterval(best->measured.seconds).high < MedianInterval(own.measured.seconds).low;
+    const std::string faster = told ? fmt::format("; {} is {:.2f}x as fast", best->name,
+                                                  Median(own.measured.seconds) / Median(best->measured.seconds))
+                                    : "";
+    return fmt::format("none: this plan is {}{}{}", own.name, faster, BesideOwnThreads(run));
+  }
   const Interval plan = MedianInterval(run.plan.measured.seconds), other = MedianInterval(best->measured.seconds);
   const double factor = Median(best->measured.seconds) / Median(run.plan.measured.seconds);
   if (run.plan.measured.seconds.size() < kLeastForInterval) {
-    return fmt::format("{:.2f}x {} {}, in so few runs; whether that is more than noise, --runs {} or more tell{}",
-                       factor > 1 ? factor : 1 / factor, factor > 1 ? "over" : "slower than", best->name,
-                       kLeastForInterval, BesideOwnThreads(run));
+    return fmt::format("{:.2f}x {} {}, which may be noise: --runs {} or more tell{}", factor >= 1 ? factor : 1 / factor,
+                       factor >= 1 ? "over" : "slower than", best->name, kLeastForInterval, BesideOwnThreads(run));
   }
   if (plan.low <= other.high && other.low <= plan.high) {
     return fmt::format("none that can be told: beside {} ({:.2f}x) the difference is within the noise{}", best->name,
@@ -242,7 +248,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   // Of a pipeline the time per sample, or of one run.
   const double of_plan = problem.ToSeconds(saved.report.timeline.score.time).value;
   run.plan.name = "this plan";
-  if (OnOneDevice(device) && !hetero) run.is_alone = LegibleName(problem.cluster(), device.front());
+  if (!device.empty() && OnOneDevice(device) && !hetero) run.is_alone = Index(device.front());
   const bool fits = std::isfinite(of_plan);
   if (fits && !saved.setup.evaluator->facts().Is<PipelineFacts>()) run.plan.predicted = of_plan;
   const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();
@@ -394,10 +400,11 @@ std::string RunPage(const SavedPlan& saved, const MeasuredRun& run) {
   }
   if (run.opened.weights_filled > 0) {
     const auto filled = static_cast<int64_t>(run.opened.weights_filled);
-    text += Item(fmt::format("{} one value throughout, as where a file lacks its weights: for the runs {} filled with "
-                             "random numbers.",
-                             filled == 1 ? "1 constant holds" : fmt::format("{} constants hold", Count(filled)),
-                             filled == 1 ? "it was" : "they were"));
+    text +=
+        Item(fmt::format("{} one value throughout, as where a file lacks its weights: for the runs {} filled with "
+                         "random numbers.",
+                         filled == 1 ? "1 constant holds" : fmt::format("{} constants hold", Count(filled)),
+                         filled == 1 ? "it was" : "they were"));
   }
   if (run.opened.ops_found < run.opened.ops) {
     text += Item(

@@ -10,6 +10,7 @@
 #include "exec/equal_devices.h"
 #include "exec/statistics.h"
 #include "placement/single_devices.h"
+#include "report/table.h"
 
 namespace berth {
 namespace {

@@ -125,15 +125,16 @@ std::string EvaluatorOf(const PlanFile& file) {
   return file.evaluator.substr(0, file.evaluator.rfind(')')) + ",io=everywhere)";
 }
 
-// Warns where a plan of this problem does not take what its file says; its other claims do not count either then.
+// Warns where a plan of this problem does not take what its file says.
 bool IsAsItSays(const PlanFile& file, const Setup& setup, const Plan& plan) {
   const Score score = setup.evaluator->ScorePlan(plan.view(), *setup.evaluator->NewWorkspace());
   const double seconds = setup.problem->ToSeconds(score.time).value;
   constexpr double kRounding = 1e-9;
   if (score.failed() || std::abs(seconds - file.score_seconds) <= kRounding * seconds) return true;
-  Warn(fmt::format("{} says that it takes {}, but it takes {}: it was edited, or made by another version; its other "
-                   "results do not count either",
-                   file.path, ToString(Seconds{file.score_seconds}), ToString(Seconds{seconds})));
+  Warn(
+      fmt::format("{} says that it takes {:.9g} s, but it takes {:.9g} s: it was edited, or made by other means; what "
+                  "it says of bounds and proofs is not believed, and `berth plan` makes it anew",
+                  file.path, file.score_seconds, seconds));
   return false;
 }
 
@@ -251,12 +252,9 @@ SavedPlan OpenPlan(const std::string& path, const PlanOverrides& overrides, cons
     result.plan.sequence.reset();
     Warn(fmt::format("{} ignores the plan's order of ops", setup.evaluator->name()));
   }
-  const bool is_same = warnings.empty() && setup.evaluator->name() == EvaluatorOf(file);
-  const bool other_problem = overrides.model || overrides.cluster || overrides.costs || overrides.mode ||
-                             overrides.optimizer || other_sizes;
-  const bool can_tell = is_same && !other_problem && setup.evaluator->facts().deterministic;
-  result.optimal = is_same && (!can_tell || IsAsItSays(file, setup, result.plan)) && file.optimal &&
-                   setup.strings.objective == file.objective;
+  bool is_same = warnings.empty() && setup.evaluator->name() == EvaluatorOf(file);
+  if (is_same && setup.evaluator->facts().deterministic) is_same = IsAsItSays(file, setup, result.plan);
+  result.optimal = is_same && file.optimal && setup.strings.objective == file.objective;
   if (result.optimal && setup.evaluator->facts().objective.is_time() && file.lower_bound_seconds > 0) {
     // Of the same problem, as the fingerprints say.
     result.bound = ProvenBound{.value = file.lower_bound_seconds / setup.problem->seconds_per_unit(),

@@ -112,8 +112,10 @@ nlohmann::json ModelQuestion(const Graph& graph, const std::string& model_file) 
   }
   const auto backward = [&](OpId op) { return graph.is_backward(op); };
   if (std::ranges::any_of(graph.ops(), backward)) {
-    throw Error("{}: OpenVINO runs inference, and this is a step of training: leave --mode training out, also where "
-        "the plan is made", graph.name());
+    throw Error(
+        "{}: is a step of training, and OpenVINO runs inference alone; leave --mode training out, or plan "
+        "again without it",
+        graph.name());
   }
   return {{"model", WorkerPath(model_file)}, {"inputs", InputsOf(graph)}, {"ops", OpsOf(graph)}};
 }

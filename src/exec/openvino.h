@@ -89,7 +89,7 @@ struct MeasuredKernel {
 struct OpenedModel {
   size_t ops = 0, ops_found = 0;
   std::vector<std::string> ops_missing{};  // the first few
-  size_t weights_filled = 0;               // constants without weights, which random ones replace
+  size_t weights_filled = 0;               // constants of one value throughout, which random ones replace
   std::string version{};                   // of OpenVINO
 };
 

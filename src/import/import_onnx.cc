@@ -255,7 +255,8 @@ std::vector<bool> Needed(const OnnxScope& scope, const OnnxWalk& walk, const std
   return needed;
 }
 
-// The first file of its own that the model says its weights lie in and that is not beside it; else empty.
+// The first file of its own that the model says its weights lie in and that is not beside it; else empty. Weights of
+// branches and loop bodies are not looked at: exporters put them into the same file.
 std::string MissingWeights(const onnx::ModelProto& model, const std::string& path) {
   std::set<std::string, std::less<>> seen;
   for (const onnx::TensorProto& tensor : model.graph().initializer()) {
@@ -331,7 +332,8 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   }
   if (const std::string missing = MissingWeights(model, walk.path); !missing.empty()) {
     builder.AddNote(fmt::format(
-        "the file with weights {} is not there: plans do not need it; to run or export the model put it beside it", missing));
+        "the weights file {} is missing: planning does not need it; put it beside the model to run or export that",
+        missing));
   }
   return builder.Build(walk.path);
 }

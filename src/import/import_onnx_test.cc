@@ -112,7 +112,7 @@ TEST(ImportOnnx, ExternalDataNeedNotBeThere) {
   EXPECT_EQ(graph.total_parameter_bytes(), 2 * 1024 * 4096);
   EXPECT_EQ(graph.work(FindOp(graph, "product")).data_type, DataType::kF16);
   EXPECT_EQ(Bytes(graph, "y"), 2 * 4096);
-  EXPECT_THAT(graph.notes(), ::testing::Contains(::testing::HasSubstr("nowhere.bin is not there")));
+  EXPECT_THAT(graph.notes(), ::testing::Contains(::testing::HasSubstr("weights file nowhere.bin is missing")));
 }
 
 TEST(ImportOnnx, ATableIsReadOnlyWhereItIsLookedUp) {

@@ -10,8 +10,8 @@
 namespace berth {
 
 // Per device: busy watts while an op runs, idle watts for the rest of the makespan. Transfers cost nothing of their
-// own. A device without watts counts zero: ask WithoutWatts first. On a host whose cores run several ops at once the op times may sum to more
-// than the makespan: it is busy all the time then.
+// own. A device without watts counts zero: ask WithoutWatts first. On a host whose cores run several ops at once the op
+// times may sum to more than the makespan: it is busy all the time then.
 double Joules(const Problem& problem, const Timeline& timeline);
 
 // The same of a run that takes `time`, from the op times of its placement; `busy` is scratch memory, one per device.

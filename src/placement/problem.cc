@@ -119,10 +119,10 @@ void Problem::CheckTotals() const {
   }
   const double all = ToSeconds(computing + sending).value;
   if (std::isfinite(computing + sending) && std::isfinite(all) && std::isfinite(all * watts)) return;
-  const std::string largest =
-      sending > computing || graph_->num_ops() == 0
-          ? "the largest latency or the smallest bandwidth of its links"
-          : fmt::format("the largest, like those of op {}, {} s", graph_->op_name(slowest_op), ToSeconds(slowest).value);
+  const std::string largest = sending > computing || graph_->num_ops() == 0
+                                  ? "the largest latency or the smallest bandwidth of its links"
+                                  : fmt::format("the largest, like those of op {}, {} s", graph_->op_name(slowest_op),
+                                                ToSeconds(slowest).value);
   throw Error(
       "{} on {}: its times add up to more than a number can hold: computing {} s, sending {} s, at {} W; correct {}",
       graph_->name(), cluster_->name(), ToSeconds(computing).value, ToSeconds(sending).value, watts, largest);

@@ -38,8 +38,8 @@ inline constexpr size_t kMostProgramEdges = 50'000;
 // which the time of the edge is multiplied (Hanen and Munier 1995; Jeon et al. 2020, section 4.3). Ops take the mean of
 // their times. Of its solutions one of those that send least in all, since the makespan says nothing of what is not on
 // its longest paths. Rounded by RoundFavourites. Nothing where `stop`, asked now and then, has ended it, where it has
-// lost its digits or a transfer takes 1e15 times as long as an op, nor where kHasFavouriteProgram says that there is no solver. A simplex of edges + ops columns and edges +
-// 2 ops rows.
+// lost its digits or a transfer takes 1e15 times as long as an op, nor where kHasFavouriteProgram says that there is no
+// solver. A simplex of edges + ops columns and edges + 2 ops rows.
 std::optional<Favourites> FavouritesByProgram(const Units& units, const StopCheck& stop);
 
 // Without a program: the edges that take longest go first, each if neither its op has a favourite child nor its child

@@ -221,7 +221,8 @@ TEST(FavouriteProgram, EndsWhenItIsTold) {
 
 TEST(FavouriteProgram, IsLeftOutWhereATransferTakesTooLongForItsDigits) {
   const Problem unit = Unit(2, {{0, 1, 10'000'000'000'000}});
-  const Problem problem(unit.shared_graph(), unit.shared_cluster(), {.time = {1e-6, 1e-6, 1e-6, 1e-6}, .source = "test"});
+  const Problem problem(unit.shared_graph(), unit.shared_cluster(),
+                        {.time = {1e-6, 1e-6, 1e-6, 1e-6}, .source = "test"});
   EXPECT_FALSE(FavouritesByProgram(Units(problem), {}).has_value());
 }
 

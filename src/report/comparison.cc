@@ -31,8 +31,8 @@ std::string FullestDevice(const Problem& problem, const Timeline& timeline) {
                      LegibleName(problem.cluster(), fullest), share.empty() ? "" : ", ", share);
 }
 
-// For each device of `b` the one of `a` for which it stands, so that many ops stand where they stood: devices of one class
-// may be swapped. Pairs with the most ops in common first. O(ops + devices^2 log devices).
+// For each device of `b` the one of `a` for which it stands, so that many ops stand where they stood: devices of one
+// class may be swapped. Pairs with the most ops in common first. O(ops + devices^2 log devices).
 std::vector<DeviceId> MatchDevices(std::span<const DeviceId> a, std::span<const DeviceId> b,
                                    std::span<const DeviceId> class_of) {
   const size_t devices = class_of.size();
@@ -56,6 +56,13 @@ std::vector<DeviceId> MatchDevices(std::span<const DeviceId> a, std::span<const 
     stands_for[Index(y)] = x;
     is_taken[Index(x)] = 1;
   }
+  int64_t matched = 0, as_named = 0;
+  for (size_t y = 0; y < devices; ++y) {
+    matched += common[Index(stands_for[y]) * devices + y];
+    as_named += common[y * devices + y];
+  }
+  // The largest pair first may leave little for the others.
+  if (matched <= as_named) std::ranges::generate(stands_for, [y = 0]() mutable { return DeviceId{y++}; });
   return stands_for;
 }
 
@@ -286,8 +293,9 @@ std::string Verdict(const Problem& problem, const Comparison& comparison) {
                                                Factor(value(simple->report) / value(report)), rule, rule_value)
                                  : fmt::format("{}: {} less than the best simple rule, {}, which has {}.", head,
                                                Percent(1 - value(report) / value(simple->report)), rule, rule_value));
-    text += Wrap(fmt::format("Compared with that rule, it {}.",
-                             DescribeMoves(problem, simple->report.result.plan, report.result.plan, comparison.class_of)));
+    text +=
+        Wrap(fmt::format("Compared with that rule, it {}.",
+                         DescribeMoves(problem, simple->report.result.plan, report.result.plan, comparison.class_of)));
     text += Wrap(fmt::format("Its devices compute {} of the time, the rule's {}. It sends {} ({}), the rule {} ({}).",
                              DescribeLoads(problem, report.summary), DescribeLoads(problem, simple->report.summary),
                              Counted(report.summary.transfers, "tensor"),

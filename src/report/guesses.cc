@@ -247,13 +247,13 @@ std::string GuessHeadline(const GuessReport& report) {
 std::string GuessLines(const GuessReport& report) {
   if (!report.not_varied.empty()) return Field("guesses", "not varied: " + report.not_varied);
   std::string text =
-      Field("guesses", fmt::format("{} over {}; {} to {} with {} from half to double{} ({})", Factor(report.gain),
-                                   report.rival, Factor(report.least), Factor(report.most),
-                                   report.effects.size() == 1
-                                       ? "the guessed number"
-                                       : fmt::format("each of {} guessed numbers", report.effects.size()),
-                                   report.stated ? " or through the range that its file says" : "",
-                                   Counted(report.evaluations, "evaluation")));
+      Field("guesses",
+            fmt::format("{} over {}; {} to {} with {} from half to double{} ({})", Factor(report.gain), report.rival,
+                        Factor(report.least), Factor(report.most),
+                        report.effects.size() == 1 ? "the guessed number"
+                                                   : fmt::format("each of {} guessed numbers", report.effects.size()),
+                        report.stated ? " or through the range that its file says" : "",
+                        Counted(report.evaluations, "evaluation")));
   const GuessEffect* turning = report.turning();
   const GuessEffect& first = turning != nullptr ? *turning : report.effects.front();
   const bool least_at_low = first.low_gain < first.high_gain;

@@ -45,7 +45,7 @@ struct GuessEffect {
 
 // The gain is the rival's score divided by the plan's, both placements as they are: above 1 the plan is better.
 struct GuessReport {
-  std::string rival;  // "gpu alone", "one_cut"
+  std::string rival;           // "gpu alone", "one_cut"
   bool on_one_device = false;  // the plan, so that what it gains is no gain of a split
   double gain = 0;
   double least = 0, most = 0;          // over all
@@ -67,7 +67,8 @@ using ScoreBoth = std::function<std::pair<double, double>(const std::shared_ptr<
 std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope, std::string rival, double gain,
                                        const ScoreBoth& score, int64_t most_evaluations);
 
-// Of a page, below its first line: "THE GAIN RESTS ON A GUESS: ..."; empty where the gain survives.
+// Of a page, below its first line: "THE GAIN RESTS ON A GUESS: ..." (of one device "THE ADVICE ..."); empty where the
+// gain survives, or where there is none since the plans are level.
 std::string GuessHeadline(const GuessReport& report);
 // Two lines of a page: how the gain varies, and which number decides.
 std::string GuessLines(const GuessReport& report);

@@ -172,7 +172,8 @@ TEST(GuessReport, NamesTheNumberThatMakesTheRivalOfAnEqualPlanBetter) {
                             .low_gain = 0.9,
                             .high_gain = 1.002});
   EXPECT_THAT(GuessHeadline(report), IsEmpty()) << "there is no gain that could rest on it";
-  EXPECT_THAT(GuessLines(report), HasSubstr("latency of a -> b: at 1.00 us instead of 2.00 us, one_cut is 1.11x better"));
+  EXPECT_THAT(GuessLines(report),
+              HasSubstr("latency of a -> b: at 1.00 us instead of 2.00 us, one_cut is 1.11x better"));
 }
 
 TEST(GuessHeadline, SpeaksOfTheAdviceWhereThePlanIsOneDevice) {

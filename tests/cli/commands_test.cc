@@ -520,6 +520,9 @@ TEST(ClusterCommand, ShowsAPresetThatReadsBackEqual) {
 }
 
 TEST(Demo, ShowsWhichIsFastestAndWhyAlsoOnANarrowTerminal) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "it takes minutes under the sanitizers: run it with BERTH_PRESET=ci; .ci/run shows the demo itself";
+#endif
   const Outcome outcome = RunBerth({"demo"}, {.columns = 60});
   ExpectFine(outcome);
   ExpectNarrow(outcome.out);

@@ -162,7 +162,7 @@ TEST(Run, OfAPipelinePredictsNothing) {
   const Outcome page = RunBerth({"run", folder / "plan.json", "--runs", "2"});
   EXPECT_THAT(page.out, HasSubstr("pipeline predicts the time per sample"));
   // Two runs have no interval.
-  EXPECT_THAT(page.out, AllOf(HasSubstr("least to most"), HasSubstr("whether that is more than noise, --runs 6 or more tell")));
+  EXPECT_THAT(page.out, AllOf(HasSubstr("least to most"), HasSubstr("which may be noise: --runs 6 or more tell")));
   const Outcome latency = RunBerth({"run", folder / "plan.json", "--runs", "2", "--evaluator", "parts", "--json"});
   ASSERT_EQ(latency.code, 0) << latency.err;
   EXPECT_GT(latency.json()["predicted_seconds"], 0);
@@ -555,7 +555,7 @@ TEST(Tune, SaysThatOtherProgramsHadTheCoresWhilePlansWereRunAndAfterwards) {
   Write(folder / "two.yaml", kTwoCores);
   const BusyCores busy;
   const Outcome page = RunBerth({"tune", "squeezenet1_1", "--cluster", folder / "two.yaml", "--evaluations", "2",
-                                 "--runs", "2", "-o", folder / "tuned.json"});
+                                 "--costs", "roofline", "--runs", "2", "-o", folder / "tuned.json"});
   ASSERT_EQ(page.code, 0) << page.err << page.out;
   EXPECT_THAT(page.out, ContainsRegex("Other programs had the cores for [0-9]+ % of a plan's time, at most: measure"));
   EXPECT_THAT(page.out, ContainsRegex("Other programs had the cores for [0-9]+ % of the time: measure"));
