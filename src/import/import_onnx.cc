@@ -326,10 +326,6 @@ Graph MakeGraph(const onnx::ModelProto& model, const OnnxScope& scope, const Onn
   std::vector<std::string> notes;
   walk.notes.Append(notes);
   for (std::string& note : notes) builder.AddNote(std::move(note));
-  if (!walk.unknown_types.empty()) {
-    builder.AddNote(
-        fmt::format("op types without a formula, costed by their bytes: {}", fmt::join(walk.unknown_types, ", ")));
-  }
   if (const std::string missing = MissingWeights(model, walk.path); !missing.empty()) {
     builder.AddNote(fmt::format(
         "the weights file {} is missing: planning does not need it; put it beside the model to run or export that",

@@ -489,8 +489,6 @@ void OnnxScope::AddOp(const OnnxNode& node, const std::vector<OnnxValue>& output
     CountWork(*rule, shapes, work);
   } else {
     work.bytes_only = true;
-    walk_.unknown_types.insert(node.domain.empty() ? std::string(node.type)
-                                                   : fmt::format("{}.{}", node.domain, node.type));
   }
   work.data_type = TypeOfWork(node, outputs, work.op_class);
   ops_.push_back(std::move(op));

@@ -33,7 +33,6 @@ struct OnnxWalk {
   const OtherReader::Sizes* other = nullptr;           // another program's reading, once it was asked
   std::deque<OnnxValue> pool{};                        // every value of every scope; references stay
   NoteList notes{};
-  std::set<std::string, std::less<>> unknown_types{};  // op types that are costed by their bytes
   size_t scopes = 0;
   bool guessed = false;  // whether a shape was that does not follow from a size that the file leaves open
 };

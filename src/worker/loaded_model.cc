@@ -294,7 +294,9 @@ std::string Brief(const std::exception& exception) {
     line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
     // Where in OpenVINO's sources something was found out.
     if (line.empty() || line.starts_with("Exception from ") || line.starts_with("Check '")) continue;
-    brief += (brief.empty() ? "" : "; ") + std::string(line);
+    // A heading, above what says more.
+    if (line == "Summary:" || line == "Model wasn't fully converted.") continue;
+    brief += (brief.empty() ? "" : brief.back() == ':' ? " " : "; ") + std::string(line);
   }
   if (brief.empty()) brief = exception.what();
   return brief.size() > kMost ? brief.substr(0, kMost) + "..." : brief;
