@@ -1,6 +1,5 @@
 #include "cli/arguments.h"
 
-#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <sstream>
@@ -40,7 +39,7 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
 
 // What options do, within the page and below itself; CLI11 wraps nothing. Commands are lines to copy and stay whole.
 std::string WrapHelp(const std::string& help) {
-  constexpr size_t kColumn = 30, kWidth = 110;  // where CLI11 puts what an option does, and what is easy to read
+  constexpr size_t kColumn = 30;  // where CLI11 puts what an option does
   std::string wrapped;
   std::istringstream lines(help);
   bool was_empty = false;
@@ -51,7 +50,7 @@ std::string WrapHelp(const std::string& help) {
       continue;
     }
     const bool is_option = line.size() > kColumn && line.starts_with("  ") && line[kColumn - 1] == ' ';
-    if (!is_option || line.starts_with("  berth ") || DisplayWidth(line) <= std::min(kWidth, PageWidth())) {
+    if (!is_option || line.starts_with("  berth ")) {
       wrapped += line + "\n";
       continue;
     }

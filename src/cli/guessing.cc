@@ -113,10 +113,14 @@ std::optional<Rival> PlanOf(const Evaluator& evaluator, const Catalogs& catalogs
   return Rival{.name = std::move(name), .plan = std::move(result.plan)};
 }
 
+std::string NameAlone(const Problem& problem, DeviceId device) {
+  return LegibleName(problem.cluster(), device) + " alone";
+}
+
 // What made a plan that is one device says less than which device that is.
 std::string NameOf(const Problem& problem, const Plan& plan, const std::string& made_by) {
   if (plan.device.empty() || !OnOneDevice(plan.device)) return made_by;
-  return LegibleName(problem.cluster(), plan.device.front()) + " alone";
+  return NameAlone(problem, plan.device.front());
 }
 
 }  // namespace
@@ -125,7 +129,7 @@ std::optional<Rival> FastestDevice(const Problem& problem, const std::vector<dou
   const auto best = std::ranges::min_element(singles);
   if (best == singles.end() || !std::isfinite(*best)) return std::nullopt;
   const DeviceId device = MakeId<DeviceId>(static_cast<size_t>(best - singles.begin()));
-  return Rival{.name = LegibleName(problem.cluster(), device) + " alone",
+  return Rival{.name = NameAlone(problem, device),
                .plan = {.device = std::vector<DeviceId>(problem.num_ops(), device)}};
 }
 

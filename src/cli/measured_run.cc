@@ -201,9 +201,9 @@ std::string Verdict(const MeasuredRun& run) {
     if (best == nullptr || Median(row.measured.seconds) < Median(best->measured.seconds)) best = &row;
   }
   if (best == nullptr) return "";
-  if (run.is_alone) {
+  if (run.alone_row) {
     // The two differ by noise alone.
-    const RunRow& own = run.others[*run.is_alone];
+    const RunRow& own = run.others[*run.alone_row];
     const bool told = own.measured.error.empty() && best->measured.seconds.size() >= kLeastForInterval &&
                       MedianInterval(best->measured.seconds).high < MedianInterval(own.measured.seconds).low;
     const std::string faster = told ? fmt::format("; {} is {:.2f}x as fast", best->name,
@@ -248,7 +248,7 @@ MeasuredRun RunMeasured(const SavedPlan& saved, OpenVino& runtime, const std::st
   // Of a pipeline the time per sample, or of one run.
   const double of_plan = problem.ToSeconds(saved.report.timeline.score.time).value;
   run.plan.name = "this plan";
-  if (!device.empty() && OnOneDevice(device) && !hetero) run.is_alone = Index(device.front());
+  if (!device.empty() && OnOneDevice(device) && !hetero) run.alone_row = Index(device.front());
   const bool fits = std::isfinite(of_plan);
   if (fits && !saved.setup.evaluator->facts().Is<PipelineFacts>()) run.plan.predicted = of_plan;
   const std::vector<double> singles = ScoreSingleDevices(*saved.setup.evaluator).times();

@@ -43,7 +43,7 @@ struct MeasuredRun {
   std::string executor{};
   OpenedModel opened{};
   RunRow plan{};
-  std::optional<size_t> is_alone{};  // the row of `others` that is the plan: all of it is on one device
+  std::optional<size_t> alone_row{};  // the row of `others` that is the plan: all of it is on one device
   std::vector<RunRow> others{};
   Timeline timeline{};  // as measured; without ops where it failed
   // Why the ops in it have predicted times, as shares of the measured one; else empty.

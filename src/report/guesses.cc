@@ -117,9 +117,12 @@ double Reach(const GuessEffect& effect) {
 // Plans whose times are closer than this are as good as one another, and it is what two decimals of a factor show.
 constexpr double kAsGood = 0.005;
 
+bool RivalIsBetter(double gain) { return gain < 1 - kAsGood; }
+bool PlanIsBetter(double gain) { return gain > 1 + kAsGood; }
+
 bool Turns(const GuessEffect& effect, double gain) {
-  return gain >= 1 - kAsGood ? std::min(effect.low_gain, effect.high_gain) < 1 - kAsGood
-                             : std::max(effect.low_gain, effect.high_gain) > 1 + kAsGood;
+  return RivalIsBetter(gain) ? PlanIsBetter(std::max(effect.low_gain, effect.high_gain))
+                             : RivalIsBetter(std::min(effect.low_gain, effect.high_gain));
 }
 
 // Equal for devices whose entries in a device file say the same, wherever they stand in the machine.
@@ -232,12 +235,12 @@ std::optional<GuessReport> VaryGuesses(const Cluster& cluster, GuessScope scope,
 }
 
 std::string GuessHeadline(const GuessReport& report) {
-  if (report.gain < 1 - kAsGood) {
+  if (RivalIsBetter(report.gain)) {
     return Line(fmt::format("A BETTER PLAN IS KNOWN: {} is {} better; a larger --budget or another --planner finds it.",
                             report.rival, Factor(1 / report.gain)));
   }
   const GuessEffect* turning = report.turning();
-  if (turning == nullptr || report.gain <= 1 + kAsGood) return {};
+  if (turning == nullptr || !PlanIsBetter(report.gain)) return {};
   return Line(fmt::format("THE {} RESTS ON A GUESS: with {} at {} instead of {}, {} is better.",
                           report.on_one_device ? "ADVICE" : "GAIN", turning->what,
                           turning->low_gain < turning->high_gain ? turning->low_text : turning->high_text,
@@ -263,7 +266,7 @@ std::string GuessLines(const GuessReport& report) {
                        low ? first.low_text : first.high_text, first.value_text, better, Factor(by),
                        Named(first.measure));
   };
-  if (turning != nullptr && report.gain >= 1 - kAsGood) {
+  if (turning != nullptr && !RivalIsBetter(report.gain)) {
     text += Field("decides", turned_at(least_at_low, report.rival, 1 / least));
   } else if (turning != nullptr) {
     text += Field("decides", turned_at(!least_at_low, "this plan", most));
