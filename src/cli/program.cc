@@ -74,16 +74,14 @@ int RunCommand(const Arguments& arguments) {
 int RunProgram(int argc, const char* const* argv) {
   SetPageWidth(OutputWidth());
   const Launch launch = ThisLaunch();
-  // What all processes of a launch would say is said once, by rank 0 and its exit code: launchers kill what is left
-  // when one ends with another code than 0.
-  bool is_told = launch.rank == 0;
   try {
     const Arguments arguments = ParseArguments(argc, argv);
     CheckLaunch(launch, std::holds_alternative<TrainArguments>(arguments));
-    is_told = true;
     return RunCommand(arguments);
   } catch (const Error& error) {
-    if (!is_told) return 0;
+    // What all processes of a launch would say is said once, by rank 0 and its exit code: launchers kill what is left
+    // when one ends with another code than 0. Of mistakes of one rank alone, Together tells rank 0.
+    if (launch.rank != 0) return 0;
     PrintError(fmt::format("berth: {}\n", Legible(error.what())));
   } catch (const std::bad_alloc&) {
     PrintError("berth: this problem does not fit into this computer's memory; try a smaller model or fewer devices\n");

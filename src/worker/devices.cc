@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "worker/loaded_model.h"
 
 namespace berth {
 namespace {
@@ -37,6 +38,17 @@ void CheckPrecision(const RuntimeDevice& device, ov::Core& core) {
               device.precision.get_type_name(), device.runs_on);
 }
 
+// Why OpenVINO's plugin for a device does not load, as without a driver's library; empty where there is no such plugin.
+std::string WhyNotLoaded(const std::string& runs_on, ov::Core& core) {
+  try {
+    core.get_property(runs_on, ov::available_devices);
+  } catch (const std::exception& exception) {
+    const std::string why = Brief(exception);
+    if (why.starts_with("Cannot load library")) return why;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& core) {
@@ -53,6 +65,12 @@ std::vector<RuntimeDevice> ReadDevices(const nlohmann::json& list, ov::Core& cor
       return one == device.runs_on || one.starts_with(device.runs_on + ".");
     };
     if (std::ranges::none_of(available, here)) {
+      if (const std::string why = WhyNotLoaded(device.runs_on, core); !why.empty()) {
+        throw Error(
+            "device {} runs on {}, whose plugin OpenVINO cannot load here: {}; install what is missing, or plan for "
+            "what `berth cluster detect` finds",
+            device.name, device.runs_on, why);
+      }
       throw Error(
           "device {} runs on {}, which this machine lacks: OpenVINO finds {} here; plan for what `berth cluster "
           "detect` finds",

@@ -105,6 +105,7 @@ void WritePlacetoAblations(const Catalogs& catalogs, bool quick, const std::stri
 void WriteTrainingGraphs(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteHdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures);
+void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpPace(const Catalogs& catalogs, bool quick, const std::string& pictures);
 void WriteGdpLarge(const Catalogs& catalogs, bool quick, const std::string& pictures);

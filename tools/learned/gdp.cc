@@ -169,6 +169,89 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures)
   WritePicture(OverOptimum(others, "ten other graphs of 20 ops"), "gdp_2", pictures);
 }
 
+void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
+  const int graphs = quick ? 2 : 10, seeds = quick ? 1 : 5;
+  const int64_t updates = quick ? 10 : 500;
+  std::vector<Table> tables = MakeSmall(catalogs, 1, graphs), others = MakeSmall(catalogs, 301, graphs);
+  Measure(catalogs, "gdp-batch", tables);
+  Measure(catalogs, "gdp-batch", others);
+  struct Batch {
+    std::string title, planner;
+    std::vector<TrainingResult> result{};  // by seed
+    std::vector<double> seconds{};         // of a processor, for all graphs
+  };
+  std::vector<Batch> batches = {{.title = "no attention: `layers=0`", .planner = "gdp(layers=0)"},
+                                {.title = "no order: `order=shuffled`", .planner = "gdp(order=shuffled)"}};
+  for (const auto& [title, planner] : {std::pair("superposition: `superposition=true`", "gdp(superposition=true)"),
+                                       std::pair("no superposition: **gdp**", "gdp")}) {
+    batches.push_back({.title = fmt::format("{}, untrained", title), .planner = Untrained(planner)});
+    batches.push_back({.title = title, .planner = planner});
+  }
+  const auto cases = [](std::span<const Table> of) {
+    std::vector<TrainingCase> list;
+    for (const Table& table : of) list.push_back({.name = table.title, .evaluator = *table.setup->evaluator});
+    return list;
+  };
+  const auto train = [&](const Batch& batch, int64_t so_many, int seed) {
+    const std::string on_all = catalogs.planners.NameWith(batch.planner, "workers", fmt::format("{}", graphs));
+    return TrainOn(catalogs, on_all, cases(tables), cases(others), so_many, static_cast<uint64_t>(seed) + 1,
+                   Scratch(fmt::format("gdp-batch-{}-{}", &batch - batches.data(), seed)));
+  };
+  double planned = 0;
+  for (const Batch& batch : batches) {
+    planned += seeds * ForeseeTraining([&](int64_t so_many) { train(batch, so_many, 0); }, updates);
+  }
+  SayPlan("gdp-batch", planned, fmt::format("{} trainings on {} graphs at once", std::ssize(batches) * seeds, graphs));
+  Jobs jobs;
+  for (Batch& batch : batches) {
+    batch.result.resize(static_cast<size_t>(seeds));
+    batch.seconds.resize(static_cast<size_t>(seeds));
+    for (int seed = 0; seed < seeds; ++seed) {
+      jobs.Add([&, seed] {
+        const double before = ProcessorSeconds();
+        batch.result[static_cast<size_t>(seed)] = train(batch, updates, seed);
+        batch.seconds[static_cast<size_t>(seed)] = ProcessorSeconds() - before;
+      });
+    }
+  }
+  jobs.Run();
+
+  fmt::print(
+      "## One policy of GDP for many graphs, where the optimum is known\n\nThe graphs of the part `gdp`: one policy "
+      "learns on the first {} at once, {} updates of {} placements on each, and then answers for them and for the {} "
+      "others, which it has not seen. *Batch* of the papers; their superposition (features of the whole graph scale "
+      "the network's layers) is for this. Columns and intervals as there.\n\n"
+      "| policy | seeds | likeliest is the optimum | likeliest over the optimum | best drawn, or found, over the "
+      "optimum | not seen: likeliest is the optimum | not seen: likeliest over the optimum | seconds for each graph "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+      graphs, updates, kRollouts, graphs);
+  for (const Batch& batch : batches) {
+    // By graph, of the seeds of which it is known; with the number of optima.
+    const auto over = [&](std::span<const Table> of, const auto& seconds_of) {
+      std::pair<int, std::vector<double>> found{};
+      for (size_t g = 0; g < of.size(); ++g) {
+        std::vector<double> ratio;
+        for (const TrainingResult& result : batch.result) {
+          ratio.push_back(seconds_of(result, g) / of[g].rows[0].outcome[0].found);
+          if (ratio.back() < 1 + 1e-9) ++found.first;
+        }
+        found.second.push_back(GeometricMean(ratio));
+      }
+      return found;
+    };
+    const auto likeliest = over(tables, [](const TrainingResult& of, size_t g) { return of.cases[g].greedy_cost; });
+    const auto unseen = over(others, [](const TrainingResult& of, size_t g) { return of.tests[g].greedy_cost; });
+    const auto best = over(tables, [&](const TrainingResult& of, size_t g) {
+      return SecondsOf(*tables[g].setup->problem, of.cases[g].best.score);
+    });
+    const int answers = graphs * seeds;
+    fmt::print("| {} | {} | {} of {} | {} | {} | {} of {} | {} | {:.1f} |\n", batch.title, seeds, likeliest.first,
+               answers, MeanWithInterval(likeliest.second), MeanWithInterval(best.second), unseen.first, answers,
+               MeanWithInterval(unseen.second), Median(batch.seconds) / graphs);
+  }
+  fmt::print("\n");
+}
+
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures) {
   const int64_t evaluations = quick ? 33 : 2001;
   const int seeds = quick ? 1 : 5;

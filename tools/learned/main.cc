@@ -24,6 +24,7 @@ constexpr Part kParts[] = {
     {"placeto-ablations", "what each part of it does", WritePlacetoAblations, kPlacetoGraphs},
     {"hdp", "the recurrent placers on training steps, beside people's rules", WriteHdp},
     {"gdp", "GDP where the optimum is known", WriteGdp},
+    {"gdp-batch", "one policy of GDP for many graphs, where the optimum is known", WriteGdpBatch},
     {"gdp-training", "GDP on training steps, beside people's rules", WriteGdpTraining},
     {"gdp-pace", "how soon GDP is as good as HDP", WriteGdpPace},
     {"gdp-transfer", "one policy of GDP for many graphs, and on graphs never seen", WriteGdpTransfer},
