@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -520,7 +521,9 @@ TEST(Gdp, ServesGraphsOfOtherSizesWithTheSamePolicy) {
   const auto on_small = Simulated(small), on_large = Simulated(large), on_other = Simulated(other);
   testing::OpenLearner learner(Gdp(fmt::format("{},superposition=true", kSmall)), {*on_small, *on_large}, Random(1), 4);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(learner.Update(1'000'000, 2).has_value());
-  EXPECT_THROW(testing::OpenLearner(Gdp(kSmall), {*on_small, *on_other}, Random(1), 1), Error);
+  EXPECT_THAT(
+      [&] { testing::OpenLearner(Gdp(kSmall), {*on_small, *on_other}, Random(1), 1); },
+      ::testing::ThrowsMessage<Error>(::testing::HasSubstr("its policy is for 2 devices, the cluster of graph ")));
 }
 
 TEST(Gdp, ChangesTheLayersOfSuperpositionAlone) {

@@ -230,7 +230,8 @@ TEST(Hdp, ServesOtherGraphsWhereColumnsMeanTheSame) {
   const auto on_small = ParallelFor(small), on_large = ParallelFor(large), on_other = ParallelFor(other);
   testing::OpenLearner learner(Hdp(kSmallHdp), {*on_small, *on_large}, Random(1), 4);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(learner.Update(1'000'000, 2).has_value());
-  EXPECT_THROW(testing::OpenLearner(Hdp(kSmallHdp), {*on_small, *on_other}, Random(1), 1), Error);
+  EXPECT_THAT([&] { testing::OpenLearner(Hdp(kSmallHdp), {*on_small, *on_other}, Random(1), 1); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("its policy is for 2 devices")));
 }
 
 // As many op types, which are others, or come in another order.

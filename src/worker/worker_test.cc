@@ -19,6 +19,8 @@ namespace berth {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 json Devices(std::vector<int> first, std::vector<int> second) {
@@ -299,6 +301,13 @@ TEST(Worker, SaysInOneLineWhatIsWrong) {
   json question = OpenSqueezenet(core);
   question["devices"][0]["runs_on"] = "TPU";
   EXPECT_THAT(error(question), HasSubstr("device a runs on TPU, which this machine lacks: OpenVINO finds CPU"));
+  if (core.get_available_devices().size() == 1) {
+    question["devices"][0]["runs_on"] = "GPU";
+    EXPECT_THAT(error(question),
+                AnyOf(HasSubstr("device a runs on GPU, which this machine lacks"),
+                      AllOf(HasSubstr("device a runs on GPU, whose plugin OpenVINO cannot load here: "),
+                            HasSubstr("libOpenCL"))));
+  }
   question["devices"] = Devices({0}, {0});
   EXPECT_THAT(error(question), HasSubstr("devices a and b both have core 0"));
   question["devices"] = Devices({0}, {});

@@ -181,6 +181,16 @@ TEST_F(RanksOfMpi, AMistakeOnOneRankEndsAllWithOneLine) {
   EXPECT_THAT(Said(another)[0], AllOf(HasSubstr("rank 1 on "), HasSubstr("another problem")));
 }
 
+TEST_F(RanksOfMpi, ALauncherOfAnotherMpiIsToldOnce) {
+  // As where that launcher's variables are set, but each process is alone for the MPI that berth was built with.
+  const Outcome first = RunAsRank("0", Train(folder_ / "run")), second = RunAsRank("1", Train(folder_ / "run"));
+  EXPECT_EQ(first.code, 2);
+  ASSERT_EQ(Said(first).size(), 1u) << first.err;
+  EXPECT_THAT(Said(first)[0], AllOf(HasSubstr("OMPI_COMM_WORLD_SIZE=2, but MPI knows of 1"), HasSubstr("mpirun")));
+  EXPECT_EQ(second.code, 0) << "or the launcher would kill the first before it has said so";
+  EXPECT_THAT(Said(second), IsEmpty());
+}
+
 TEST_F(RanksOfMpi, AMistakeOfAllIsToldOnce) {
   const Outcome outcome = Start(3, Train("run", 5, "placeto(workers=2)"));
   EXPECT_EQ(outcome.code, 2);

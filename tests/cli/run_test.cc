@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <stop_token>
 #include <thread>
@@ -226,6 +227,55 @@ void WriteTwoChains(const std::string& path) {
   model.SerializeToOstream(&out);
 }
 
+// A copy of the program in a folder, beside a worker that reads its questions through `filter`, a shell's command.
+class WithFilteredWorker {
+ public:
+  WithFilteredWorker(const Folder& folder, const std::string& filter) : folder_(folder.path()) {
+    namespace fs = std::filesystem;
+    const fs::path built = fs::path(BERTH_BINARY).parent_path();
+    fs::copy_file(BERTH_BINARY, folder_ / "berth");
+    Write((folder_ / "berth-openvino").string(),
+          "#!/bin/sh\n" + filter + " | '" + (built / "berth-openvino").string() + "'\n");
+    fs::permissions(folder_ / "berth-openvino", fs::perms::owner_all);
+  }
+  // The exit code; the texts are in `out` and `err`.
+  int operator()(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && ./berth " + arguments + " >out 2>err";
+    return WEXITSTATUS(std::system(command.c_str()));
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(Run, APlanThatDoesNotRunCostsASearchOneEvaluationAndIsNotRunAgain) {
+  NEEDS_OPENVINO();
+  const Folder folder;
+  // Writes down what is asked, and takes device 1 for one that is not there where the first op is on it.
+  const WithFilteredWorker run(folder, R"(tee -a asked | sed -u -e '/"do":"run"/s/"device":\[1,/"device":[7,/')");
+  Write(folder / "two.yaml", kTwoCores);
+  WriteTwoChains(folder / "chains.onnx");
+  ASSERT_EQ(run("plan chains.onnx --cluster two.yaml --planner 'on(group=merge(size=7,balance=2),planner=random)' "
+                "--evaluator 'cached(of=openvino(runs=2,keep=1))' --budget 30evals --json"),
+            0)
+      << Content(folder / "err");
+  const auto answer = nlohmann::json::parse(Content(folder / "out"));
+  EXPECT_EQ(answer["evaluations"].get<int>() + answer["set_up_evaluations"].get<int>(), 30) << answer;
+  EXPECT_GT(answer["failed_evaluations"], 0);
+  EXPECT_LT(answer["failed_evaluations"], 30);
+  EXPECT_NE(answer["last_failure"], "");
+  EXPECT_GT(answer["score_seconds"], 0) << "others run";
+  std::map<std::string, int> asked;
+  std::istringstream lines(Content(folder / "asked"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"do\":\"run\"") != std::string::npos) ++asked[line];
+  }
+  EXPECT_GE(asked.size(), 2u);
+  int again = 0;
+  for (const auto& [question, times] : asked) again += times - 1;
+  EXPECT_LE(again, 1) << "the best is measured once more, to confirm it";
+}
+
 // As HSDAG was trained: the reward is what the machine takes.
 TEST(Run, IsWhatLearnedPlannersLearnFromWhereTheyAreAskedTo) {
   NEEDS_OPENVINO();
@@ -333,19 +383,9 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
 TEST(Profile, LeavesOutADeviceThatDoesNotRunTheModel) {
   NEEDS_OPENVINO();
   const Folder folder;
-  namespace fs = std::filesystem;
-  const fs::path built = fs::path(BERTH_BINARY).parent_path();
-  fs::copy_file(BERTH_BINARY, folder / "berth");
-  Write(folder / "berth-openvino",
-        "#!/bin/sh\nsed -u -e '/\"do\":\"profile\"/s/\"devices\":\\[0,1\\]/\"devices\":[0,7]/' | '" +
-            (built / "berth-openvino").string() + "'\n");
-  fs::permissions(folder / "berth-openvino", fs::perms::owner_all);
+  const WithFilteredWorker run(folder, R"(sed -u -e '/"do":"profile"/s/"devices":\[0,1\]/"devices":[0,7]/')");
   Write(folder / "two.yaml", kTwoCores);
   WriteTwoChains(folder / "chains.onnx");
-  const auto run = [&](const std::string& arguments) {
-    const std::string command = "cd '" + folder.path().string() + "' && ./berth " + arguments + " >out 2>err";
-    return WEXITSTATUS(std::system(command.c_str()));
-  };
   ASSERT_EQ(run("profile chains.onnx --cluster two.yaml --runs 3 -o times.json --json"), 0) << Content(folder / "err");
   const auto answer = nlohmann::json::parse(Content(folder / "out"));
   ASSERT_EQ(answer["devices"].size(), 1u);
