@@ -146,9 +146,7 @@ DeviceProfiles ProfileDevices(Runtime& runtime, size_t runs, const StopCheck& st
     }
     throw failure(devices[static_cast<size_t>(first - all.begin())], error, together);
   }
-  std::vector<double> paces;
-  for (const DeviceId device : devices) paces.push_back(problem.cluster().device(device).pace);
-  ShareMeans(profiles.measurements, paces);
+  ShareMeans(profiles.measurements);
   for (size_t i = 0; i < devices.size(); ++i) {
     profiles.table.columns.push_back(ColumnOf(problem, devices[i], profiles.measurements[i]));
   }

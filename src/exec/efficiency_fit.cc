@@ -119,16 +119,14 @@ std::vector<EfficiencyFit::Kernel> EfficiencyFit::KernelsOf(const Problem& probl
 
 void EfficiencyFit::Add(const Problem& problem, std::span<const OpMeasurement> profiles) {
   Model model;
-  std::vector<double> paces;
   for (size_t device = 0; device < profiles.size(); ++device) {
     const OpMeasurement& profile = profiles[device];
     const bool measured = profile.error.empty() && !profile.seconds.empty();
     model.kernels.push_back(measured ? KernelsOf(problem, MakeId<DeviceId>(device), profile) : std::vector<Kernel>{});
     model.seconds.push_back(measured ? Median(profile.seconds) : 0);
     model.equal_to.push_back(device);
-    paces.push_back(problem.cluster().device(MakeId<DeviceId>(device)).pace);
   }
-  for (const std::vector<size_t>& equal : EqualDevices(profiles, paces)) {
+  for (const std::vector<size_t>& equal : EqualDevices(profiles)) {
     for (const size_t device : equal) model.equal_to[device] = equal.front();
   }
   models_.push_back(std::move(model));

@@ -291,7 +291,9 @@ std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, 
   if (answer.contains("error")) return std::vector(devices.size(), OpMeasurement{.error = answer.at("error")});
   std::vector<OpMeasurement> measurements;
   for (const nlohmann::json& device : answer.at("devices")) {
+    const DeviceId on = devices[measurements.size()];
     measurements.push_back(ReadOps(device));
+    measurements.back().pace = problem_.cluster().device(on).pace;
     TellAtFilePace(device.value("slowdown", std::vector<double>{}), measurements.back());
   }
   return measurements;

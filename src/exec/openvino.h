@@ -67,6 +67,7 @@ struct Measurement {
 // Seconds by op, from OpenVINO's counters, at the device's pace in the device file where that is known.
 struct OpMeasurement {
   std::string error{};
+  double pace = 0;  // the device's in the device file; 0: not known
   std::vector<double> op_seconds{};
   // By op: "own" a kernel, "shared" with other ops that it names, "joined" to one that does not name it, "none" of it
   // runs, "absent" from the runtime's reading of the model.
