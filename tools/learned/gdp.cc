@@ -177,8 +177,7 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
   Measure(catalogs, "gdp-batch", others);
   struct Batch {
     std::string title, planner;
-    std::vector<TrainingResult> result{};  // by seed
-    std::vector<double> seconds{};         // of a processor, for all graphs
+    std::vector<Lesson> lessons{};  // by seed
   };
   std::vector<Batch> batches = {{.title = "no attention: `layers=0`", .planner = "gdp(layers=0)"},
                                 {.title = "no order: `order=shuffled`", .planner = "gdp(order=shuffled)"}};
@@ -187,15 +186,9 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
     batches.push_back({.title = fmt::format("{}, untrained", title), .planner = Untrained(planner)});
     batches.push_back({.title = title, .planner = planner});
   }
-  const auto cases = [](std::span<const Table> of) {
-    std::vector<TrainingCase> list;
-    for (const Table& table : of) list.push_back({.name = table.title, .evaluator = *table.setup->evaluator});
-    return list;
-  };
-  const auto train = [&](const Batch& batch, int64_t so_many, int seed) {
-    const std::string on_all = catalogs.planners.NameWith(batch.planner, "workers", fmt::format("{}", graphs));
-    return TrainOn(catalogs, on_all, cases(tables), cases(others), so_many, static_cast<uint64_t>(seed) + 1,
-                   Scratch(fmt::format("gdp-batch-{}-{}", &batch - batches.data(), seed)));
+  const auto train = [&](const Batch& batch, int64_t so_many, size_t seed) {
+    return Learn(catalogs, batch.planner, Without(tables, tables.size()), so_many, seed + 1,
+                 fmt::format("gdp-batch-{}-{}", &batch - batches.data(), seed), {}, Without(others, others.size()));
   };
   double planned = 0;
   for (const Batch& batch : batches) {
@@ -204,14 +197,9 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
   SayPlan("gdp-batch", planned, fmt::format("{} trainings on {} graphs at once", std::ssize(batches) * seeds, graphs));
   Jobs jobs;
   for (Batch& batch : batches) {
-    batch.result.resize(static_cast<size_t>(seeds));
-    batch.seconds.resize(static_cast<size_t>(seeds));
-    for (int seed = 0; seed < seeds; ++seed) {
-      jobs.Add([&, seed] {
-        const double before = ProcessorSeconds();
-        batch.result[static_cast<size_t>(seed)] = train(batch, updates, seed);
-        batch.seconds[static_cast<size_t>(seed)] = ProcessorSeconds() - before;
-      });
+    batch.lessons.resize(static_cast<size_t>(seeds));
+    for (size_t seed = 0; seed < batch.lessons.size(); ++seed) {
+      jobs.Add([&, seed] { batch.lessons[seed] = train(batch, updates, seed); });
     }
   }
   jobs.Run();
@@ -226,13 +214,13 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
       "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
       graphs, updates, kRollouts, graphs);
   for (const Batch& batch : batches) {
-    // By graph, of the seeds of which it is known; with the number of optima.
+    // How many answers are optima, and by graph the mean over the seeds.
     const auto over = [&](std::span<const Table> of, const auto& seconds_of) {
       std::pair<int, std::vector<double>> found{};
       for (size_t g = 0; g < of.size(); ++g) {
         std::vector<double> ratio;
-        for (const TrainingResult& result : batch.result) {
-          ratio.push_back(seconds_of(result, g) / of[g].rows[0].outcome[0].found);
+        for (const Lesson& lesson : batch.lessons) {
+          ratio.push_back(seconds_of(lesson.result, g) / of[g].rows[0].outcome[0].found);
           if (ratio.back() < 1 + 1e-9) ++found.first;
         }
         found.second.push_back(GeometricMean(ratio));
@@ -247,7 +235,8 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
     const int answers = graphs * seeds;
     fmt::print("| {} | {} | {} of {} | {} | {} | {} of {} | {} | {:.1f} |\n", batch.title, seeds, likeliest.first,
                answers, MeanWithInterval(likeliest.second), MeanWithInterval(best.second), unseen.first, answers,
-               MeanWithInterval(unseen.second), Median(batch.seconds) / graphs);
+               MeanWithInterval(unseen.second),
+               Median(Each(batch.lessons, [](const Lesson& of) { return of.seconds; })) / graphs);
   }
   fmt::print("\n");
 }

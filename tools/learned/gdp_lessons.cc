@@ -73,7 +73,8 @@ std::vector<double> Found(const Row& row) {
 }
 
 Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::vector<const Table*>& graphs,
-             int64_t updates, uint64_t seed, const std::string& name, const std::vector<const Table*>& validation) {
+             int64_t updates, uint64_t seed, const std::string& name, const std::vector<const Table*>& validation,
+             const std::vector<const Table*>& tests) {
   const auto cases = [](const std::vector<const Table*>& tables) {
     std::vector<TrainingCase> list;
     for (const Table* table : tables) list.push_back({.name = table->title, .evaluator = *table->setup->evaluator});
@@ -82,7 +83,8 @@ Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::ve
   Lesson lesson{.folder = std::make_shared<Scratch>(name)};
   const std::string on_all = catalogs.planners.NameWith(planner, "workers", fmt::format("{}", graphs.size()));
   const double before = ProcessorSeconds();
-  lesson.result = TrainOn(catalogs, on_all, cases(graphs), {}, updates, seed, *lesson.folder, cases(validation));
+  lesson.result =
+      TrainOn(catalogs, on_all, cases(graphs), cases(tests), updates, seed, *lesson.folder, cases(validation));
   lesson.seconds = ProcessorSeconds() - before;
   return lesson;
 }

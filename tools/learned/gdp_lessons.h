@@ -68,9 +68,11 @@ struct Lesson {
 };
 
 // Each update has a play on every graph, and follows the sum of their gradients. Of a policy's checkpoints the one is
-// kept that answers the graphs of `validation` best, or where there are none, those that it learns on.
+// kept that answers the graphs of `validation` best, or where there are none, those that it learns on. It answers
+// `tests` in the end.
 Lesson Learn(const Catalogs& catalogs, const std::string& planner, const std::vector<const Table*>& graphs,
-             int64_t updates, uint64_t seed, const std::string& name, const std::vector<const Table*>& validation = {});
+             int64_t updates, uint64_t seed, const std::string& name, const std::vector<const Table*>& validation = {},
+             const std::vector<const Table*>& tests = {});
 std::vector<const Table*> Without(std::span<const Table> tables, size_t left_out);
 
 // A policy that was trained elsewhere, on a graph that it has not seen.
