@@ -170,13 +170,10 @@ TEST_F(ForeignModels, AShapeThatNobodyTellsIsAGuessAndSaidToBe) {
 // A berth beside whose worker ends before it has answered.
 TEST(ReadingAForeignModel, NamesTheFileWhereTheProcessThatReadsItDies) {
   const Folder folder;
-  fs::copy_file(BERTH_BINARY, folder / "berth");
-  Write(folder / "berth-openvino", "#!/bin/sh\nread -r line\nexit 3\n");
-  fs::permissions(folder / "berth-openvino", fs::perms::owner_all);
-  const std::string command =
-      "'" + (folder / "berth") + "' inspect '" + kFiles + "branches.tflite' 2>" + (folder / "err");
-  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
-  EXPECT_EQ(Content(folder / "err"), "berth: " + kFiles + "branches.tflite: berth-openvino ended with code 3\n");
+  const Outcome outcome =
+      RunBerth({"inspect", kFiles + "branches.tflite"}, BesideWorker(folder, "read -r line\nexit 3"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "berth: " + kFiles + "branches.tflite: berth-openvino ended with code 3\n");
 }
 
 }  // namespace

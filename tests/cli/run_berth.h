@@ -93,6 +93,7 @@ struct Outcome {
 
 struct RunOptions {
   std::string directory = ".";
+  std::string program = BERTH_BINARY;
   double interrupt_after = 0;           // seconds until `signal`; 0: never
   std::string interrupt_at{};           // or once this file is there
   std::string interrupt_printed{};      // or once this was printed
@@ -117,7 +118,7 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
     ::unsetenv("COLUMNS");
     if (options.columns > 0) ::setenv("COLUMNS", std::to_string(options.columns).c_str(), 1);
     std::vector<char*> list;
-    std::string program = BERTH_BINARY;
+    std::string program = options.program;
     for (const std::string& word : options.launcher) list.push_back(const_cast<char*>(word.c_str()));
     list.push_back(program.data());
     for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
@@ -150,6 +151,15 @@ inline Outcome RunBerth(const std::vector<std::string>& arguments, const RunOpti
   return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = Content(out),
           .err = options.error_to.empty() ? Content(err) : ""};
+}
+
+// A copy of the program in this folder, in which it is to run, beside a worker that is this shell script.
+inline RunOptions BesideWorker(const Folder& folder, const std::string& script) {
+  RunOptions options{.directory = folder.path().string(), .program = folder / "berth"};
+  std::filesystem::copy_file(BERTH_BINARY, options.program);
+  Write(folder / "berth-openvino", "#!/bin/sh\n" + script + "\n");
+  std::filesystem::permissions(folder / "berth-openvino", std::filesystem::perms::owner_all);
+  return options;
 }
 
 // Fine, and its JSON.

@@ -227,39 +227,26 @@ void WriteTwoChains(const std::string& path) {
   model.SerializeToOstream(&out);
 }
 
-// A copy of the program in a folder, beside a worker that reads its questions through `filter`, a shell's command.
-class WithFilteredWorker {
- public:
-  WithFilteredWorker(const Folder& folder, const std::string& filter) : folder_(folder.path()) {
-    namespace fs = std::filesystem;
-    const fs::path built = fs::path(BERTH_BINARY).parent_path();
-    fs::copy_file(BERTH_BINARY, folder_ / "berth");
-    Write((folder_ / "berth-openvino").string(),
-          "#!/bin/sh\n" + filter + " | '" + (built / "berth-openvino").string() + "'\n");
-    fs::permissions(folder_ / "berth-openvino", fs::perms::owner_all);
-  }
-  // The exit code; the texts are in `out` and `err`.
-  int operator()(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && ./berth " + arguments + " >out 2>err";
-    return WEXITSTATUS(std::system(command.c_str()));
-  }
-
- private:
-  std::filesystem::path folder_;
-};
+// Beside a worker that reads its questions through `filter`, a shell's command.
+RunOptions WithFilteredWorker(const Folder& folder, const std::string& filter) {
+  const std::filesystem::path built = std::filesystem::path(BERTH_BINARY).parent_path();
+  return BesideWorker(folder, filter + " | '" + (built / "berth-openvino").string() + "'");
+}
 
 TEST(Run, APlanThatDoesNotRunCostsASearchOneEvaluationAndIsNotRunAgain) {
   NEEDS_OPENVINO();
   const Folder folder;
   // Writes down what is asked, and takes device 1 for one that is not there where the first op is on it.
-  const WithFilteredWorker run(folder, R"(tee -a asked | sed -u -e '/"do":"run"/s/"device":\[1,/"device":[7,/')");
+  const RunOptions filtered =
+      WithFilteredWorker(folder, R"(tee -a asked | sed -u -e '/"do":"run"/s/"device":\[1,/"device":[7,/')");
   Write(folder / "two.yaml", kTwoCores);
   WriteTwoChains(folder / "chains.onnx");
-  ASSERT_EQ(run("plan chains.onnx --cluster two.yaml --planner 'on(group=merge(size=7,balance=2),planner=random)' "
-                "--evaluator 'cached(of=openvino(runs=2,keep=1))' --budget 30evals --json"),
-            0)
-      << Content(folder / "err");
-  const auto answer = nlohmann::json::parse(Content(folder / "out"));
+  const Outcome plan = RunBerth(
+      {"plan", "chains.onnx", "--cluster", "two.yaml", "--planner", "on(group=merge(size=7,balance=2),planner=random)",
+       "--evaluator", "cached(of=openvino(runs=2,keep=1))", "--budget", "30evals", "--json"},
+      filtered);
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const nlohmann::json answer = plan.json();
   EXPECT_EQ(answer["evaluations"].get<int>() + answer["set_up_evaluations"].get<int>(), 30) << answer;
   EXPECT_GT(answer["failed_evaluations"], 0);
   EXPECT_LT(answer["failed_evaluations"], 30);
@@ -383,22 +370,28 @@ TEST(Profile, GivesPlanTheTimesOfEachDevice) {
 TEST(Profile, LeavesOutADeviceThatDoesNotRunTheModel) {
   NEEDS_OPENVINO();
   const Folder folder;
-  const WithFilteredWorker run(folder, R"(sed -u -e '/"do":"profile"/s/"devices":\[0,1\]/"devices":[0,7]/')");
+  const RunOptions filtered =
+      WithFilteredWorker(folder, R"(sed -u -e '/"do":"profile"/s/"devices":\[0,1\]/"devices":[0,7]/')");
   Write(folder / "two.yaml", kTwoCores);
   WriteTwoChains(folder / "chains.onnx");
-  ASSERT_EQ(run("profile chains.onnx --cluster two.yaml --runs 3 -o times.json --json"), 0) << Content(folder / "err");
-  const auto answer = nlohmann::json::parse(Content(folder / "out"));
+  const Outcome profile = RunBerth(
+      {"profile", "chains.onnx", "--cluster", "two.yaml", "--runs", "3", "-o", "times.json", "--json"}, filtered);
+  ASSERT_EQ(profile.code, 0) << profile.err;
+  const nlohmann::json answer = profile.json();
   ASSERT_EQ(answer["devices"].size(), 1u);
   EXPECT_EQ(answer["devices"][0]["device"], "a");
   ASSERT_EQ(answer["failed"].size(), 1u);
   EXPECT_EQ(answer["failed"][0]["device"], "b");
   EXPECT_NE(answer["failed"][0]["failed_because"], "");
   // What the other device takes is predicted.
-  EXPECT_EQ(run("plan chains.onnx --cluster two.yaml --costs 'profile(file=times.json)' --planner round_robin"), 0)
-      << Content(folder / "err");
-  EXPECT_EQ(run("tune chains.onnx --cluster two.yaml --evaluations 2 --runs 2"), 0) << Content(folder / "err");
-  EXPECT_THAT(Content(folder / "err"),
-              HasSubstr("b does not run the whole model, so that the times of its ops are predicted"));
+  const Outcome plan = RunBerth({"plan", "chains.onnx", "--cluster", "two.yaml", "--costs", "profile(file=times.json)",
+                                 "--planner", "round_robin"},
+                                filtered);
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  const Outcome tuned =
+      RunBerth({"tune", "chains.onnx", "--cluster", "two.yaml", "--evaluations", "2", "--runs", "2"}, filtered);
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_THAT(tuned.err, HasSubstr("b does not run the whole model, so that the times of its ops are predicted"));
 }
 
 TEST(Profile, EndsARunThatTakesLongerThanItMay) {
