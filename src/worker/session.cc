@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -155,10 +156,23 @@ nlohmann::json WorkerSession::Open(const nlohmann::json& question) {
           {"version", std::string(ov::get_openvino_version().buildNumber)}};
 }
 
+std::vector<int32_t> WorkerSession::PlacementOf(const nlohmann::json& question) const {
+  auto device_of_op = question.at("device").get<std::vector<int32_t>>();
+  if (device_of_op.size() != flops_.size()) {
+    throw Error("a placement of {} ops, where the model has {}", device_of_op.size(), flops_.size());
+  }
+  for (const int32_t device : device_of_op) {
+    if (device < 0 || std::cmp_greater_equal(device, devices_.size())) {
+      throw Error("a placement names device {}, where there are {}", device, devices_.size());
+    }
+  }
+  return device_of_op;
+}
+
 std::unique_ptr<Runner> WorkerSession::Make(const nlohmann::json& way) {
   const std::string how = way.at("how");
-  if (how == "parallel") return RunParallel(*model_, core_, devices_, way.at("device"));
-  if (how == "hetero") return RunHetero(*model_, core_, devices_, way.at("device"));
+  if (how == "parallel") return RunParallel(*model_, core_, devices_, PlacementOf(way));
+  if (how == "hetero") return RunHetero(*model_, core_, devices_, PlacementOf(way));
   if (how == "alone") return RunAlone(*model_, core_, devices_.at(way.at("device").get<size_t>()));
   return RunByItself(*model_, core_, devices_, how, way.value("first", ""));
 }
@@ -253,7 +267,9 @@ nlohmann::json WorkerSession::Run(const nlohmann::json& question) {
   std::vector<size_t> order(ways.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::set<size_t> used;
-  for (const nlohmann::json& way : ways) used.merge(DevicesOf(way));
+  for (size_t way = 0; way < ways.size(); ++way) {
+    if (runners[way]) used.merge(DevicesOf(ways[way]));
+  }
   paces_.Begin(used);
   for (size_t round = 0; round < rounds; ++round) {
     random.Shuffle(std::span(order));
@@ -331,7 +347,7 @@ nlohmann::json WorkerSession::Profile(const nlohmann::json& question) {
 nlohmann::json WorkerSession::ProfileHetero(const nlohmann::json& question) {
   BERTH_CHECK(model_, "a model is opened first");
   ProfiledRuns profiled(*model_, flops_, CountersOf(devices_), [&](bool counters) {
-    return RunHetero(*model_, core_, devices_, question.at("device"), counters);
+    return RunHetero(*model_, core_, devices_, PlacementOf(question), counters);
   });
   for (size_t round = 0; round < question.at("rounds"); ++round) profiled.Run();
   return profiled.Describe();

@@ -63,6 +63,8 @@ class WorkerSession {
   // Adds "outputs", or "no_reference" where the first device does not run the whole model.
   void Compare(const std::vector<ov::Tensor>& outputs, ov::element::Type precision, nlohmann::json& answer);
 
+  // Of each op the device, by number. Throws where it has another number of ops, or a device that is none of these.
+  std::vector<int32_t> PlacementOf(const nlohmann::json& question) const;
   std::unique_ptr<Runner> Make(const nlohmann::json& way);
   // Whose pace tells how fast it is, by number; empty where that of no device does.
   std::set<size_t> DevicesOf(const nlohmann::json& way) const;

@@ -239,6 +239,24 @@ TEST_F(OnSqueezenet, ProfilesTheOtherDevicesWhereOneCannotRunTheModel) {
   EXPECT_EQ(answer["devices"][1]["seconds"].size(), 2U) << answer.dump();
 }
 
+TEST_F(OnSqueezenet, RunsThePlansThatAreSoundBesideOnesThatAreNot) {
+  const size_t ops = opened["ops"];
+  const std::vector<int> sound(ops, 1), beyond(ops, 7), below(ops, -1), fewer = {0, 1};
+  const json ways = session.Answer({{"do", "run"},
+                                    {"ways",
+                                     {{{"how", "hetero"}, {"device", beyond}},
+                                      {{"how", "parallel"}, {"device", beyond}},
+                                      {{"how", "hetero"}, {"device", below}},
+                                      {{"how", "parallel"}, {"device", fewer}},
+                                      {{"how", "hetero"}, {"device", sound}}}},
+                                    {"rounds", 2}})["ways"];
+  for (int way = 0; way < 2; ++way) EXPECT_EQ(ways[way]["error"], "a placement names device 7, where there are 2");
+  EXPECT_EQ(ways[2]["error"], "a placement names device -1, where there are 2");
+  EXPECT_EQ(ways[3]["error"], fmt::format("a placement of 2 ops, where the model has {}", ops));
+  EXPECT_EQ(ways[4]["seconds"].size(), 2U) << ways[4].dump();
+  EXPECT_EQ(session.Answer({{"do", "op_times"}, {"device", beyond}, {"rounds", 1}})["error"], ways[0]["error"]);
+}
+
 TEST_F(OnSqueezenet, DividesTheTimeOfAllKernelsAmongTheOps) {
   const json answer = session.Answer({{"do", "profile"}, {"devices", {0, 1}}, {"rounds", 5}});
   ASSERT_FALSE(answer.contains("error")) << answer.dump();
