@@ -143,12 +143,13 @@ std::vector<std::string> ProblemArguments::Files() const {
   return files;
 }
 
-std::vector<std::string> PlanOverrides::FilesWith(const std::string& plan) const {
+std::vector<std::string> PlanOverrides::FilesWith(const std::string& plan, const std::string& placement) const {
   const ProblemArguments given{
       .strings = {.model = model.value_or(""), .cluster = cluster.value_or(""), .costs = costs.value_or("")},
       .constraints = constraints};
   std::vector<std::string> files = given.Files();
   files.push_back(plan);
+  if (placement.starts_with('@')) files.push_back(placement.substr(1));
   return files;
 }
 

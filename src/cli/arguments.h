@@ -49,7 +49,7 @@ struct PlanOverrides {
   ConstraintArguments constraints;  // any of them replaces all of the plan's
 
   // What of these, and the plan itself, may be the name of a file.
-  std::vector<std::string> FilesWith(const std::string& plan) const;
+  std::vector<std::string> FilesWith(const std::string& plan, const std::string& placement) const;
 };
 
 struct InspectArguments {

@@ -344,7 +344,7 @@ Json AloneJson(const Cluster& cluster, const std::vector<ModelAlone>& alone) {
 }  // namespace
 
 int Calibrate(const CalibrateArguments& arguments, const Catalogs& catalogs) {
-  CheckWritable(arguments.output);
+  CheckWritable(arguments.output, arguments.models);  // a device file may well be renewed
   Calibration calibration(catalogs, arguments);
   for (const std::string& model : arguments.models) calibration.Read(model, arguments.cluster);
   calibration.Measure();

@@ -15,12 +15,13 @@ int RunPlan(const RunArguments& arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("run: --placement needs a model: berth run --model MODEL --placement ...");
   }
-  CheckWritable(arguments.trace, arguments.overrides.FilesWith(arguments.plan));
+  CheckWritable(arguments.trace, arguments.overrides.FilesWith(arguments.plan, arguments.placement));
   constexpr uint64_t kMostRuns = 100'000;
   const uint64_t runs = ParseCount("--runs", arguments.runs, 1, kMostRuns);
   const double limit = ParseLimit(arguments.limit);
   const SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                                  : OpenToSimulate(arguments.plan, arguments.overrides, catalogs);
+  CheckWritable(arguments.trace, saved.setup.strings.Files());  // those that the plan names
   const std::string executor =
       arguments.executor.empty() ? DefaultExecutor(*saved.setup.evaluator) : arguments.executor;
   CheckExecutor(executor);

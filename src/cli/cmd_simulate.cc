@@ -25,12 +25,15 @@ int Simulate(SimulateArguments arguments, const Catalogs& catalogs) {
   if (arguments.plan.empty() && !arguments.overrides.model) {
     throw Error("simulate: --placement needs a model: berth simulate MODEL --placement ...");
   }
-  const std::vector<std::string> files = arguments.overrides.FilesWith(arguments.plan);
+  const std::vector<std::string> files = arguments.overrides.FilesWith(arguments.plan, arguments.placement);
   CheckWritable(arguments.trace, files);
   CheckPicture(arguments.picture, arguments.trace, files);
   const Stopwatch watch;
   SavedPlan saved = arguments.plan.empty() ? OpenPlacement(arguments.placement, arguments.overrides, catalogs)
                                            : OpenPlan(arguments.plan, arguments.overrides, catalogs);
+  for (const std::string& output : {arguments.trace, arguments.picture}) {
+    CheckWritable(output, saved.setup.strings.Files());  // those that the plan names
+  }
   PlanReport& report = saved.report;
   report.result.wall_seconds = watch.seconds();
   const Problem& problem = *saved.setup.problem;

@@ -24,8 +24,8 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
   const size_t runs = ParseCount("--runs", arguments.runs, 1, kMostRunsOfTuned);
   const uint64_t seed = ParseCount("--seed", arguments.seed, 0);
   const double limit = ParseLimit(arguments.limit);
-  CheckWritable(arguments.output);
   ProblemStrings strings = arguments.problem;
+  CheckWritable(arguments.output, strings.Files());
   const StopCheck stop = [cancelled = CatchInterrupts()] { return cancelled->load(); };
   const ScratchFolder scratch("berth_tune");
   std::string profile;
@@ -40,7 +40,7 @@ int Tune(const TuneArguments& arguments, const Catalogs& catalogs) {
     }
     const std::filesystem::path beside(arguments.output.empty() ? scratch.Path("plan.json") : arguments.output);
     profile = (beside.parent_path() / beside.stem()).string() + ".profile.json";
-    CheckWritable(profile);
+    CheckWritable(profile, strings.Files());
     if (profile.find('"') != std::string::npos) {
       throw Error("{}: no cost model can name a file with a quotation mark; name the output otherwise", profile);
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <new>
 
 #include "base/error.h"
@@ -72,6 +73,7 @@ int RunCommand(const Arguments& arguments) {
 }  // namespace
 
 int RunProgram(int argc, const char* const* argv) {
+  std::signal(SIGCHLD, SIG_DFL);  // where whoever started this ignores it, no child tells how it ended
   SetPageWidth(OutputWidth());
   const Launch launch = ThisLaunch();
   try {

@@ -87,7 +87,13 @@ TEST(ACommand, DoesNotOverwriteWhatItReads) {
            {"plan", model, "--cluster", cluster, "-o", cluster},
            {"plan", model, "--constraints", folder / "rules.yaml", "-o", folder / "rules.yaml"},
            {"simulate", plan, "--trace", plan},
-           {"simulate", plan, "--costs", "profile(file=" + cluster + ")", "--trace", cluster}}) {
+           {"simulate", plan, "--costs", "profile(file=" + cluster + ")", "--trace", cluster},
+           {"simulate", plan, "--trace", model},  // which the plan names
+           {"simulate", kModel, "--placement", "@" + folder / "rules.yaml", "--trace", folder / "rules.yaml"},
+           {"run", plan, "--trace", model},
+           {"tune", model, "--cluster", cluster, "-o", model},
+           {"tune", model, "--cluster", cluster, "-o", cluster},
+           {"calibrate", model, "--cluster", cluster, "-o", model}}) {
     const Outcome outcome = RunBerth(words);
     EXPECT_EQ(outcome.code, 2) << words[0];
     EXPECT_THAT(outcome.err, HasSubstr("is read here, and would be overwritten")) << words[0];
