@@ -44,7 +44,9 @@ OpWork Repeated(OpWork work, int64_t rounds, std::string_view where) {
 }
 
 OpWork LargerBranch(const OpWork& first, const OpWork& second) {
-  const auto effort = [](const OpWork& work) { return std::pair(work.flops, work.bytes_read + work.bytes_written); };
+  const auto effort = [](const OpWork& work) {
+    return std::pair(work.flops, static_cast<double>(work.bytes_read) + static_cast<double>(work.bytes_written));
+  };
   OpWork work = effort(second) > effort(first) ? second : first;
   work.sizes = std::max(first.sizes, second.sizes);
   if (effort(first) != effort(second)) work.sizes = std::max(work.sizes, Certainty::kEstimated);

@@ -186,6 +186,85 @@ TEST(ImportOnnxHostile, AttributesThatCannotBe) {
   EXPECT_THAT(MessageFor(depth), HasSubstr("blocksize"));
 }
 
+TEST(ImportOnnxHostile, BlocksOfSpaceAreOfFourDimensions) {
+  for (const char* type : {"DepthToSpace", "SpaceToDepth"}) {
+    TestOnnxModel model;
+    onnx::TensorProto& data = model.Weight("w", {1, 4, 2, 2, 1}, onnx::TensorProto::INT64);
+    for (int64_t value = 0; value < 16; ++value) data.add_int64_data(value);
+    SetInt(model.Node(type, {"w"}, {"y"}, "blocks"), "blocksize", 2);
+    model.Input("x", {1});
+    model.Node("Add", {"x", "y"}, {"z"});
+    model.Output("z");
+    EXPECT_THAT(MessageFor(model), AllOf(HasSubstr("'blocks'"), HasSubstr("has no four dimensions")));
+  }
+}
+
+TEST(ImportOnnxHostile, AResizeOfNoAxesLeavesAllSizes) {
+  TestOnnxModel model(18);
+  model.Input("x", {2, 3});
+  model.Ints("none", {});
+  onnx::NodeProto& resize = model.Node("Resize", {"x", "", "", "none"}, {"y"});
+  SetInts(resize, "axes", {});
+  onnx::AttributeProto& policy = *resize.add_attribute();
+  policy.set_name("keep_aspect_ratio_policy");
+  policy.set_type(onnx::AttributeProto::STRING);
+  policy.set_s("not_larger");
+  model.Node("Relu", {"y"}, {"z"}, "relu");
+  model.Output("z");
+  const Graph graph = model.Read();
+  EXPECT_EQ(graph.work(FindOp(graph, "relu")).flops, 6);
+}
+
+TEST(ImportOnnxHostile, ATransposedConvolutionLargerThanSizesCanBe) {
+  constexpr int64_t kHuge = int64_t{1} << 31;
+  TestOnnxModel model;
+  model.Input("x", {1, 1, 2 * kHuge});
+  model.Weight("w", {1, 1, 1});
+  onnx::NodeProto& node = model.Node("ConvTranspose", {"x", "w"}, {"y"}, "turned");
+  SetInts(node, "strides", {kHuge});
+  SetInts(node, "output_padding", {kHuge});
+  model.Output("y");
+  EXPECT_THAT(MessageFor(model), AllOf(HasSubstr("'turned'"), Not(HasSubstr("no error"))));
+}
+
+TEST(ImportOnnxHostile, ASequenceOfSequencesIsRefused) {
+  TestOnnxModel model(17);
+  model.Input("x", {8, 2});
+  model.Node("SplitToSequence", {"x"}, {"xs"});
+  onnx::NodeProto& map = model.Node("SequenceMap", {"xs"}, {"ys"}, "map");
+  TestOnnxGraph body(SetBody(map, "body"));
+  body.Input("one", {1, 2});
+  body.Node("Identity", {"xs"}, {"all"});
+  body.Output("all");
+  model.Node("SequenceLength", {"ys"}, {"n"});
+  model.Output("n");
+  EXPECT_THAT(MessageFor(model), AllOf(HasSubstr("'map'"), HasSubstr("output 0 of its body is a sequence")));
+}
+
+// Each doubles the one before.
+TEST(ImportOnnxHostile, FunctionsThatMultiplyWhatTheyHoldAreRefused) {
+  TestOnnxModel model(16, 8);
+  model.Input("x", {4});
+  model.Node("f20", {"x"}, {"y"}).set_domain("mine");
+  model.Output("y");
+  for (int level = 0; level <= 20; ++level) {
+    onnx::FunctionProto& function = *model.model().add_functions();
+    function.set_name("f" + std::to_string(level));
+    function.set_domain("mine");
+    function.add_input("a");
+    function.add_output("c");
+    for (const auto& [from, to] : {std::pair("a", "b"), std::pair("b", "c")}) {
+      onnx::NodeProto& node = *function.add_node();
+      node.set_op_type(level == 0 ? "Relu" : "f" + std::to_string(level - 1));
+      if (level > 0) node.set_domain("mine");
+      node.add_input(from);
+      node.add_output(to);
+    }
+    if (level == 0) function.set_doc_string(std::string(10'000, 'x'));
+  }
+  EXPECT_THAT(MessageFor(model), HasSubstr("its functions expand to more than 4"));
+}
+
 TEST(ImportOnnxHostile, AConstantWhoseDeclaredShapeHasAnotherRankIsNotFolded) {
   TestOnnxModel model;
   model.Input("x", {3, 3});

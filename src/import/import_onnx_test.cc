@@ -384,6 +384,38 @@ TEST(ImportOnnx, AGraphThatACallGivesToAFunctionKeepsItsNames) {
   EXPECT_EQ(model.Read().num_ops(), 1U) << "what refers to the caller's attribute is not the function's";
 }
 
+TEST(ImportOnnx, ASparseWeightInABranchOfAFunctionKeepsItsReaders) {
+  TestOnnxModel model(16, 8);
+  model.Input("choose", {}, TensorProto::BOOL);
+  model.Input("x", {1, 8});
+  model.Node("Either", {"choose", "x"}, {"y"}, "call").set_domain("mine");
+  model.Output("y");
+  onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name("Either");
+  function.set_domain("mine");
+  for (const char* input : {"a", "b"}) function.add_input(input);
+  function.add_output("c");
+  onnx::NodeProto& either = *function.add_node();
+  either.set_op_type("If");
+  either.set_name("if");
+  either.add_input("a");
+  either.add_output("c");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    TestOnnxGraph branch(SetBody(either, name));
+    onnx::SparseTensorProto& sparse = *branch.proto().add_sparse_initializer();
+    sparse.mutable_values()->set_name("weight");
+    sparse.mutable_values()->set_data_type(TensorProto::FLOAT);
+    sparse.mutable_values()->add_dims(0);
+    sparse.mutable_indices()->set_data_type(TensorProto::INT64);
+    sparse.mutable_indices()->add_dims(0);
+    for (const int64_t dim : {8, 10}) sparse.add_dims(dim);
+    branch.Node("MatMul", {"b", "weight"}, {"t"});
+    branch.Output("t");
+  }
+  const Graph graph = model.Read();
+  EXPECT_EQ(graph.work(FindOp(graph, "call/if")).flops, 2 * 8 * 10);
+}
+
 // --- Sizes -------------------------------------------------------------------------------------------------
 
 TEST(ImportOnnx, OpenSizesAreOneAndNotedUnlessAskedFor) {

@@ -279,6 +279,8 @@ void OnnxScope::RunSequenceMap(const OnnxNode& node) {
   std::vector<OnnxValue> outputs(static_cast<size_t>(node.proto.output_size()));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OnnxValue result = ShapeOf(OutputOf(walk_, body, graph, static_cast<int>(i), node));
+    if (result.is_sequence)
+      throw Error("{}: output {} of its body is a sequence; only tensors make one", node.where, i);
     outputs[i] = {.type = result.type, .known_dims = true, .certainty = result.certainty, .is_sequence = true};
     outputs[i].elements.assign(count, result);
   }

@@ -21,16 +21,19 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 
-// Functions that call functions multiply: a few lines can mean more nodes than a machine holds.
+// Functions that call functions multiply: a few lines can mean more nodes than a machine holds, or the same constant
+// more often.
 constexpr size_t kMostNodes = 2'000'000;
+constexpr size_t kMostBytes = size_t{4} << 30;
 constexpr int kMostDepth = 100;
 
 class Inliner {
  public:
   Inliner(const onnx::ModelProto& model, const std::string& path) : path_(path) {
     for (const FunctionProto& function : model.functions()) {
-      functions_.emplace(Key{function.domain(), function.name(), Text(function, kFunctionOverload)},
-                         Function{.proto = function, .defaults = DefaultsOf(function)});
+      functions_.emplace(
+          Key{function.domain(), function.name(), Text(function, kFunctionOverload)},
+          Function{.proto = function, .bytes = function.ByteSizeLong(), .defaults = DefaultsOf(function)});
     }
   }
 
@@ -47,6 +50,7 @@ class Inliner {
   using Key = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
   struct Function {
     FunctionProto proto;
+    size_t bytes = 0;
     std::vector<AttributeProto> defaults;  // of attributes that a call leaves out
   };
 
@@ -99,6 +103,9 @@ class Inliner {
         out.Add()->Swap(&node);
         continue;
       }
+      bytes_ += found->second.bytes;
+      if (bytes_ > kMostBytes)
+        throw Error("{}: its functions expand to more than {}", path_, ToString(Bytes{kMostBytes}));
       Nodes body = found->second.proto.node();
       for (const AttributeProto& each : found->second.defaults) {
         if (std::ranges::find(node.attribute(), each.name(), &AttributeProto::name) == node.attribute().end()) {
@@ -148,6 +155,7 @@ class Inliner {
         for (auto& info : *graph.mutable_input()) rename(info.mutable_name());
         for (auto& info : *graph.mutable_output()) rename(info.mutable_name());
         for (auto& tensor : *graph.mutable_initializer()) rename(tensor.mutable_name());
+        for (auto& sparse : *graph.mutable_sparse_initializer()) rename(sparse.mutable_values()->mutable_name());
         for (NodeProto& inner : *graph.mutable_node()) Rename(inner, names, prefix, call);
       }
       ++i;
@@ -167,7 +175,8 @@ class Inliner {
 
   const std::string& path_;
   std::map<Key, Function> functions_;
-  size_t count_ = 0;
+  size_t count_ = 0;  // nodes so far
+  size_t bytes_ = 0;  // of the bodies that were copied
   size_t calls_ = 0;
 };
 

@@ -157,7 +157,7 @@ bool ConvTranspose(Inference& i) {
     } else {
       const std::optional<int64_t> size = SlideBack(*window, axis, input[axis + 2]);
       if (!size) return false;
-      dims.push_back(*size + (*extra)[axis]);
+      dims.push_back(Add(*size, (*extra)[axis], i.node));
     }
   }
   return i.Set(0, i.TypeOf(0), std::move(dims));
@@ -240,8 +240,9 @@ bool Col2Im(Inference& i) {
 
 bool DepthToSpace(Inference& i) {
   const int64_t block = PositiveAttribute(i.node, "blocksize", 0);
-  if (!i.Has(0, 4)) return false;
+  if (!i.Has(0)) return false;
   const Dims& input = i.DimsOf(0);
+  if (input.size() != 4) return i.Fail(fmt::format("{} has no four dimensions", ToString(input)));
   const int64_t area = Multiply(block, block, i.node);
   if (input[1] % area != 0) return i.Fail(fmt::format("{} channels are no blocks of {}", input[1], area));
   return i.Set(0, i.TypeOf(0),
@@ -250,8 +251,9 @@ bool DepthToSpace(Inference& i) {
 
 bool SpaceToDepth(Inference& i) {
   const int64_t block = PositiveAttribute(i.node, "blocksize", 0);
-  if (!i.Has(0, 4)) return false;
+  if (!i.Has(0)) return false;
   const Dims& input = i.DimsOf(0);
+  if (input.size() != 4) return i.Fail(fmt::format("{} has no four dimensions", ToString(input)));
   if (input[2] % block != 0 || input[3] % block != 0)
     return i.Fail(fmt::format("{} is not made of blocks of {}", ToString(input), block));
   return i.Set(
@@ -310,6 +312,7 @@ bool Resize(Inference& i) {
     }
     return i.Set(0, i.TypeOf(0), std::move(dims));
   }
+  if (axes.empty()) return i.Set(0, i.TypeOf(0), input);
   std::vector<long double> factors;
   for (size_t k = 0; k < axes.size(); ++k) {
     const int64_t size = input[axes[k]];
