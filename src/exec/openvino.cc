@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/statistics.h"
@@ -43,6 +44,23 @@ nlohmann::json DevicesOf(const Cluster& cluster) {
     devices.push_back(RuntimeDeviceJson(cluster.device(id)));
   }
   return devices;
+}
+
+// The process is another program, and may be of another version.
+template <typename Id>
+Id ReadId(const nlohmann::json& number, size_t count, std::string_view what) {
+  const auto index = number.get<int64_t>();
+  if (index < 0 || std::cmp_greater_equal(index, count)) {
+    throw Error("berth-openvino tells of {} {}, where there are {}; it is of another version, install it with berth",
+                what, index, count);
+  }
+  return MakeId<Id>(static_cast<size_t>(index));
+}
+
+void CheckCount(size_t told, size_t count, std::string_view what) {
+  if (told == count) return;
+  throw Error("berth-openvino tells of {}, where {} were asked for; it is of another version, install it with berth",
+              Counted(static_cast<int64_t>(told), what), count);
 }
 
 // The share of the time of runs in which another process had the core, the mean over the threads that compute.
@@ -223,6 +241,8 @@ std::vector<Measurement> OpenVino::RunTogether(const std::vector<RunWay>& ways, 
   for (size_t way = 0; way < ways.size(); ++way) {
     measurements.push_back(answer.contains("error") ? Measurement{.error = answer.at("error")}
                                                     : Read(answer.at("ways").at(way)));
+    if (measurements.back().error.empty())
+      CheckCount(std::min(measurements.back().seconds.size(), options.rounds), options.rounds, "run");
   }
   return measurements;
 }
@@ -247,8 +267,8 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
 
   const nlohmann::json& parts = answer.at("parts");
   for (size_t i = 0; i < parts.size(); ++i) {
-    MeasuredPart part{.device = MakeId<DeviceId>(parts[i].at("device").get<size_t>())};
-    for (const size_t op : parts[i].at("ops")) part.ops.push_back(MakeId<OpId>(op));
+    MeasuredPart part{.device = ReadId<DeviceId>(parts[i].at("device"), problem_.num_devices(), "device")};
+    for (const nlohmann::json& op : parts[i].at("ops")) part.ops.push_back(ReadId<OpId>(op, problem_.num_ops(), "op"));
     std::ranges::sort(part.ops);
     part.begin = answer.at("part_runs").at(i).at(0);
     part.end = answer.at("part_runs").at(i).at(1);
@@ -289,6 +309,7 @@ std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, 
   const nlohmann::json answer =
       Ask({{"do", "profile"}, {"devices", Numbers(devices)}, {"rounds", options.rounds}}, options);
   if (answer.contains("error")) return std::vector(devices.size(), OpMeasurement{.error = answer.at("error")});
+  CheckCount(answer.at("devices").size(), devices.size(), "device");
   std::vector<OpMeasurement> measurements;
   for (const nlohmann::json& device : answer.at("devices")) {
     const DeviceId on = devices[measurements.size()];
@@ -316,7 +337,7 @@ std::vector<MeasuredKernel> OpenVino::Kernels(DeviceId device) {
   std::vector<MeasuredKernel> kernels;
   for (const nlohmann::json& one : answer.at("kernels")) {
     MeasuredKernel kernel{.type = one.at("type")};
-    for (const size_t op : one.at("ops")) kernel.ops.push_back(MakeId<OpId>(op));
+    for (const nlohmann::json& op : one.at("ops")) kernel.ops.push_back(ReadId<OpId>(op, problem_.num_ops(), "op"));
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -329,13 +350,14 @@ OpMeasurement OpenVino::ReadOps(const nlohmann::json& answer) const {
                             .seconds = answer.at("seconds"),
                             .stolen = StolenShare(answer),
                             .unassigned = answer.at("unassigned")};
+  CheckCount(answer.at("ops").size(), problem_.num_ops(), "op");
   for (const nlohmann::json& op : answer.at("ops")) {
     measurement.op_seconds.push_back(op.at(0));
     measurement.kind.emplace_back(kKinds.at(op.at(1).get<size_t>()));
   }
   for (const nlohmann::json& kernel : answer.at("kernels")) {
     std::vector<OpId>& ops = measurement.kernels.emplace_back();
-    for (const size_t op : kernel) ops.push_back(MakeId<OpId>(op));
+    for (const nlohmann::json& op : kernel) ops.push_back(ReadId<OpId>(op, problem_.num_ops(), "op"));
   }
   return measurement;
 }

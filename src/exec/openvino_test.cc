@@ -129,6 +129,52 @@ TEST(OpenVino, DrawsOpsByTheirPredictedTimesWhereTheirOwnCannotBeMeasured) {
   for (const OpRun& op : timeline.ops) EXPECT_GT(op.end, op.start);
 }
 
+TEST(OpenVino, RefusesAnswersThatDoNotFitTheProblem) {
+  const auto answers = [](const std::string& with) {
+    return R"(
+read -r line; echo '{"ops": 2, "ops_found": 2, "ops_missing": [], "weights_filled": 0, "version": "none"}'
+read -r line; echo ')" +
+           with + "'\n";
+  };
+  const auto way = [](const std::string& parts, const std::string& seconds = "[0.5, 0.5]") {
+    return R"({"ways": [{"seconds": )" + seconds +
+           R"(, "stolen": [0, 0], "precision": "f32", "subgraphs": 1, "parts": )" + parts +
+           R"(, "part_runs": [[0, 1]], "part_seconds": [1], "transfers": []}]})";
+  };
+  const auto profile = [](const std::string& ops, const std::string& kernels = "[]") {
+    return R"({"devices": [{"ops": )" + ops + R"(, "kernels": )" + kernels +
+           R"(, "totals": [1], "seconds": [1], "stolen": [0], "unassigned": 0}]})";
+  };
+  const std::string ops = "[[0.1, 2], [0.1, 2]]";
+  const Problem problem = testing::Chain(2, 2);
+  const std::vector<DeviceId> devices = {DeviceId{0}};
+  struct Case {
+    std::string answer, what;
+  };
+  for (const Case& one : std::vector<Case>{
+           {way(R"([{"device": 7, "ops": [0, 1]}])"), "device 7, where there are 2"},
+           {way(R"([{"device": -1, "ops": [0, 1]}])"), "device -1, where there are 2"},
+           {way(R"([{"device": 0, "ops": [0, 2]}])"), "op 2, where there are 2"},
+           {way("[]", "[0.5]"), "1 run, where 2 were asked for"},
+           {profile("[[0.1, 2]]"), "1 op, where 2 were asked for"},
+           {profile(ops, "[[0, 5]]"), "op 5, where there are 2"},
+           {R"({"devices": []})", "0 devices, where 1 were asked for"},
+       }) {
+    const Script program(answers(one.answer));
+    OpenVino runtime(problem, "model.onnx", program.path());
+    try {
+      if (one.answer.starts_with(R"({"ways")")) {
+        runtime.Run({{.how = "alone", .on = DeviceId{0}}}, {.rounds = 2});
+      } else {
+        runtime.Profile(devices, {.rounds = 1});
+      }
+      ADD_FAILURE() << "it took " << one.answer;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("berth-openvino tells of " + one.what));
+    }
+  }
+}
+
 TEST(OpenVino, RefusesAPathThatItCannotNameToTheProcess) {
   const Script program(DiesOfOnePlan());
   const Problem problem = testing::Chain(2, 2);
