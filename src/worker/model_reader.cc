@@ -51,7 +51,7 @@ void SetAskedSizes(ov::Model& model, const nlohmann::json& asked, const nlohmann
                    std::vector<std::string>& batches) {
   std::vector<std::string> names, taken;
   std::map<ov::Output<ov::Node>, ov::PartialShape> shapes;
-  bool has_batch = false;
+  bool has_batch = false, all_given = true;
   for (const ov::Output<ov::Node>& input : model.inputs()) {
     names.push_back(NameOf(input));
     ov::PartialShape shape = input.get_partial_shape();
@@ -71,6 +71,7 @@ void SetAskedSizes(ov::Model& model, const nlohmann::json& asked, const nlohmann
       throw Error("the file does not say what shape its input '{0}' has; give it, like --shape {0}=1,224,224,3",
                   NameOf(input));
     }
+    all_given = all_given && given;
     if (!given && !batch.is_null() && HasBatch(shape)) {
       shape[0] = batch.get<int64_t>();
       has_batch = true;
@@ -83,6 +84,9 @@ void SetAskedSizes(ov::Model& model, const nlohmann::json& asked, const nlohmann
   for (const auto& [name, sizes] : asked.items()) {
     if (std::ranges::count(taken, name) == 0)
       throw Error("--shape {}=...: there is no input of that name; its inputs are: {}", name, fmt::join(names, ", "));
+  }
+  if (!batch.is_null() && all_given && !names.empty()) {
+    throw Error("--batch {}: every input has a --shape of its own; leave one of the two out", batch.get<int64_t>());
   }
   if (!batch.is_null() && !has_batch) {
     throw Error(

@@ -73,6 +73,8 @@ TEST_F(ForeignModels, TakeTheSizesThatAreAskedFor) {
   EXPECT_NEAR(Inspect({kFiles + "branches.pb", "--shape", "image=2,64,64,3"}).at("flops"), 8 * one, one * 0.01);
   ExpectMistake({"inspect", kFiles + "branches.pb", "--shape", "imag=1,32,32,3"},
                 "--shape imag=...: there is no input of that name; its inputs are: image:0");
+  ExpectMistake({"inspect", kFiles + "branches.pb", "--shape", "image=1,32,32,3", "--batch", "4"},
+                "every input has a --shape of its own; leave one of the two out");
   ExpectMistake({"inspect", kFiles + "branches.pb", "--shape", "image=1,32,3"}, "this input has 4 dimensions, not 3");
 }
 
