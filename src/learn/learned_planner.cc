@@ -107,6 +107,11 @@ class Planning {
     return result;
   }
 
+  PlanResult Asked() {
+    learner_->AdoptDropped();
+    return search_.Found();
+  }
+
  private:
   static PlanRequest Bounded(const Method& method, PlanRequest request) {
     if (request.budget.endless()) request.budget.evaluations = method.default_evaluations;
@@ -186,9 +191,13 @@ class LearnedPlanner : public Planner {
 
   PlanResult MakePlan(const PlanRequest& request) override {
     Planning planning(method_, request);
-    if (method_.train) planning.Train();
-    planning.Answer();
-    return planning.Finish();
+    try {
+      if (method_.train) planning.Train();
+      planning.Answer();
+      return planning.Finish();
+    } catch (const Error& error) {
+      throw FailedSearch(error, planning.Asked());
+    }
   }
 
  private:

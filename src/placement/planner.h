@@ -11,9 +11,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/catalog.h"
+#include "base/error.h"
 #include "base/random.h"
 #include "placement/evaluator.h"
 #include "placement/plan.h"
@@ -123,6 +125,7 @@ struct PlanResult {
   std::string failure{};    // and why the last one did
   // Scores that simulators gave besides, while searches set themselves up. Measured ones count as evaluations.
   int64_t set_up = 0;
+  int64_t next_number = 0;  // of the evaluation after the last one; numbers that were lent and not used are skipped
   double wall_seconds = 0;
   // What a score took on average, the first one aside where there are others: that one sets up. 0 where the budget has
   // no seconds.
@@ -136,6 +139,13 @@ struct PlanResult {
   // plan.
   std::vector<Contribution> contributions{};
   std::string note{};  // one line for the report: what the planner found out, or why it stopped
+};
+
+// A planner has no plan to answer with, after it asked for scores, which count.
+class FailedSearch : public Error {
+ public:
+  FailedSearch(const Error& why, PlanResult found) : Error(why), asked(std::move(found)) { asked.plan = {}; }
+  PlanResult asked;  // without a plan
 };
 
 // Of a planner that has answered under a budget: what ended its search, or a part of it.

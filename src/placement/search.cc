@@ -240,6 +240,10 @@ void Search::Adopt(const PlanResult& result, const Budget& given, std::string me
   AdoptPlan(result, std::move(member));
 }
 
+void Search::AdoptFailure(const Error& error) {
+  if (const auto* failed = dynamic_cast<const FailedSearch*>(&error)) AdoptPlan(failed->asked, {});
+}
+
 void Search::CutShort(SearchEnd by) {
   if (by == SearchEnd::kClock || (by == SearchEnd::kEvaluations && !cut_by_)) cut_by_ = by;
 }
@@ -250,7 +254,7 @@ void Search::AdoptPlan(const PlanResult& result, std::string member) {
   adopted_pace_ = std::max(adopted_pace_, result.seconds_per_evaluation);
   set_up_ += result.set_up;
   failures_ += result.failures;
-  next_number_ = std::max(next_number_, request_.first_evaluation + evaluations_ + set_up_);
+  next_number_ = std::max({next_number_, request_.first_evaluation + evaluations_ + set_up_, result.next_number});
   if (!result.failure.empty()) last_failure_ = result.failure;
   if (result.bound && (!bound_ || result.bound->value > bound_->value) &&
       result.bound->problem == request_.problem().fingerprint()) {
@@ -289,6 +293,7 @@ PlanResult Search::Found() const {
           .failures = failures_,
           .failure = last_failure_,
           .set_up = set_up_,
+          .next_number = next_number_,
           .wall_seconds = seconds(),
           .seconds_per_evaluation = seconds_per_evaluation(),
           .cut_by = cut_by_,

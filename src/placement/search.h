@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "base/stopwatch.h"
 #include "placement/evaluator.h"
@@ -85,6 +86,8 @@ class Search {
   PlanRequest Remaining(uint64_t stream) const;
   PlanRequest Remaining(uint64_t stream, int64_t evaluations, double seconds) const;
   void Adopt(const PlanResult& result, const Budget& given, std::string member = {});
+  // Of a planner that ended with an error: the scores that it had asked for.
+  void AdoptFailure(const Error& error);
   // Told where a part of the search was cut short or left out. The clock counts for more than evaluations.
   void CutShort(SearchEnd by);
 

@@ -282,6 +282,29 @@ TEST_F(SearchTest, LendsNumbersThatNobodyElseHas) {
   EXPECT_EQ(search.Lend(1).first, 8);
 }
 
+TEST_F(SearchTest, GivesNoNumberAgainThatAnAdoptedResultHasSkipped) {
+  const PlanRequest request{.evaluator = evaluator_, .budget = {}, .random = Random(1)};
+  Search search(request), member(search.Remaining(1));
+  member.Lend(5);  // of which nobody uses any
+  member.Evaluate(PlanView{.device = std::vector{DeviceId{0}}}, "");
+  search.Adopt(member.Found());
+  EXPECT_EQ(search.evaluations(), 1);
+  EXPECT_EQ(search.next_number(), 6);
+}
+
+TEST_F(SearchTest, CountsWhatAPlannerWithoutAPlanHadAskedFor) {
+  Search search(request_);
+  search.AdoptFailure(Error("it has not asked"));
+  EXPECT_EQ(search.evaluations(), 0);
+  search.AdoptFailure(FailedSearch(
+      Error("all failed"), {.plan = {.device = {DeviceId{0}}}, .evaluations = 3, .failures = 3, .failure = "why"}));
+  EXPECT_EQ(search.evaluations(), 3);
+  EXPECT_EQ(search.failures(), 3);
+  EXPECT_EQ(search.last_failure(), "why");
+  EXPECT_FALSE(search.has_best());
+  EXPECT_TRUE(search.Done());
+}
+
 // --- Walks ----------------------------------------------------------------------------------------------------------
 
 TEST(Walk, KeepsWhatItTakesWhenThatIsTheBest) {

@@ -249,6 +249,9 @@ class AutoPlanner : public NamedPlanner {
           results[i] = members[i]->MakePlan(requests[i]);
           has_result[i] = 1;
           pace = std::max(pace.load(), results[i].seconds_per_evaluation);
+        } catch (const FailedSearch& error) {
+          results[i] = error.asked;
+          failure[i] = error.what();
         } catch (const Error& error) {
           // Groups and rules that keep ops apart may leave a member without any placement.
           failure[i] = error.what();
@@ -259,6 +262,8 @@ class AutoPlanner : public NamedPlanner {
           Adopt(*members[i], results[i], requests[i].budget);
         else if (failure[i].empty())
           search_.CutShort(SearchEnd::kClock);  // it had no time to begin
+        else
+          search_.Adopt(results[i]);  // without a plan, but its scores count
         if (failure_.empty()) failure_ = failure[i];
       }
     }

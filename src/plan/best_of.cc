@@ -60,6 +60,7 @@ class BestOfPlanner : public NamedPlanner {
         search.Adopt(result, part.budget, member.name());
         optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
       } catch (const Error& error) {
+        search.AdoptFailure(error);
         if (!search.has_best() && k + 1 == able.size()) throw;
         refusals.push_back(fmt::format("{} failed: {}", member.name(), error.what()));
       }

@@ -97,7 +97,8 @@ class MultilevelPlanner : public NamedPlanner {
         const PlanResult result = rules_[i]->MakePlan(part);
         search.Adopt(result, part.budget);
         if (!result.plan.device.empty()) starts.push_back(result.plan);
-      } catch (const Error&) {
+      } catch (const Error& error) {
+        search.AdoptFailure(error);
         // Rules that keep ops apart may leave one without any placement.
       }
     }

@@ -97,7 +97,8 @@ void Seeds::AddRules(Search& search, const PlanRequest& request, std::vector<Pla
       // A plan in an order that is not asked for is no answer.
       if (!searches_order()) result.plan = {};
       search.Adopt(result, part.budget);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      search.AdoptFailure(error);
       // Groups and rules that keep ops apart may leave a rule without any placement.
     }
   }
