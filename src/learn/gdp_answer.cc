@@ -189,12 +189,17 @@ std::vector<int64_t> GroupOdds::BytesAtPeak(std::span<const int64_t> device, std
   return bytes;
 }
 
-std::vector<uint8_t> GroupOdds::MayMove(std::span<const int64_t> device) const {
-  std::vector<uint8_t> may_move(num_groups() * devices_ * devices_, 1);
+std::unordered_map<size_t, std::vector<uint8_t>> GroupOdds::MayMove(std::span<const int64_t> device,
+                                                                    std::span<const int64_t> bytes) const {
+  std::unordered_map<size_t, std::vector<uint8_t>> may_move;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != 0) may_move.emplace(i, std::vector<uint8_t>(devices_, 1));
+  }
   for (size_t node = 0; node < device.size(); ++node) {
-    const size_t first = (GroupOf(node) * devices_ + static_cast<size_t>(device[node])) * devices_;
+    const auto part = may_move.find(GroupOf(node) * devices_ + static_cast<size_t>(device[node]));
+    if (part == may_move.end()) continue;
     for (size_t to = 0; to < devices_; ++to) {
-      if (!IsAllowed(node, to)) may_move[first + to] = 0;
+      if (!IsAllowed(node, to)) part->second[to] = 0;
     }
   }
   return may_move;
@@ -209,7 +214,7 @@ std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::sp
     room.push_back(task_.problem.memory_limit(MakeId<DeviceId>(d)) - memory[d].peak_bytes);
   }
   const std::vector<int64_t> bytes = BytesAtPeak(device, placement, memory);
-  const std::vector<uint8_t> may_move = MayMove(device);
+  const auto may_move = MayMove(device, bytes);
   struct Move {
     double loss_per_byte;
     size_t group, from, to;
@@ -221,8 +226,9 @@ std::vector<int64_t> GroupOdds::Relieve(std::span<const int64_t> device, std::sp
     // More than is lacking is worth no more.
     const auto freed = static_cast<double>(std::min(bytes[i], -room[from]));
     const double value = Value(group, from, &prices, 1);
+    const std::vector<uint8_t>& may_go = may_move.at(i);
     for (size_t to = 0; to < devices_; ++to) {
-      if (to == from || may_move[i * devices_ + to] == 0) continue;
+      if (to == from || may_go[to] == 0) continue;
       moves.push_back({(value - Value(group, to, &prices, 1)) / freed, group, from, to});
     }
   }

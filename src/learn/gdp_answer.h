@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "learn/gdp_task.h"
@@ -65,8 +66,10 @@ class GroupOdds {
   // devices.
   std::vector<int64_t> BytesAtPeak(std::span<const int64_t> device, std::span<const DeviceId> placement,
                                    std::span<const DeviceMemory> memory) const;
-  // Whether all nodes of a group that are on a device may be on another; groups x devices x devices.
-  std::vector<uint8_t> MayMove(std::span<const int64_t> device) const;
+  // By group x devices + device, where `bytes` has any: whether all nodes of the group that are there may be on another
+  // device, by that device.
+  std::unordered_map<size_t, std::vector<uint8_t>> MayMove(std::span<const int64_t> device,
+                                                           std::span<const int64_t> bytes) const;
 
   const GdpTask& task_;
   std::span<const float> log_odds_;

@@ -116,7 +116,8 @@ std::optional<CurvePoint> Learner::Update(int64_t evaluations, int64_t threads, 
   for (const at::Tensor& parameter : state_.policy->parameters()) {
     point.diverged = point.diverged || !torch::isfinite(parameter).all().item<bool>();
   }
-  for (const Play& play : plays) cases_[play.index].search->Adopt(play.found);
+  for (const Play& play : plays) Adopt(play.index, play.found);
+  point.evaluations = state_.evaluations;
   KeepNumbers();
   return point;
 }
@@ -132,10 +133,11 @@ void Learner::CollectCosts(std::span<const Play> plays, CurvePoint& point) {
     for (const auto& episode : play.episodes) {
       for (const double cost : episode->cost) {
         if (!std::isfinite(cost)) continue;
-        if (std::isnan(state_.reference[play.index])) state_.reference[play.index] = cost;
+        // A graph that takes no time has nothing to be learned from.
+        if (std::isnan(state_.reference[play.index]) && cost > 0) state_.reference[play.index] = cost;
         point.mean_cost += cost * unit;
         point.best_cost = std::min(point.best_cost, cost * unit);
-        logarithms += std::log(cost / Scale(play.index));
+        if (cost > 0) logarithms += std::log(cost / Scale(play.index));
         ++asked;
       }
       for (const double cost : episode->beside) {
@@ -327,9 +329,22 @@ Learner::Answer Learner::Greedy(size_t index, int64_t threads, int64_t most, con
   }
   state_.evaluations += answer.result.evaluations;
   state_.failures += answer.result.failures;
-  cases_[index].search->Adopt(answer.result);
+  Adopt(index, answer.result);
   KeepNumbers();
   return answer;
+}
+
+// What seems the best is scored once more where scores are noisy, which counts. Measured scores differ between ranks,
+// and what one rank counts all must, or some would end before others.
+void Learner::Adopt(size_t index, const PlanResult& found) {
+  Search& search = *cases_[index].search;
+  const int64_t before = search.evaluations() + found.evaluations;
+  search.Adopt(found);
+  int64_t confirmed = search.evaluations() - before;
+  if (ranks_.size() > 1 && !search.evaluator().facts().deterministic) {
+    confirmed = std::stoll(ranks_.FromFirst([&] { return std::to_string(confirmed); }));
+  }
+  state_.evaluations += confirmed;
 }
 
 void Learner::KeepNumbers() {

@@ -106,6 +106,7 @@ class Learner {
   // The policy as it was at first, and nothing remembered of its gradients.
   void BeginAnew();
   void KeepFirst();
+  void Adopt(size_t index, const PlanResult& found);
   void KeepNumbers();
   // All ranks have the policy of rank 0. It is theirs already, but for last bits where their processors differ.
   void SharePolicy();

@@ -363,6 +363,66 @@ TEST_F(LearnerTest, StopsWhenEveryPlacementFails) {
             "placeto(test): none of 24 placements could be scored: no device answers");
 }
 
+TEST_F(LearnerTest, CountsWhatItAskedForWhereItHasNoPlan) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(problem, [](const PlanView&) -> Score { throw Error("no device answers"); });
+  try {
+    MakeLearnedPlanner(SmallPlaceto())
+        ->MakePlan({.evaluator = evaluator, .budget = {.evaluations = 1000}, .random = Random(1)});
+    FAIL() << "it has a plan";
+  } catch (const FailedSearch& error) {
+    EXPECT_EQ(error.asked.evaluations, 24);
+    EXPECT_EQ(error.asked.failures, 24);
+  }
+}
+
+TEST_F(LearnerTest, CountsWhatConfirmsItsBestWhereScoresAreNoisy) {
+  const Problem problem = FastSecond(5);
+  const auto noisy = testing::EvaluatorNamed(
+      "noisy(share=0.2,of=parallel(io=everywhere))",
+      [](EvaluatorCatalog& catalog) {
+        RegisterParallel(catalog);
+        RegisterWrappers(catalog);
+      },
+      problem);
+  testing::OpenLearner learner(SmallPlaceto(), {*noisy}, Random(1), 6);
+  for (int i = 0; i < 6; ++i) {
+    const CurvePoint point = *learner.Update(1'000'000, 1);
+    EXPECT_EQ(point.evaluations, learner.search(0).evaluations());
+  }
+  EXPECT_GT(learner.search(0).evaluations(), 6 * learner.evaluations_per_update());
+  learner.Greedy(0, 1);
+  EXPECT_EQ(learner.evaluations(), learner.search(0).evaluations());
+}
+
+// Of views and shapes alone.
+TEST_F(LearnerTest, LearnsNothingFromAGraphThatTakesNoTime) {
+  const Problem problem = FastSecond(3), other = FastSecond(4);
+  const testing::FakeEvaluator nothing(problem, [](const PlanView&) { return Score{.time = 0}; });
+  const auto evaluator = Parallel(other);
+  for (const Method& method : {SmallPlaceto(), SmallHsdag("imagined=2"), testing::MethodNamed("gdp(hidden=8)")}) {
+    SCOPED_TRACE(method.name);
+    testing::OpenLearner learner(method, {nothing, *evaluator}, Random(1), 4);
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
+  }
+}
+
+TEST_F(LearnerTest, GoesOnFromACheckpointWithHowItsBestFailsToFit) {
+  const Problem problem = FastSecond(3);
+  const testing::FakeEvaluator evaluator(
+      problem, [](const PlanView&) { return Score{.time = 2, .outcome = Outcome::kImpossible, .excess_bytes = 7}; });
+  testing::OpenLearner before(SmallPlaceto(), {evaluator}, Random(1), 4),
+      after(SmallPlaceto(), {evaluator}, Random(1), 4);
+  before.Update(1'000'000, 1);
+  before.Save(Path("half"));
+  after.Load(Path("half"), false);
+  const PlanResult was = before.search(0).Found(), is = after.search(0).Found();
+  EXPECT_EQ(is.score.outcome, Outcome::kImpossible);
+  EXPECT_EQ(is.score.excess_bytes, 7);
+  EXPECT_EQ(is.evaluations, was.evaluations);
+  EXPECT_EQ(is.best_after, was.best_after);
+}
+
 TEST_F(LearnerTest, AnswersWithASingleDeviceWhereAllThatItDrawsFails) {
   const Problem problem = FastSecond(3);
   int64_t asked = 0;

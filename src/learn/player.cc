@@ -87,6 +87,8 @@ void Player::Pack(Parcel& parcel, Play& play) const {
   parcel(found.failures);
   parcel(found.failure);
   parcel(found.set_up);
+  parcel(found.best_after);
+  parcel(found.next_number);
   if (parcel.reads() && !found.plan.device.empty()) found.plan.SetCause(cause_);
 }
 

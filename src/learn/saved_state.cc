@@ -2,11 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -20,6 +22,14 @@ namespace {
 
 constexpr int64_t kCheckpointVersion = 8;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostCounted = 1'000'000'000'000'000;  // sums of which no number overflows
+
+// What else of a result is counted; checkpoints of older versions lack these.
+template <typename Result>
+auto Counts(Result& found) {
+  return std::array{std::pair("failures", &found.failures), std::pair("set_up", &found.set_up),
+                    std::pair("best_after", &found.best_after)};
+}
 
 nlohmann::json FoundJson(const PlanResult& found) {
   nlohmann::json json = {{"evaluations", found.evaluations},
@@ -30,6 +40,9 @@ nlohmann::json FoundJson(const PlanResult& found) {
   if (!found.plan.priority.empty()) json["priority"] = found.plan.priority;
   const Score& score = found.score;
   json["score"] = {score.time, score.fits(), score.excess_bytes};
+  if (score.outcome == Outcome::kImpossible) json["impossible"] = true;  // it may lack memory as well
+  for (const auto& [key, count] : Counts(found)) json[key] = *count;
+  json["failure"] = found.failure;
   if (score.objective) json["score"].push_back(*score.objective);
   return json;
 }
@@ -38,7 +51,7 @@ nlohmann::json FoundJson(const PlanResult& found) {
 PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std::string& path,
                    const std::string& place) {
   JsonObject object(json, path, place);
-  PlanResult found{.evaluations = object.Int("evaluations", 0, kMost)};
+  PlanResult found{.evaluations = object.Int("evaluations", 0, kMostCounted)};
   for (const auto& device : object.List("device")) {
     if (!device.is_number_unsigned() || device.get<uint64_t>() >= problem.num_devices()) {
       throw object.Mistake("device", fmt::format("{} is none of the {} devices", device.dump(), problem.num_devices()));
@@ -64,10 +77,15 @@ PlanResult FoundOf(const nlohmann::json& json, const Problem& problem, const std
   const auto number = [](const nlohmann::json& value) { return value.is_null() ? kCannotRun : value.get<double>(); };
   const auto excess = score[2].get<int64_t>();
   found.score = {.time = number(score[0]),
-                 .outcome = score[1].get<bool>() ? Outcome::kFits
-                            : excess > 0         ? Outcome::kTooBig
-                                                 : Outcome::kImpossible,
+                 .outcome = score[1].get<bool>()                      ? Outcome::kFits
+                            : excess > 0 && !object.Has("impossible") ? Outcome::kTooBig
+                                                                      : Outcome::kImpossible,
                  .excess_bytes = excess};
+  if (object.Has("impossible")) object.Bool("impossible");
+  for (const auto& [key, count] : Counts(found)) {
+    if (object.Has(key)) *count = object.Int(key, 0, kMostCounted);
+  }
+  if (object.Has("failure")) found.failure = object.Text("failure");
   if (score.size() > 3) found.score.objective = number(score[3]);
   // A score that is the mean of several is not asked for once more where it is adopted.
   found.score.runs = static_cast<int32_t>(object.Int("runs", 0, std::numeric_limits<int32_t>::max()));
