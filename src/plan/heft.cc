@@ -124,7 +124,14 @@ class ListPlanner : public NamedPlanner {
       if (!search.has_best()) search.Evaluate({.device = units.AllOn(device)}, "before the time was over");
       return;
     }
-    Plan plan{.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device())};
+    Plan plan;
+    try {
+      plan.device = scheduler.kept_apart() ? scheduler.device() : units.Legal(scheduler.device());
+    } catch (const Error&) {
+      // Of several schedules one that is allowed is an answer.
+      if (!search.has_best()) throw;
+      return;
+    }
     const auto evaluate = [&] {
       if (!search.Done()) search.Evaluate(plan);
     };

@@ -145,12 +145,18 @@ class HumanPlanner : public NamedPlanner {
     const Problem& problem = request.problem();
     const Units units(problem);
     const Layers layers = FindLayers(problem);
-    std::string best;
+    std::string best, forbidden;
     // In the order in which ops become ready, and by the way that each has to go.
     std::vector<double> rank;
     if (request.evaluator.facts().uses_priorities) rank = UpwardRank(problem);
     const auto evaluate = [&](std::vector<DeviceId> device, const std::string& layout) {
-      Plan plan{.device = units.Legal(std::move(device))};
+      Plan plan;
+      try {
+        plan.device = units.Legal(std::move(device));
+      } catch (const Error& error) {
+        forbidden = error.what();  // another layout may be allowed
+        return;
+      }
       for (const bool ranked : {false, true}) {
         if (search.Done() || (ranked && rank.empty())) return;
         const Score before = search.best_score();
@@ -182,6 +188,7 @@ class HumanPlanner : public NamedPlanner {
     for (const DeviceId device : problem.cluster().ids()) {
       if (class_of[Index(device)] == device) evaluate(units.AllOn(device), "all on one device");
     }
+    if (!search.has_best()) throw Error("{}", forbidden);
     PlanResult result = search.Finish(false, best);
     GiveCauses(request, result, best);
     return result;

@@ -123,13 +123,6 @@ std::vector<SCOTCH_Num> MapOnto(const PartitionGraph& graph, ScotchDevices& mach
   return part;
 }
 
-std::vector<std::vector<DeviceId>> ScotchPlacements(const Problem& problem, const PartitionGraph& graph) {
-  ScotchDevices machine(problem, graph);
-  std::vector<std::vector<DeviceId>> placements;
-  for (const double imbalance : {0.03, 0.3}) placements.push_back(graph.Placement(MapOnto(graph, machine, imbalance)));
-  return placements;
-}
-
 // Static mapping (Pellegrini and Roman 1996): the graph of the ops, without the direction of its edges, onto the graph
 // of the devices, whose vertices have the share of the work that their speed gives them and whose edges are longer the
 // longer a transfer takes. The opponent of Mirhoseini et al. 2017 (section 4.2) and Placeto (Addanki et al. 2019). It
@@ -143,7 +136,10 @@ class ScotchPlanner : public Partitioner {
     const Units units(request.problem());
     const PartitionGraph graph(units);
     PartitionTrials trials(search, units);
-    for (const std::vector<DeviceId>& device : ScotchPlacements(request.problem(), graph)) trials.Try(device);
+    ScotchDevices machine(request.problem(), graph);
+    for (const double imbalance : {0.03, 0.3}) {
+      if (!search.Done()) trials.Try(graph.Placement(MapOnto(graph, machine, imbalance)));
+    }
     return trials.Finish(request);
   }
 };
