@@ -52,7 +52,10 @@ class JointRules {
  private:
   bool AllowAlone(OpId op, DeviceId to) const {
     if (joined_[Index(op)] != 0 && kernel_[Index(op)] == nullptr) return false;
-    const auto place = [&](OpId other) { return device_[Index(other)]; };
+    const std::span<const OpId> moved = Moved(op);
+    const auto place = [&](OpId other) {
+      return std::ranges::find(moved, other) != moved.end() ? to : device_[Index(other)];
+    };
     if (std::ranges::any_of(apart_[Index(op)], [&](OpId other) { return place(other) == to; })) return false;
     const Graph& graph = problem_.graph();
     const Constraints& constraints = problem_.constraints();

@@ -237,6 +237,25 @@ TEST(Explanation, AMoveIsAllowedWhereItsPlacementIs) {
   EXPECT_GT(ruled_out, 50);
 }
 
+TEST(Explanation, AKernelMovesWholeSoThatNothingIsSentWithinIt) {
+  const Graph graph = testing::Chain(3, 2).graph();
+  Kernel kernel{.ops = {OpId{0}, OpId{1}}, .apart = {1, 1, 1, 1}};
+  OpTimes times{.time = {2, 2, 0, 0, 1, 1}, .kernels = {kernel}, .source = "test"};
+  Constraints rules;
+  const DeviceId a{0}, b{1};
+  rules.forbidden_transfers = {{TensorId{0}, a, b}, {TensorId{0}, b, a}};
+  const Problem problem(std::make_shared<const Graph>(graph),
+                        std::make_shared<const Cluster>(testing::UniformCluster(2)), std::move(times),
+                        {.constraints = rules});
+  const EvaluatorCatalog catalog = Simulators();
+  const auto evaluator = catalog.Make("serial(io=everywhere)", problem);
+  const Plan plan{.device = {a, a, a}};
+  const Explanation explanation = Explain(*evaluator, plan, {OpId{0}, OpId{1}, OpId{2}});
+  for (const auto& [op, alternatives] : explanation.ops) {
+    for (const Alternative& alternative : alternatives) EXPECT_TRUE(alternative.allowed) << Index(op);
+  }
+}
+
 TEST(Comparison, SortsByScoreAndFindsTheBestSimpleRule) {
   const Problem problem = testing::ForkJoin(4, 2);
   const EvaluatorCatalog catalog = Simulators();
