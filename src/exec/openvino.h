@@ -118,8 +118,8 @@ class OpenVino {
 
   const OpenedModel& opened() const { return opened_; }
 
-  // From here on no run or profile is waited for longer, whatever Options::limit says. A model that is opened anew, since
-  // its process died, has five minutes, as at first.
+  // From here on no run or profile is waited for longer, whatever Options::limit says. A model that is opened anew,
+  // since its process died, has five minutes, as at first.
   void set_most_seconds(double seconds) { most_seconds_ = seconds; }
 
   struct Options {
