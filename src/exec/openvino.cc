@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "exec/statistics.h"
 
 namespace berth {

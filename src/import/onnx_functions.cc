@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace berth {
 namespace {
