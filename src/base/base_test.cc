@@ -58,6 +58,11 @@ TEST(Error, LeavesOutTheMiddleOfWhatNobodyWouldRead) {
   }
 }
 
+TEST(Closest, TakesTwoSwappedLettersAsOneMistake) {
+  EXPECT_EQ(Closest("pni", {"colocate", "pin"}), "pin");
+  EXPECT_EQ(Closest("cup", {"gpu", "cpu"}), "cpu");
+}
+
 TEST(Closest, MindsNoCase) {
   EXPECT_EQ(Closest("GPU", {"cpu", "gpu"}), "gpu");
   EXPECT_EQ(Closest("Cpu", {"cpu", "gpu"}), "cpu");
@@ -476,6 +481,8 @@ TEST(Json, NamesLineAndColumnOfAMistake) {
 TEST(Closest, FindsTheNearestNameOrNone) {
   EXPECT_EQ(Closest("hefft", {"heft", "random"}), "heft");
   EXPECT_EQ(Closest("quantum", {"heft", "random"}), "");
+  EXPECT_EQ(Closest("foo", {"topo", "heft"}), "");
+  EXPECT_EQ(Closest("", {"cpu"}), "");
   EXPECT_EQ(Closest(std::string(100'000, 'x'), {std::string(100'000, 'x') + "y"}), "");
 }
 

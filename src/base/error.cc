@@ -10,19 +10,28 @@ namespace {
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Levenshtein distance but for upper and lower case, two rows. O(|a| |b|).
+// Letters to insert, remove, replace or swap with their neighbour, whatever their case (optimal string alignment), in
+// three rows. O(|a| |b|).
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> two_above(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+  const auto same = [&](size_t i, size_t j) { return Lower(a[i]) == Lower(b[j]); };
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
+    std::swap(two_above, above);
+    std::swap(above, row);
+    row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substitute = diagonal + (Lower(a[i]) == Lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({above[j] + (same(i, j) ? 0 : 1), above[j + 1] + 1, row[j] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j)) row[j + 1] = std::min(row[j + 1], two_above[j - 1] + 1);
     }
   }
   return row.back();
+}
+
+// Mistakes that a name of so many letters may have. Of three letters two wrong ones leave nothing to go by.
+size_t MistakesAllowed(size_t letters) {
+  if (letters < 2) return 0;
+  return letters < 4 ? 1 : std::max<size_t>(2, letters / 3);
 }
 
 }  // namespace
@@ -56,7 +65,7 @@ void CheckFailed(const char* file, int line, const char* condition, const std::s
 
 std::string_view Closest(std::string_view wrong, const std::vector<std::string>& known) {
   std::string_view best;
-  size_t best_distance = std::max<size_t>(2, wrong.size() / 3) + 1;
+  size_t best_distance = MistakesAllowed(wrong.size()) + 1;
   constexpr size_t kLongest = 100;
   if (wrong.size() > kLongest) return best;
   for (const std::string& name : known) {

@@ -34,8 +34,8 @@ class Error : public std::runtime_error {
 // Prints file, line, the condition and the text to stderr and aborts. Not for mistakes of users.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition, const std::string& text);
 
-// The closest of `known` to `wrong` by edit distance, whatever the case of letters, or empty when none is near: for
-// "did you mean". Nobody types more than a hundred characters nearly right.
+// The closest of `known` to `wrong` by edit distance (a swap of neighbours is one edit), whatever the case of letters,
+// or empty when none is near: for "did you mean". Nobody types more than a hundred characters nearly right.
 std::string_view Closest(std::string_view wrong, const std::vector<std::string>& known);
 
 }  // namespace berth
