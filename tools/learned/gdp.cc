@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
 #include "base/system_limits.h"
 #include "base/units.h"
 #include "exec/statistics.h"
@@ -25,20 +24,6 @@
 namespace berth::learned {
 namespace {
 
-// The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
-std::string MeanWithInterval(const std::vector<double>& ratio) {
-  Random random(1);
-  std::vector<double> means;
-  for (int i = 0; i < 2000; ++i) {
-    std::vector<double> drawn;
-    for (size_t k = 0; k < ratio.size(); ++k) drawn.push_back(ratio[random.Below(ratio.size())]);
-    means.push_back(GeometricMean(drawn));
-  }
-  std::ranges::sort(means);
-  return fmt::format("{:.3f} ({:.3f} to {:.3f})", GeometricMean(ratio), means[means.size() / 40],
-                     means[means.size() - 1 - means.size() / 40]);
-}
-
 // Of a straight line through the points, by least squares.
 double Slope(const std::vector<double>& x, const std::vector<double>& y) {
   const double mean_x = Mean(x), mean_y = Mean(y);
@@ -48,17 +33,6 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
     along += (x[i] - mean_x) * (x[i] - mean_x);
   }
   return across / along;
-}
-
-// A table per graph: 20 ops, of which the best placement is known.
-std::vector<Table> MakeSmall(const Catalogs& catalogs, int first, int graphs) {
-  std::vector<Table> tables;
-  for (int g = first; g < first + graphs; ++g) {
-    const std::string model = fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g);
-    Table& table = tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "k80x2", false)});
-    table.Add({.title = "optimum", .planner = "exhaustive", .evaluations = 4'000'000});
-  }
-  return tables;
 }
 
 // Rows over all graphs, which have the same rows. Of several seeds on a graph the geometric mean counts, so that an
@@ -167,78 +141,6 @@ void WriteGdp(const Catalogs& catalogs, bool quick, const std::string& pictures)
       300 + graphs);
   PrintOverGraphs(others);
   WritePicture(OverOptimum(others, "ten other graphs of 20 ops"), "gdp_2", pictures);
-}
-
-void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int graphs = quick ? 2 : 10, seeds = quick ? 1 : 5;
-  const int64_t updates = quick ? 10 : 500;
-  std::vector<Table> tables = MakeSmall(catalogs, 1, graphs), others = MakeSmall(catalogs, 301, graphs);
-  Measure(catalogs, "gdp-batch", tables);
-  Measure(catalogs, "gdp-batch", others);
-  struct Batch {
-    std::string title, planner;
-    std::vector<Lesson> lessons{};  // by seed
-  };
-  std::vector<Batch> batches = {{.title = "no attention: `layers=0`", .planner = "gdp(layers=0)"},
-                                {.title = "no order: `order=shuffled`", .planner = "gdp(order=shuffled)"}};
-  for (const auto& [title, planner] : {std::pair("superposition: `superposition=true`", "gdp(superposition=true)"),
-                                       std::pair("no superposition: **gdp**", "gdp")}) {
-    batches.push_back({.title = fmt::format("{}, untrained", title), .planner = Untrained(planner)});
-    batches.push_back({.title = title, .planner = planner});
-  }
-  const auto train = [&](const Batch& batch, int64_t so_many, size_t seed) {
-    return Learn(catalogs, batch.planner, Without(tables, tables.size()), so_many, seed + 1,
-                 fmt::format("gdp-batch-{}-{}", &batch - batches.data(), seed), {}, Without(others, others.size()));
-  };
-  double planned = 0;
-  for (const Batch& batch : batches) {
-    planned += seeds * ForeseeTraining([&](int64_t so_many) { train(batch, so_many, 0); }, updates);
-  }
-  SayPlan("gdp-batch", planned, fmt::format("{} trainings on {} graphs at once", std::ssize(batches) * seeds, graphs));
-  Jobs jobs;
-  for (Batch& batch : batches) {
-    batch.lessons.resize(static_cast<size_t>(seeds));
-    for (size_t seed = 0; seed < batch.lessons.size(); ++seed) {
-      jobs.Add([&, seed] { batch.lessons[seed] = train(batch, updates, seed); });
-    }
-  }
-  jobs.Run();
-
-  fmt::print(
-      "## One policy of GDP for many graphs, where the optimum is known\n\nThe graphs of the part `gdp`: one policy "
-      "learns on the first {} at once, {} updates of {} placements on each, and then answers for them and for the {} "
-      "others, which it has not seen. *Batch* of the papers; their superposition (features of the whole graph scale "
-      "the network's layers) is for this. Columns and intervals as there.\n\n"
-      "| policy | seeds | likeliest is the optimum | likeliest over the optimum | best drawn, or found, over the "
-      "optimum | not seen: likeliest is the optimum | not seen: likeliest over the optimum | seconds for each graph "
-      "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
-      graphs, updates, kRollouts, graphs);
-  for (const Batch& batch : batches) {
-    // How many answers are optima, and by graph the mean over the seeds.
-    const auto over = [&](std::span<const Table> of, const auto& seconds_of) {
-      std::pair<int, std::vector<double>> found{};
-      for (size_t g = 0; g < of.size(); ++g) {
-        std::vector<double> ratio;
-        for (const Lesson& lesson : batch.lessons) {
-          ratio.push_back(seconds_of(lesson.result, g) / of[g].rows[0].outcome[0].found);
-          if (ratio.back() < 1 + 1e-9) ++found.first;
-        }
-        found.second.push_back(GeometricMean(ratio));
-      }
-      return found;
-    };
-    const auto likeliest = over(tables, [](const TrainingResult& of, size_t g) { return of.cases[g].greedy_cost; });
-    const auto unseen = over(others, [](const TrainingResult& of, size_t g) { return of.tests[g].greedy_cost; });
-    const auto best = over(tables, [&](const TrainingResult& of, size_t g) {
-      return SecondsOf(*tables[g].setup->problem, of.cases[g].best.score);
-    });
-    const int answers = graphs * seeds;
-    fmt::print("| {} | {} | {} of {} | {} | {} | {} of {} | {} | {:.1f} |\n", batch.title, seeds, likeliest.first,
-               answers, MeanWithInterval(likeliest.second), MeanWithInterval(best.second), unseen.first, answers,
-               MeanWithInterval(unseen.second),
-               Median(Each(batch.lessons, [](const Lesson& of) { return of.seconds; })) / graphs);
-  }
-  fmt::print("\n");
 }
 
 void WriteGdpTraining(const Catalogs& catalogs, bool quick, const std::string& pictures) {

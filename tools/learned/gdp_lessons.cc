@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/random.h"
 #include "exec/statistics.h"
 
 namespace berth::learned {
@@ -54,6 +55,29 @@ std::string TrainsOn(const Catalogs& catalogs, const Transfer& transfer) {
 }
 
 }  // namespace
+
+std::string MeanWithInterval(const std::vector<double>& ratio) {
+  Random random(1);
+  std::vector<double> means;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<double> drawn;
+    for (size_t k = 0; k < ratio.size(); ++k) drawn.push_back(ratio[random.Below(ratio.size())]);
+    means.push_back(GeometricMean(drawn));
+  }
+  std::ranges::sort(means);
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", GeometricMean(ratio), means[means.size() / 40],
+                     means[means.size() - 1 - means.size() / 40]);
+}
+
+std::vector<Table> MakeSmall(const Catalogs& catalogs, int first, int graphs) {
+  std::vector<Table> tables;
+  for (int g = first; g < first + graphs; ++g) {
+    const std::string model = fmt::format("layered(ops=20,width=4,spread=3,bytes=6000000,seed={})", g);
+    Table& table = tables.emplace_back(Table{.title = model, .setup = MakePorts(catalogs, model, "k80x2", false)});
+    table.Add({.title = "optimum", .planner = "exhaustive", .evaluations = 4'000'000});
+  }
+  return tables;
+}
 
 Effort Of(bool quick, size_t graphs, int seeds) {
   return quick ? Effort{.graphs = 2, .seeds = 1, .updates = 3, .tuned_updates = 2}

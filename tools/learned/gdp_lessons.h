@@ -43,6 +43,12 @@ bool HasGates(const std::string& planner);
 inline constexpr int64_t kRollouts = 16, kAnswer = 10;
 inline int64_t Evaluations(int64_t updates) { return updates * kRollouts + kAnswer; }
 
+// The geometric mean of ratios, and 95 % of the means of as many drawn from them with repetition.
+std::string MeanWithInterval(const std::vector<double>& ratio);
+
+// A table per graph, with these seeds: 20 ops, of which the first row is to find the best placement.
+std::vector<Table> MakeSmall(const Catalogs& catalogs, int first, int graphs);
+
 // GDP's networks, two layers each on two GPUs, three of them smaller than their defaults; each with what people do
 // without a search.
 std::vector<Table> MakeTwo(const Catalogs& catalogs, bool quick, const Effort& effort);
