@@ -1,6 +1,7 @@
 // GDP's `batch`: one policy for many graphs, where the optimum is known.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -15,7 +16,8 @@
 namespace berth::learned {
 
 void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
-  const int graphs = quick ? 2 : 10, seeds = quick ? 1 : 5;
+  const int graphs = quick ? 2 : 10;
+  const size_t seeds = quick ? 1 : 5;
   const int64_t updates = quick ? 10 : 500;
   std::vector<Table> tables = MakeSmall(catalogs, 1, graphs), others = MakeSmall(catalogs, 301, graphs);
   for (std::vector<Table>* each : {&tables, &others}) {
@@ -46,14 +48,16 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
                  fmt::format("gdp-batch-{}-{}", &batch - batches.data(), seed), {}, Without(others, others.size()));
   };
   double planned = 0;
-  for (const Batch& batch : batches) {
-    planned += seeds * ForeseeTraining([&](int64_t so_many) { train(batch, so_many, 0); }, updates);
+  size_t trainings = 0;
+  for (Batch& batch : batches) {
+    batch.lessons.resize(batch.learns_more ? std::min<size_t>(seeds, 3) : seeds);
+    trainings += batch.lessons.size();
+    planned += static_cast<double>(batch.lessons.size()) *
+               ForeseeTraining([&](int64_t so_many) { train(batch, so_many, 0); }, updates);
   }
-  SayPlan("gdp-batch", planned,
-          fmt::format("{} trainings on {} or {} graphs at once", std::ssize(batches) * seeds, graphs, 4 * graphs));
+  SayPlan("gdp-batch", planned, fmt::format("{} trainings on {} or {} graphs at once", trainings, graphs, 4 * graphs));
   Jobs jobs;
   for (Batch& batch : batches) {
-    batch.lessons.resize(static_cast<size_t>(seeds));
     for (size_t seed = 0; seed < batch.lessons.size(); ++seed) {
       jobs.Add([&, seed] { batch.lessons[seed] = train(batch, updates, seed); });
     }
@@ -101,10 +105,10 @@ void WriteGdpBatch(const Catalogs& catalogs, bool quick, const std::string&) {
     const auto best = over(tables, of_lessons([&](const TrainingResult& of, size_t g) {
                              return SecondsOf(*tables[g].setup->problem, of.cases[g].best.score);
                            }));
-    const int answers = graphs * seeds;
-    fmt::print("| {} | {} | {} of {} | {} | {} | {} of {} | {} | {:.1f} |\n", batch.title, seeds, likeliest.first,
-               answers, MeanWithInterval(likeliest.second), MeanWithInterval(best.second), unseen.first, answers,
-               MeanWithInterval(unseen.second),
+    const size_t answers = batch.lessons.size() * tables.size();
+    fmt::print("| {} | {} | {} of {} | {} | {} | {} of {} | {} | {:.1f} |\n", batch.title, batch.lessons.size(),
+               likeliest.first, answers, MeanWithInterval(likeliest.second), MeanWithInterval(best.second),
+               unseen.first, answers, MeanWithInterval(unseen.second),
                Median(Each(batch.lessons, [](const Lesson& of) { return of.seconds; })) /
                    (batch.learns_more ? 4 * graphs : graphs));
   }
