@@ -243,6 +243,52 @@ TEST(ImportOnnxHostile, ASequenceOfSequencesIsRefused) {
   EXPECT_THAT(MessageFor(model), AllOf(HasSubstr("'map'"), HasSubstr("output 0 of its body is a sequence")));
 }
 
+TEST(ImportOnnxHostile, ALongAttributeThatAFunctionUsesOftenIsRefused) {
+  TestOnnxModel model(16, 8);
+  model.Input("x", {4});
+  onnx::NodeProto& call = model.Node("often", {"x"}, {"y"});
+  call.set_domain("mine");
+  onnx::AttributeProto& given = *call.add_attribute();
+  given.set_name("text");
+  given.set_type(onnx::AttributeProto::STRING);
+  given.set_s(std::string(1'000'000, 'x'));
+  model.Output("y");
+  onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name("often");
+  function.set_domain("mine");
+  function.add_attribute("text");
+  function.add_input("a");
+  function.add_output("b");
+  for (int i = 0; i < 5'000; ++i) {
+    onnx::NodeProto& node = *function.add_node();
+    node.set_op_type("Constant");
+    node.add_output(i == 0 ? "b" : "c" + std::to_string(i));
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name("value_string");
+    attribute.set_ref_attr_name("text");
+    attribute.set_type(onnx::AttributeProto::STRING);
+  }
+  EXPECT_THAT(MessageFor(model), HasSubstr("its functions expand to more than 4"));
+}
+
+// The name of a call is a part of each name within.
+TEST(ImportOnnxHostile, ALongNameOfACallIsRefused) {
+  TestOnnxModel model(16, 8);
+  model.Input("x", {4});
+  model.Node("long", {"x"}, {"y"}, std::string(100'000'000, 'n')).set_domain("mine");
+  model.Output("y");
+  onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name("long");
+  function.set_domain("mine");
+  function.add_input("a");
+  function.add_output("b");
+  onnx::NodeProto& node = *function.add_node();
+  node.set_op_type("Split");
+  node.add_input("a");
+  for (int i = 0; i < 60; ++i) node.add_output(i == 0 ? "b" : "c" + std::to_string(i));
+  EXPECT_THAT(MessageFor(model), HasSubstr("its functions expand to more than 4"));
+}
+
 // Each doubles the one before.
 TEST(ImportOnnxHostile, FunctionsThatMultiplyWhatTheyHoldAreRefused) {
   TestOnnxModel model(16, 8);

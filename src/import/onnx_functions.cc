@@ -104,9 +104,7 @@ class Inliner {
         out.Add()->Swap(&node);
         continue;
       }
-      bytes_ += found->second.bytes;
-      if (bytes_ > kMostBytes)
-        throw Error("{}: its functions expand to more than {}", path_, ToString(Bytes{kMostBytes}));
+      CountBytes(found->second.bytes);
       Nodes body = found->second.proto.node();
       for (const AttributeProto& each : found->second.defaults) {
         if (std::ranges::find(node.attribute(), each.name(), &AttributeProto::name) == node.attribute().end()) {
@@ -129,7 +127,35 @@ class Inliner {
       const bool used = i < call.output_size() && !call.output(i).empty();
       names[function.output(i)] = used ? call.output(i) : prefix + function.output(i);
     }
+    size_t longest = prefix.size();
+    for (const auto& [from, to] : names) longest = std::max(longest, to.size());
+    CountGiven(body, call, longest);
     for (NodeProto& node : body) Rename(node, names, prefix, call);
+  }
+
+  void CountBytes(size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ > kMostBytes)
+      throw Error("{}: its functions expand to more than {}", path_, ToString(Bytes{kMostBytes}));
+  }
+
+  // What the caller adds to nodes of a body, counted before any of it is copied: one attribute, or a part of all names,
+  // may be longer than the whole function. `longest`: what a name becomes, or gets in front.
+  void CountGiven(const Nodes& nodes, const NodeProto& call, size_t longest) {
+    for (const NodeProto& node : nodes) {
+      CountBytes(longest * static_cast<size_t>(node.input_size() + node.output_size() + 1));
+      for (const AttributeProto& attribute : node.attribute()) {
+        if (attribute.ref_attr_name().empty()) {
+          if (!attribute.has_g()) continue;
+          const GraphProto& graph = attribute.g();
+          CountBytes(longest * static_cast<size_t>(graph.input_size() + graph.output_size() + graph.initializer_size() +
+                                                   graph.sparse_initializer_size()));
+          CountGiven(graph.node(), call, longest);
+        } else if (const AttributeProto* given = Given(call, attribute.ref_attr_name())) {
+          CountBytes(given->ByteSizeLong());
+        }
+      }
+    }
   }
 
   void Rename(NodeProto& node, const std::unordered_map<std::string, std::string>& names, const std::string& prefix,
@@ -163,13 +189,17 @@ class Inliner {
     }
   }
 
+  static const AttributeProto* Given(const NodeProto& call, const std::string& name) {
+    const auto found = std::ranges::find(call.attribute(), name, &AttributeProto::name);
+    return found == call.attribute().end() ? nullptr : &*found;
+  }
+
   // False where the caller does not give the attribute that is referred to.
   static bool Substitute(AttributeProto& attribute, const NodeProto& call) {
-    const auto& given = call.attribute();
-    const auto found = std::ranges::find(given, attribute.ref_attr_name(), &AttributeProto::name);
-    if (found == given.end()) return false;
+    const AttributeProto* given = Given(call, attribute.ref_attr_name());
+    if (given == nullptr) return false;
     const std::string name = attribute.name();
-    attribute = *found;
+    attribute = *given;
     attribute.set_name(name);
     return true;
   }
@@ -177,7 +207,7 @@ class Inliner {
   const std::string& path_;
   std::map<Key, Function> functions_;
   size_t count_ = 0;  // nodes so far
-  size_t bytes_ = 0;  // of the bodies that were copied
+  size_t bytes_ = 0;  // of the bodies that were copied, and of names and attributes of their callers in them
   size_t calls_ = 0;
 };
 
