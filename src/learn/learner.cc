@@ -363,11 +363,15 @@ int64_t Learner::UpdatesWithin(int64_t evaluations) const {
 }
 
 double Learner::GreedyCost(int64_t threads) {
-  double logarithms = 0;
+  double logarithms = 0, counted = 0;
   for (size_t i = 0; i < cases_.size(); ++i) {
-    logarithms += std::log(Greedy(i, threads).cost / cases_[i].problem().seconds_per_unit() / Scale(i));
+    const double greedy = Greedy(i, threads).cost / cases_[i].problem().seconds_per_unit();
+    const double cost = std::max(greedy, UpdateRule::LeastCost(state_.reference[i])), scale = Scale(i);
+    if (!(cost > 0) || std::isnan(scale)) continue;  // of a graph that takes no time each answer is as good
+    logarithms += std::log(cost / scale);
+    ++counted;
   }
-  return std::exp(logarithms / static_cast<double>(cases_.size()));
+  return counted > 0 ? std::exp(logarithms / counted) : 0;
 }
 
 void Learner::TakePolicy(const Learner& other) {

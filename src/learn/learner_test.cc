@@ -404,6 +404,24 @@ TEST_F(LearnerTest, LearnsNothingFromAGraphThatTakesNoTime) {
     SCOPED_TRACE(method.name);
     testing::OpenLearner learner(method, {nothing, *evaluator}, Random(1), 4);
     for (int i = 0; i < 4; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
+    EXPECT_GT(learner.GreedyCost(1), 0);
+    EXPECT_EQ(testing::OpenLearner(method, {nothing}, Random(1), 4).GreedyCost(1), 0);
+  }
+}
+
+TEST_F(LearnerTest, LearnsWhereOneDeviceTakesNoTimeAndTwoTakeSome) {
+  const Problem problem = FastSecond(3), other = FastSecond(4);
+  const testing::FakeEvaluator views(problem, [](const PlanView& plan) {
+    return Score{.time = std::ranges::equal(plan.device.subspan(1), plan.device.first(2)) ? 0.0 : 1.0};
+  });
+  const auto evaluator = Parallel(other);
+  for (const Method& method :
+       {SmallPlaceto(), testing::MethodNamed("tabular"), testing::MethodNamed("hsdag(mode=paper)")}) {
+    SCOPED_TRACE(method.name);
+    testing::OpenLearner learner(method, {views, *evaluator}, Random(1), 8);
+    for (int i = 0; i < 8; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
+    EXPECT_GT(learner.GreedyCost(1), 0);
+    EXPECT_TRUE(std::isfinite(learner.GreedyCost(1)));
   }
 }
 

@@ -23,12 +23,13 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
   for (size_t i = 0; i < reward.size(); ++i) {
     const double cost = episode.cost[i];
     const bool failed = std::isinf(cost);
+    const double least = std::max(cost, LeastCost(reference));
     const double time = !failed                       ? cost
                         : options_.failed_seconds > 0 ? options_.failed_seconds / seconds_per_unit
                                                       : 10 * worst;
     switch (options_.reward) {
       case Reward::kInverse:
-        reward[i] = 1 / (failed ? options_.failed_cost : cost * seconds_per_unit);
+        reward[i] = 1 / (failed ? options_.failed_cost : least * seconds_per_unit);
         break;
       case Reward::kNegative:
         reward[i] = -time * seconds_per_unit;
@@ -45,7 +46,7 @@ std::vector<double> UpdateRule::Rewards(const Episode& episode, double worst, do
         reward[i] = std::sqrt(time * seconds_per_unit);
         break;
       case Reward::kLog:
-        reward[i] = -std::log(time / reference);
+        reward[i] = -std::log((failed ? time : least) / reference);
         break;
     }
   }
