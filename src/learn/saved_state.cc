@@ -208,9 +208,9 @@ void LoadState(const std::string& bytes, const std::string& path, LearnerState& 
     checkpoint.CopyTo("adam.first.", first, path);
     checkpoint.CopyTo("adam.second.", second, path);
   }
-  state.updates = meta.Int("updates", 0, kMost);
-  state.evaluations = meta.Int("evaluations", 0, kMost);
-  state.failures = meta.Int("failures", 0, kMost);
+  state.updates = meta.Int("updates", 0, kMostCounted);
+  state.evaluations = meta.Int("evaluations", 0, kMostCounted);
+  state.failures = meta.Int("failures", 0, kMostCounted);
   state.rule.Load(meta.Text("rule"), path);
   std::vector<at::Tensor> critics;
   for (const auto& critic : state.critics) std::ranges::copy(critic->State(), std::back_inserter(critics));
@@ -233,7 +233,8 @@ void LoadState(const std::string& bytes, const std::string& path, LearnerState& 
                        &next = one_each("next_evaluation");
   for (size_t i = 0; i < searches.size(); ++i) {
     searches[i]->Adopt(FoundOf(found[i], searches[i]->problem(), path, fmt::format("found[{}]", i)));
-    if (!next[i].is_number_unsigned()) throw meta.Mistake("next_evaluation", "expected numbers");
+    if (!next[i].is_number_unsigned() || next[i].get<uint64_t>() > uint64_t{kMost} / 2)
+      throw meta.Mistake("next_evaluation", "expected numbers");
     state.next_evaluation[i] = next[i].get<int64_t>();
     searches[i]->Lend(std::max<int64_t>(state.next_evaluation[i] - searches[i]->next_number(), 0));
     if (!reference[i].is_number() && !reference[i].is_null()) throw meta.Mistake("reference", "expected numbers");
