@@ -64,6 +64,17 @@ void CheckCount(size_t told, size_t count, std::string_view what) {
               Counted(static_cast<int64_t>(told), what), count);
 }
 
+void CheckRuns(const std::vector<double>& seconds, size_t least) {
+  CheckCount(std::min(seconds.size(), least), least, "run");
+}
+
+// Of each of so many runs; empty where it was not measured.
+std::vector<double> SlowdownOf(const nlohmann::json& answer, size_t runs) {
+  std::vector<double> slowdown = answer.value("slowdown", std::vector<double>{});
+  if (!slowdown.empty()) CheckCount(slowdown.size(), runs, "run");
+  return slowdown;
+}
+
 // The share of the time of runs in which another process had the core, the mean over the threads that compute.
 double StolenShare(const nlohmann::json& answer) {
   const auto sum = [&](const char* key) {
@@ -242,8 +253,7 @@ std::vector<Measurement> OpenVino::RunTogether(const std::vector<RunWay>& ways, 
   for (size_t way = 0; way < ways.size(); ++way) {
     measurements.push_back(answer.contains("error") ? Measurement{.error = answer.at("error")}
                                                     : Read(answer.at("ways").at(way)));
-    if (measurements.back().error.empty())
-      CheckCount(std::min(measurements.back().seconds.size(), options.rounds), options.rounds, "run");
+    if (measurements.back().error.empty()) CheckRuns(measurements.back().seconds, options.rounds);
   }
   return measurements;
 }
@@ -255,7 +265,7 @@ Measurement OpenVino::Read(const nlohmann::json& answer) const {
                           .stolen = StolenShare(answer),
                           .precision = answer.at("precision"),
                           .subgraphs = answer.at("subgraphs")};
-  measurement.slowdown = answer.value("slowdown", std::vector<double>{});
+  measurement.slowdown = SlowdownOf(answer, measurement.seconds.size());
   if (answer.contains("outputs")) {
     const nlohmann::json& outputs = answer.at("outputs");
     measurement.outputs = {.equal = outputs.at("equal"),
@@ -316,7 +326,9 @@ std::vector<OpMeasurement> OpenVino::Profile(std::span<const DeviceId> devices, 
     const DeviceId on = devices[measurements.size()];
     measurements.push_back(ReadOps(device));
     measurements.back().pace = problem_.cluster().device(on).pace;
-    TellAtFilePace(device.value("slowdown", std::vector<double>{}), measurements.back());
+    if (!measurements.back().error.empty()) continue;
+    CheckRuns(measurements.back().seconds, 1);
+    TellAtFilePace(SlowdownOf(device, measurements.back().seconds.size()), measurements.back());
   }
   return measurements;
 }
