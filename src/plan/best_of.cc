@@ -51,6 +51,7 @@ class BestOfPlanner : public NamedPlanner {
       if (refused) refusals.push_back(fmt::format("{} refused: {}", members_[i]->name(), *refused));
     }
     bool optimal = false;
+    std::string last;  // what ended the last member that failed
     for (size_t k = 0; k < able.size() && !search.Done() && !optimal; ++k) {
       Planner& member = *members_[able[k]];
       const bool single = able[k] == 0;
@@ -61,10 +62,11 @@ class BestOfPlanner : public NamedPlanner {
         optimal = NoPlanIsBetter(member, result, request.evaluator.facts());
       } catch (const Error& error) {
         search.AdoptFailure(error);
-        if (!search.has_best() && k + 1 == able.size()) throw;
+        last = error.what();
         refusals.push_back(fmt::format("{} failed: {}", member.name(), error.what()));
       }
     }
+    if (!search.has_best() && !last.empty()) throw FailedSearch(Error("{}", last), search.Found());
     return search.Finish(optimal, fmt::format("{}", fmt::join(refusals, "; ")));
   }
 

@@ -186,7 +186,7 @@ class HumanPlanner : public NamedPlanner {
     }
     const std::vector<DeviceId> class_of = InterchangeableDevices(request.evaluator);
     for (const DeviceId device : problem.cluster().ids()) {
-      if (class_of[Index(device)] == device) evaluate(units.AllOn(device), "all on one device");
+      if (class_of[Index(device)] == device) evaluate(std::vector(problem.num_ops(), device), "all on one device");
     }
     if (!search.has_best()) throw Error("{}", forbidden);
     PlanResult result = search.Finish(false, best);
