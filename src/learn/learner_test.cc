@@ -416,7 +416,7 @@ TEST_F(LearnerTest, LearnsWhereOneDeviceTakesNoTimeAndTwoTakeSome) {
   });
   const auto evaluator = Parallel(other);
   for (const Method& method :
-       {SmallPlaceto(), testing::MethodNamed("tabular"), testing::MethodNamed("hsdag(mode=paper)")}) {
+       {SmallPlaceto(), testing::MethodNamed("tabular(rows=type)"), testing::MethodNamed("hsdag(mode=paper)")}) {
     SCOPED_TRACE(method.name);
     testing::OpenLearner learner(method, {views, *evaluator}, Random(1), 8);
     for (int i = 0; i < 8; ++i) EXPECT_FALSE(learner.Update(1'000'000, 1)->diverged);
