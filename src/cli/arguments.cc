@@ -24,9 +24,8 @@ void CheckOptions(const CLI::App& app, const std::string& command) {
     for (const CLI::Option* known : app.get_options()) {
       names.insert(names.end(), known->get_lnames().begin(), known->get_lnames().end());
     }
-    // A single letter is like everything.
     const std::string typed = option.substr(dashes);
-    std::string_view closest = typed.size() < 2 ? "" : Closest(typed, names);
+    std::string_view closest = Closest(typed, names);
     // The beginning of a name, or a name with more behind it, is like that name.
     const auto alike = std::ranges::find_if(names, [&](const std::string& name) {
       return typed.size() > 2 && (name.starts_with(typed) || typed.starts_with(name));

@@ -87,7 +87,7 @@ double StolenShare(const nlohmann::json& answer) {
 
 // Ops and totals come so already.
 void TellAtFilePace(const std::vector<double>& slowdown, OpMeasurement& measurement) {
-  if (slowdown.empty() || measurement.seconds.empty()) return;
+  if (slowdown.empty()) return;
   const double as_measured = Median(measurement.seconds);
   measurement.seconds = Quotients(measurement.seconds, slowdown);
   measurement.slowdown = as_measured / Median(measurement.seconds);

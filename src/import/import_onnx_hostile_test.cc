@@ -243,6 +243,16 @@ TEST(ImportOnnxHostile, ASequenceOfSequencesIsRefused) {
   EXPECT_THAT(MessageFor(model), AllOf(HasSubstr("'map'"), HasSubstr("output 0 of its body is a sequence")));
 }
 
+// Of the domain "mine", with one input `a` and one output.
+onnx::FunctionProto& AddFunction(TestOnnxModel& model, const std::string& name, const std::string& output) {
+  onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name(name);
+  function.set_domain("mine");
+  function.add_input("a");
+  function.add_output(output);
+  return function;
+}
+
 TEST(ImportOnnxHostile, ALongAttributeThatAFunctionUsesOftenIsRefused) {
   TestOnnxModel model(16, 8);
   model.Input("x", {4});
@@ -253,12 +263,8 @@ TEST(ImportOnnxHostile, ALongAttributeThatAFunctionUsesOftenIsRefused) {
   given.set_type(onnx::AttributeProto::STRING);
   given.set_s(std::string(1'000'000, 'x'));
   model.Output("y");
-  onnx::FunctionProto& function = *model.model().add_functions();
-  function.set_name("often");
-  function.set_domain("mine");
+  onnx::FunctionProto& function = AddFunction(model, "often", "b");
   function.add_attribute("text");
-  function.add_input("a");
-  function.add_output("b");
   for (int i = 0; i < 5'000; ++i) {
     onnx::NodeProto& node = *function.add_node();
     node.set_op_type("Constant");
@@ -277,11 +283,7 @@ TEST(ImportOnnxHostile, ALongNameOfACallIsRefused) {
   model.Input("x", {4});
   model.Node("long", {"x"}, {"y"}, std::string(100'000'000, 'n')).set_domain("mine");
   model.Output("y");
-  onnx::FunctionProto& function = *model.model().add_functions();
-  function.set_name("long");
-  function.set_domain("mine");
-  function.add_input("a");
-  function.add_output("b");
+  onnx::FunctionProto& function = AddFunction(model, "long", "b");
   onnx::NodeProto& node = *function.add_node();
   node.set_op_type("Split");
   node.add_input("a");
@@ -296,11 +298,7 @@ TEST(ImportOnnxHostile, FunctionsThatMultiplyWhatTheyHoldAreRefused) {
   model.Node("f20", {"x"}, {"y"}).set_domain("mine");
   model.Output("y");
   for (int level = 0; level <= 20; ++level) {
-    onnx::FunctionProto& function = *model.model().add_functions();
-    function.set_name("f" + std::to_string(level));
-    function.set_domain("mine");
-    function.add_input("a");
-    function.add_output("c");
+    onnx::FunctionProto& function = AddFunction(model, "f" + std::to_string(level), "c");
     for (const auto& [from, to] : {std::pair("a", "b"), std::pair("b", "c")}) {
       onnx::NodeProto& node = *function.add_node();
       node.set_op_type(level == 0 ? "Relu" : "f" + std::to_string(level - 1));

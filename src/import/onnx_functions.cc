@@ -107,9 +107,7 @@ class Inliner {
       CountBytes(found->second.bytes);
       Nodes body = found->second.proto.node();
       for (const AttributeProto& each : found->second.defaults) {
-        if (std::ranges::find(node.attribute(), each.name(), &AttributeProto::name) == node.attribute().end()) {
-          *node.add_attribute() = each;
-        }
+        if (Given(node, each.name()) == nullptr) *node.add_attribute() = each;
       }
       Bind(found->second.proto, node, body);
       Expand(body, out, depth + 1);
